@@ -1,0 +1,157 @@
+"""Names for components: what the command line, spec files, docs tables and contract tests see.
+
+A component is a frozen dataclass of its parameters that derives from the base class of its room
+(`Exploration`, `RewardModel`, ...). `@register("name")` is all it takes to be found: the modules
+of each room, and those that other packages advertise under the entry-point group
+`faircascade.components`, are imported when a name is first looked up.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any, ClassVar, TypeVar
+
+ROOMS = (
+    "data",
+    "clicks",
+    "rewards",
+    "exploration",
+    "policies",
+    "metrics",
+)
+ENTRY_POINTS = "faircascade.components"
+
+
+class Component:
+    """Base of everything that can be registered; `kind` names the room."""
+
+    kind: ClassVar[str] = ""
+    name: ClassVar[str] = ""
+
+
+C = TypeVar("C", bound=type[Component])
+
+_registered: dict[str, dict[str, type[Component]]] = {}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a component, for help texts and tables."""
+
+    name: str
+    type: str
+    default: Any
+    """`dataclasses.MISSING` if it has none."""
+
+
+def register(name: str) -> Callable[[C], C]:
+    """Give a component class its public name."""
+
+    def add(cls: C) -> C:
+        if not cls.kind:
+            raise TypeError(f"{cls.__name__} must derive from the base class of its room")
+        taken = _registered.setdefault(cls.kind, {}).get(name)
+        if taken is not None and taken.__qualname__ != cls.__qualname__:
+            raise ValueError(
+                f"{cls.kind} {name!r} is already {taken.__module__}.{taken.__qualname__}"
+            )
+        cls.name = name
+        _registered[cls.kind][name] = cls
+        return cls
+
+    return add
+
+
+@cache
+def _import_rooms() -> None:
+    for room in ROOMS:
+        package = importlib.import_module(f"faircascade.{room}")
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"faircascade.{room}.{module.name}")
+    for entry in entry_points(group=ENTRY_POINTS):
+        entry.load()
+
+
+def kinds() -> list[str]:
+    """Return every kind of component."""
+    _import_rooms()
+    return sorted(_registered)
+
+
+def components(kind: str) -> dict[str, type[Component]]:
+    """Return the registered classes of one kind by name, sorted."""
+    _import_rooms()
+    return dict(sorted(_registered.get(kind, {}).items()))
+
+
+def lookup(kind: str, name: str) -> type[Component]:
+    """Return the class registered as `name`, or explain what there is."""
+    known = components(kind)
+    if name in known:
+        return known[name]
+    raise ValueError(f"{kind} must be one of {', '.join(known)}{suggest(name, known)}, got {name!r}")
+
+
+def build(kind: str, name: str, parameters: Mapping[str, Any] | None = None) -> Any:
+    """Construct the component registered as `name`; unknown parameters are refused."""
+    cls = lookup(kind, name)
+    parameters = dict(parameters or {})
+    known = [p.name for p in parameters_of(cls)]
+    for given in parameters:
+        if given not in known:
+            raise ValueError(
+                f"{kind} {name!r} has no parameter {given!r}"
+                f"{suggest(given, known)} (it has: {', '.join(known) or 'none'})"
+            )
+    return cls(**parameters)
+
+
+def parameters_of(cls: type[Component]) -> list[Parameter]:
+    """List the parameters of a component class."""
+    result = []
+    for f in fields(cls):  # type: ignore[arg-type]
+        default = f.default
+        if default is MISSING and f.default_factory is not MISSING:
+            default = f.default_factory()
+        result.append(Parameter(f.name, str(f.type), default))
+    return result
+
+
+def to_spec(component: Component) -> dict[str, Any]:
+    """Describe a component as plain data: `{"name": ..., parameter: value, ...}`."""
+    spec: dict[str, Any] = {"name": component.name}
+    for parameter in parameters_of(type(component)):
+        value = getattr(component, parameter.name)
+        if isinstance(value, Component):
+            value = to_spec(value)
+        elif isinstance(value, tuple):
+            value = list(value)
+        elif callable(value):
+            raise TypeError(
+                f"{component.kind} {component.name!r} holds a function in {parameter.name!r}, "
+                "which a spec file cannot; give its values instead"
+            )
+        spec[parameter.name] = value
+    return spec
+
+
+def from_spec(kind: str, spec: Mapping[str, Any]) -> Any:
+    """Construct the component that `to_spec` described."""
+    parameters = {}
+    for key, value in spec.items():
+        if key == "name":
+            continue
+        parameters[key] = from_spec(key, value) if isinstance(value, Mapping) else value
+    return build(kind, spec["name"], parameters)
+
+
+def suggest(given: str, known: Any) -> str:
+    """Return `" (did you mean 'x'?)"` for a near miss, else nothing."""
+    close = difflib.get_close_matches(given, list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
