@@ -1,1 +1,97 @@
-"""faircascade."""
+"""Online learning to rank that shares exposure fairly.
+
+>>> import faircascade as fc
+>>> data = fc.load_dataset("synthetic", users=50, items=80)
+>>> env = fc.Environment.from_ratings(data, dim=5, k=5)
+>>> result = fc.simulate(env, fc.EALinUCB(weight="log"), rounds=20, seed=1)
+>>> 0 < result.clicks < 1
+True
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from faircascade.data.base import DataError, Ratings
+    from faircascade.data.load import load_dataset
+    from faircascade.engine import Result, simulate
+    from faircascade.environment import Environment
+    from faircascade.experiment import Comparison, compare
+    from faircascade.policies import (
+        Bandit,
+        EAEpsilonGreedy,
+        EALinTS,
+        EALinUCB,
+        EpsilonGreedy,
+        LinTS,
+        LinUCB,
+        MostPopular,
+        Optimal,
+        Random,
+    )
+    from faircascade.ranker import Ranker
+    from faircascade.report import write_report
+    from faircascade.types import Slate
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Bandit": "policies",
+    "Comparison": "experiment",
+    "DataError": "data.base",
+    "EAEpsilonGreedy": "policies",
+    "EALinTS": "policies",
+    "EALinUCB": "policies",
+    "Environment": "environment",
+    "EpsilonGreedy": "policies",
+    "LinTS": "policies",
+    "LinUCB": "policies",
+    "MostPopular": "policies",
+    "Optimal": "policies",
+    "Random": "policies",
+    "Ranker": "ranker",
+    "Ratings": "data.base",
+    "Result": "engine",
+    "Slate": "types",
+    "compare": "experiment",
+    "load_dataset": "data.load",
+    "simulate": "engine",
+    "write_report": "report",
+}
+
+__all__ = [
+    "Bandit",
+    "Comparison",
+    "DataError",
+    "EAEpsilonGreedy",
+    "EALinTS",
+    "EALinUCB",
+    "Environment",
+    "EpsilonGreedy",
+    "LinTS",
+    "LinUCB",
+    "MostPopular",
+    "Optimal",
+    "Random",
+    "Ranker",
+    "Ratings",
+    "Result",
+    "Slate",
+    "compare",
+    "load_dataset",
+    "simulate",
+    "write_report",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use, so that `faircascade --help` does not wait for NumPy."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'faircascade' has no attribute {name!r}")
+    value = getattr(import_module(f"faircascade.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -40,7 +40,7 @@ def absorb(state: Words, word: Words) -> Words:
 
 def uniform(word: Words) -> NDArray[np.float64]:
     """Map words to floats in [0, 1), 53 bits each."""
-    return (word >> _TO_53_BITS) * _UNIT
+    return (word >> _TO_53_BITS).astype(np.float64) * _UNIT
 
 
 def key_of(identity: object) -> int:

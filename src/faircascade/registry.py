@@ -14,13 +14,13 @@ import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
-from importlib.metadata import entry_points
 from typing import Any, ClassVar, TypeVar
 
 ROOMS = (
     "data",
     "clicks",
     "rewards",
+    "estimators",
     "exploration",
     "policies",
     "metrics",
@@ -70,6 +70,8 @@ def register(name: str) -> Callable[[C], C]:
 
 @cache
 def _import_rooms() -> None:
+    from importlib.metadata import entry_points  # slow to import, and needed only here
+
     for room in ROOMS:
         package = importlib.import_module(f"faircascade.{room}")
         for module in pkgutil.iter_modules(package.__path__):
@@ -95,7 +97,9 @@ def lookup(kind: str, name: str) -> type[Component]:
     known = components(kind)
     if name in known:
         return known[name]
-    raise ValueError(f"{kind} must be one of {', '.join(known)}{suggest(name, known)}, got {name!r}")
+    raise ValueError(
+        f"{kind} must be one of {', '.join(known)}{suggest(name, known)}, got {name!r}"
+    )
 
 
 def build(kind: str, name: str, parameters: Mapping[str, Any] | None = None) -> Any:
@@ -147,7 +151,9 @@ def from_spec(kind: str, spec: Mapping[str, Any]) -> Any:
     for key, value in spec.items():
         if key == "name":
             continue
-        parameters[key] = from_spec(key, value) if isinstance(value, Mapping) else value
+        if isinstance(value, Mapping):
+            value = from_spec(key, value)
+        parameters[key] = tuple(value) if isinstance(value, list) else value
     return build(kind, spec["name"], parameters)
 
 

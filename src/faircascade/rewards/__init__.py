@@ -1,0 +1,19 @@
+"""What feedback is worth."""
+
+from faircascade.rewards.base import RewardModel, RewardTable
+from faircascade.rewards.exposure_aware import ExposureAware
+from faircascade.rewards.standard import Standard
+from faircascade.rewards.weights import RBP, Custom, Linear, Log, Weight, as_weight
+
+__all__ = [
+    "RBP",
+    "Custom",
+    "ExposureAware",
+    "Linear",
+    "Log",
+    "RewardModel",
+    "RewardTable",
+    "Standard",
+    "Weight",
+    "as_weight",
+]

@@ -1,0 +1,48 @@
+# `make demo` and `make test` set everything up by themselves, in .venv, on first use.
+PYTHON ?= python3
+BIN := .venv/bin
+RUNTIME := .venv/.runtime
+DEV := .venv/.dev
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install -c constraints.txt
+
+.PHONY: help setup demo test lint peers clean
+
+help:
+	@echo "make demo    compare policies on the embedded data, write runs/demo/report.html"
+	@echo "make test    lint, types, import contract, tests with coverage"
+	@echo "make peers   agreement with the authors' package (installs it)"
+	@echo "make clean   remove .venv and caches"
+
+demo: $(RUNTIME)
+	$(BIN)/faircascade demo
+
+test: lint
+	$(BIN)/pytest -n 2 --cov --cov-report=term
+
+lint: $(DEV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+peers: $(DEV)
+	$(PIP) -e '.[peers]'
+	$(BIN)/pytest tests/peers
+
+setup: $(DEV)
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "faircascade needs Python 3.11 or newer; try: make PYTHON=python3.11"; exit 1; }
+	$(PYTHON) -m venv .venv
+
+$(RUNTIME): pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -e .
+	@touch $@
+
+$(DEV): pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -e '.[dev]'
+	@touch $@ $(RUNTIME)
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage

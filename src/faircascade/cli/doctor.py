@@ -1,0 +1,95 @@
+"""faircascade doctor: what is here, what is missing, and how to get it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, requires, version
+from typing import Annotated, Any
+
+import typer
+
+from faircascade.cli.console import print_json, print_table
+
+_OPTIONAL = {
+    "pandas": "pandas DataFrames as data",
+    "polars": "polars DataFrames as data",
+    "FairDynamicRec": "comparison with the authors' package (the `peers` extra)",
+}
+
+
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Show versions, threads and folders, what is missing and how to get it."""
+    found = examine()
+    if as_json:
+        print_json(found)
+    else:
+        rows = [[key, str(value)] for key, value in found["machine"].items()]
+        rows += [[p["name"], p["version"] or "not installed"] for p in found["packages"]]
+        print_table(["What", "Found"], rows)
+        for problem in found["problems"]:
+            typer.echo(f"Problem: {problem}")
+        for hint in found["optional"]:
+            typer.echo(f"Optional: {hint}")
+        if not found["problems"]:
+            typer.echo("All that faircascade needs is here.")
+    if found["problems"]:
+        raise typer.Exit(1)
+
+
+def examine() -> dict[str, Any]:
+    """Return what was found as plain data."""
+    import numpy as np
+    from threadpoolctl import threadpool_info
+
+    from faircascade.data.download import cache_folder
+    from faircascade.engine.simulate import cores
+
+    np.ones((2, 2)) @ np.ones((2, 2))  # makes NumPy load its BLAS
+    blas = sorted({f"{lib['internal_api']} {lib['version']}" for lib in threadpool_info()})
+    cache = cache_folder()
+    packages = [{"name": name, "version": _version(name)} for name in ["faircascade", *_needed()]]
+    problems = [
+        f"{p['name']} is not installed: pip install {p['name']}"
+        for p in packages
+        if p["version"] is None
+    ]
+    parent = next(folder for folder in (cache, *cache.parents) if folder.exists())
+    if not os.access(parent, os.W_OK):
+        problems.append(
+            f"the cache folder {cache} cannot be written: set FAIRCASCADE_CACHE to one that can"
+        )
+    return {
+        "machine": {
+            "python": f"{platform.python_version()} ({sys.executable})",
+            "platform": platform.platform(),
+            "threads": cores(),
+            "blas": ", ".join(blas) or "none found",
+            "cache folder": str(cache),
+            "cached data": ", ".join(sorted(p.name for p in cache.glob("*.zip"))) or "none",
+        },
+        "packages": packages,
+        "problems": problems,
+        "optional": [
+            f"{name} is not installed ({what}): pip install {name}"
+            for name, what in _OPTIONAL.items()
+            if _version(name) is None
+        ],
+    }
+
+
+def _needed() -> list[str]:
+    """Return the names of the packages that faircascade depends on."""
+    lines = requires("faircascade") or []
+    plain = [line for line in lines if "extra ==" not in line]
+    return [line.split(">")[0].split("=")[0].split(";")[0].strip() for line in plain]
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,74 @@
+"""The `faircascade` program: its commands, and how mistakes are told."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import click
+import typer
+
+from faircascade import __version__
+from faircascade.cli.data import data
+from faircascade.cli.demo import demo
+from faircascade.cli.doctor import doctor
+from faircascade.cli.simulate import simulate
+
+app = typer.Typer(
+    name="faircascade",
+    help="Online learning to rank that shares exposure fairly.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(demo)
+app.command()(simulate)
+app.add_typer(data)
+app.command()(doctor)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"faircascade {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Online learning to rank that shares exposure fairly."""
+
+
+def main() -> None:
+    """Run a command; a user's mistake becomes one line and exit code 2."""
+    try:
+        code = app(standalone_mode=False)
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "faircascade"
+        _fail(f"{error.format_message()} Try '{path} --help'.")
+    except (ValueError, OSError) as error:
+        if os.environ.get("FAIRCASCADE_DEBUG"):
+            raise
+        _fail(str(error) if isinstance(error, ValueError) else _describe(error))
+    except (KeyboardInterrupt, click.Abort):
+        print("Stopped before anything was finished.", file=sys.stderr)
+        sys.exit(130)
+    else:
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str) -> None:
+    print(f"Error: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(2)
+
+
+def _describe(error: OSError) -> str:
+    if error.filename is None:
+        return str(error)
+    return f"{error.filename}: {error.strerror or error}"

@@ -1,0 +1,80 @@
+"""Archives, read in place: a zip file or the folder that it was extracted to."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from faircascade.data.base import DataError
+from faircascade.data.delimited import TextFile
+
+
+def find_member(archive: Path, name: str) -> TextFile | None:
+    """Return the file called `name`, the shallowest first.
+
+    A zip file is searched at any depth, a folder with the folders right below it.
+    """
+    if archive.is_dir():
+        found = [*archive.glob(name), *sorted(archive.glob(f"*/{name}"))]
+        return TextFile.at(found[0]) if found else None
+    members = [info for info in _safe_members(archive) if PurePosixPath(info.filename).name == name]
+    members = [info for info in members if not info.filename.startswith("__MACOSX/")]
+    if not members:
+        return None
+    member = min(members, key=lambda info: (info.filename.count("/"), info.filename))
+    label = f"{archive}: {member.filename}"
+    return TextFile(label, member.file_size, lambda: _open_member(archive, member.filename))
+
+
+def require_member(archive: Path, name: str) -> TextFile:
+    """Return the file called `name`, or say that it is not there."""
+    found = find_member(archive, name)
+    if found is None:
+        raise DataError(f"{archive}: there is no {name} in it")
+    return found
+
+
+def check_zip(path: Path) -> None:
+    """Refuse a file that is not a whole zip file or has members outside its folder."""
+    _safe_members(path)
+
+
+def _safe_members(path: Path) -> list[zipfile.ZipInfo]:
+    if not path.exists():
+        raise DataError(f"{path}: no such file or folder")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    except zipfile.BadZipFile:
+        raise DataError(f"{path}: not a zip file, or only a part of one") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+    for member in members:
+        if _escapes(member.orig_filename):
+            raise DataError(
+                f"{path}: refused, as its member {member.orig_filename!r} "
+                "would lie outside the archive's folder"
+            )
+    return members
+
+
+def _escapes(name: str) -> bool:
+    parts = name.replace("\\", "/").split("/")
+    return parts[0] == "" or parts[0].endswith(":") or ".." in parts
+
+
+@contextmanager
+def _open_member(path: Path, name: str) -> Iterator[IO[bytes]]:
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(name) as stream:
+            yield stream
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+        raise DataError(f"{path}: {name} is damaged ({error})") from None
+    except RuntimeError as error:
+        if "password" not in str(error) and "encrypted" not in str(error):
+            raise
+        raise DataError(f"{path}: {name} is encrypted") from None

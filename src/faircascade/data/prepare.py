@@ -1,0 +1,98 @@
+"""From a table of ratings to two halves of each user's positives: sample, binarise, split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircascade.data.base import DataError, Ratings
+from faircascade.random import draws, keys_of
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+Sampling = Literal["active", "random"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    """Positives of the sampled users, cut in half, over the items that have any."""
+
+    ratings: Ratings
+    """The positives alone; its ids are the rows and columns of the matrices."""
+    train: csr_matrix
+    """Binary, users x items."""
+    test: csr_matrix
+    """Binary, users x items."""
+
+
+def sample_users(ratings: Ratings, users: int, sampling: Sampling, seed: int) -> Ratings:
+    """Keep the most active users (by number of ratings, ties by id), or a random sample."""
+    if users < 1:
+        raise ValueError(f"users must be at least 1, got {users}")
+    if users >= ratings.n_users:
+        return ratings
+    if sampling == "active":
+        counts = np.bincount(ratings.users, minlength=ratings.n_users)
+        ranked = np.argsort(-counts, kind="stable")
+    elif sampling == "random":
+        ranked = np.argsort(draws(seed, "sample", keys_of(ratings.user_ids)), kind="stable")
+    else:
+        raise ValueError(f"sampling must be 'active' or 'random', got {sampling!r}")
+    kept = np.zeros(ratings.n_users, dtype=bool)
+    kept[ranked[:users]] = True
+    return _restrict(ratings, kept[ratings.users])
+
+
+def binarise(ratings: Ratings, threshold: float) -> Ratings:
+    """Keep the positives; users and items without one leave."""
+    positive = ratings.ratings >= threshold
+    if not positive.any():
+        raise DataError(
+            f"{ratings.name}: no positives after binarising: the highest rating is "
+            f"{ratings.ratings.max():g}, the threshold {threshold:g}"
+        )
+    return _restrict(ratings, positive)
+
+
+def split_positives(positives: Ratings, train_share: float, seed: int) -> Split:
+    """Draw floor(train_share * n) of each user's n positives for training, the rest for test."""
+    from scipy.sparse import csr_matrix
+
+    if not 0 < train_share < 1:
+        raise ValueError(f"train_share must be between 0 and 1, got {train_share}")
+    user_keys, item_keys = keys_of(positives.user_ids), keys_of(positives.item_ids)
+    lots = draws(seed, "split", user_keys[positives.users], item_keys[positives.items])
+    order = np.lexsort((lots, positives.users))
+    counts = np.bincount(positives.users, minlength=positives.n_users)
+    starts = np.cumsum(counts) - counts
+    place = np.empty(len(positives), dtype=np.int64)
+    place[order] = np.arange(len(positives)) - starts[positives.users[order]]
+    in_train = place < np.floor(train_share * counts).astype(np.int64)[positives.users]
+
+    def matrix(rows: NDArray[np.bool_]) -> Any:
+        cells = (positives.users[rows], positives.items[rows])
+        shape = (positives.n_users, positives.n_items)
+        return csr_matrix((np.ones(int(rows.sum())), cells), shape=shape)
+
+    return Split(ratings=positives, train=matrix(in_train), test=matrix(~in_train))
+
+
+def _restrict(ratings: Ratings, rows: NDArray[np.bool_]) -> Ratings:
+    """Keep some ratings, and of the users and items those that still have one."""
+    user_rows, users = np.unique(ratings.users[rows], return_inverse=True)
+    item_rows, items = np.unique(ratings.items[rows], return_inverse=True)
+    merit = ratings.item_merit
+    return replace(
+        ratings,
+        user_ids=ratings.user_ids[user_rows],
+        item_ids=ratings.item_ids[item_rows],
+        users=users.astype(np.int32),
+        items=items.astype(np.int32),
+        ratings=ratings.ratings[rows],
+        item_groups={name: column[item_rows] for name, column in ratings.item_groups.items()},
+        item_merit=None if merit is None else merit[item_rows],
+    )

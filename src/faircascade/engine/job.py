@@ -1,0 +1,44 @@
+"""What is to be simulated, and what comes back from an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from faircascade.environment import Environment
+from faircascade.metrics import Tally
+from faircascade.policies import Policy
+
+Progress = Callable[[float], None]
+"""Called with the share of the work that is done."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Job:
+    """One policy in one world, fully specified."""
+
+    env: Environment
+    policy: Policy
+    checkpoints: tuple[int, ...]
+    seed: int
+    threads: int
+    activity: float = 1.0
+    realised: bool = False
+    trace: Path | None = None
+    progress: Progress | None = None
+
+    @property
+    def rounds(self) -> int:
+        return self.checkpoints[-1]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Outcome:
+    """What an engine returns."""
+
+    tally: Tally
+    state: Any
+    """The policy's state of all users after the last round."""
+    interrupted: bool

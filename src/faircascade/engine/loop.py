@@ -1,0 +1,143 @@
+"""What a simulation means, in plain NumPy: Algorithm 1, one round after the other.
+
+Users are independent, so they are cut into shards that fit into the cache; threads take shards.
+Nothing that is reported depends on the cut.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from itertools import pairwise
+from threading import Event
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from faircascade.engine.job import Job, Outcome
+from faircascade.engine.trace import TraceRows, TraceWriter
+from faircascade.metrics.tally import Tally, to_units
+from faircascade.random import uniforms
+from faircascade.types import Feedback, Ints, Rows
+
+SHARD = 64
+"""Users that are served together at most."""
+_POLL_SECONDS = 0.2
+
+
+class Shard:
+    """Some of the users, served round by round."""
+
+    def __init__(self, job: Job, rows: slice, stop: Event) -> None:
+        self.job = job
+        self.stop = stop
+        self.policy = job.policy.compose()
+        self.env = job.env.take(rows)
+        self.optimal_rewards = job.env.optimal_rewards[rows]
+        self.optimal_lists = job.env.optimal_lists[rows]
+        self.state = self.policy.start(self.env.users, self.env.items.dim)
+        self.tally = Tally.empty(
+            checkpoints=job.checkpoints,
+            items=len(self.env.items),
+            k=self.env.k,
+            users=len(self.env.users),
+        )
+        self.round = 0
+        self.trace: list[TraceRows] = []
+
+    def advance(self, interval: int) -> None:
+        """Serve every user of the shard up to the end of an interval."""
+        with np.errstate(over="raise", divide="raise", invalid="raise"):
+            while self.round < self.job.checkpoints[interval] and not self.stop.is_set():
+                self.round += 1
+                try:
+                    self._serve(interval, self.round)
+                except FloatingPointError as error:  # rather than a NaN that nobody sees
+                    raise FloatingPointError(
+                        f"{self.job.policy.label}: {error} in round {self.round}; "
+                        "check the scale of the features, sigma and the reward weights"
+                    ) from error
+
+    def _serve(self, interval: int, t: int) -> None:
+        """One round: recommend a list, observe the click, learn from what was examined."""
+        env, job = self.env, self.job
+        rows = self._visitors(t)
+        if not isinstance(rows, slice) and len(rows) == 0:
+            return
+        pool = env.items.pool
+        lists = self.policy.recommend(self.state, rows, pool, env.k, round=t, seed=job.seed).items
+        response = env.respond(lists, rows, round=t, seed=job.seed)
+        shown = env.items.by_feature[:, lists]  # (d, n, K)
+        self.tally.exploration[t - 1] = to_units(self.policy.bonus(self.state, rows, shown))
+        feedback = Feedback(
+            features=env.items.features[lists],
+            clicked=response.clicked,
+            examined=response.examined,
+        )
+        self.policy.update(self.state, rows, feedback)
+
+        self.tally.count(interval, t, lists, response.clicked)
+        self.tally.regret[t - 1] = to_units(self.optimal_rewards[rows] - response.expected)
+        if job.realised:
+            ideal = env.respond(self.optimal_lists[rows], rows, round=t, seed=job.seed)
+            self.tally.optimal_clicks[t - 1] = np.count_nonzero(ideal.clicked)
+        if job.trace is not None:
+            self.trace.append(TraceRows(t, env.users.ids[rows], lists, feedback))
+
+    def _visitors(self, t: int) -> Rows:
+        """Return the users who come in round t: all, or a share of them drawn at random."""
+        if self.job.activity == 1.0:
+            return slice(None)
+        luck = uniforms(self.job.seed, "visit", self.env.users.keys, [t])
+        visitors: Ints = np.flatnonzero(luck < self.job.activity)
+        return visitors
+
+
+def run(job: Job) -> Outcome:
+    """Run a job to its end, or to the last checkpoint before an interruption."""
+    stop = Event()
+    shards = [Shard(job, rows, stop) for rows in cut(len(job.env.users), job.threads)]
+    finished, interrupted = 0, False
+    with (
+        threadpool_limits(1, user_api="blas"),
+        ThreadPoolExecutor(job.threads) as pool,
+        TraceWriter(job.trace, job.env) as trace,
+    ):
+        try:
+            for interval in range(len(job.checkpoints)):
+                _await([pool.submit(shard.advance, interval) for shard in shards], shards, job)
+                for shard in shards:
+                    trace.write(shard.trace)
+                    shard.trace = []
+                finished = interval + 1
+        except KeyboardInterrupt:
+            if finished == 0:
+                raise
+            interrupted = True
+        finally:
+            stop.set()
+    tally = shards[0].tally
+    for shard in shards[1:]:
+        tally = tally.merge(shard.tally)
+    state = shards[0].policy.join([shard.state for shard in shards])
+    return Outcome(tally=tally.up_to(finished), state=state, interrupted=interrupted)
+
+
+def cut(users: int, threads: int) -> list[slice]:
+    """Cut users into shards of nearly equal size, a multiple of the threads if there are enough."""
+    shards = -(-users // SHARD)
+    shards = min(users, -(-shards // threads) * threads)
+    edges = [users * part // shards for part in range(shards + 1)]
+    return [slice(first, last) for first, last in pairwise(edges)]
+
+
+def _await(futures: list[Future[None]], shards: list[Shard], job: Job) -> None:
+    """Wait for all, reporting progress; the first error ends the wait."""
+    total = len(shards) * job.rounds
+    while True:
+        done, waiting = wait(futures, timeout=_POLL_SECONDS, return_when=FIRST_EXCEPTION)
+        if job.progress is not None:
+            job.progress(sum(shard.round for shard in shards) / total)
+        for future in done:
+            future.result()
+        if not waiting:
+            return

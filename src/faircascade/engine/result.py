@@ -1,0 +1,169 @@
+"""What came out of a simulation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from faircascade.environment import Environment
+from faircascade.metrics import Metric, Record, Tally
+from faircascade.metrics.tally import UNIT
+from faircascade.policies import Policy
+from faircascade.registry import build, components, to_spec
+from faircascade.types import Floats, Ints
+
+HEADLINE = ("clicks", "regret", "equality_b", "equality_p", "equity_b", "equity_p")
+"""The metrics of the paper's tables, in their order."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Result:
+    """One policy in one world: every registered metric is an attribute, `result.equality_b`."""
+
+    env: Environment
+    policy: Policy
+    tally: Tally
+    state: Any
+    """The policy's final state (see `Ranker.from_state`); after an interruption it may have
+    learned a few rounds more than are counted."""
+    seed: int
+    engine: str
+    engine_reason: str
+    """Why this engine was taken."""
+    seconds: float
+    interrupted: bool
+    """True if the run was stopped at an earlier checkpoint than asked for."""
+    realised: bool
+    """True if realised regret was counted."""
+
+    @property
+    def rounds(self) -> int:
+        """Rounds that all users finished."""
+        return int(self.tally.checkpoints[-1])
+
+    @cached_property
+    def record(self) -> Record:
+        """Everything that accumulated over the run."""
+        return Record.of(self.tally, self.env.items)
+
+    @cached_property
+    def metrics(self) -> dict[str, float]:
+        """Every registered metric with its default parameters."""
+        return {name: metric.measure(self.record) for name, metric in _metrics().items()}
+
+    def __getattr__(self, name: str) -> float:
+        if not name.startswith("_") and name in components("metric"):
+            return self.metrics[name]
+        raise AttributeError(f"a result has no {name!r}")
+
+    def measure(
+        self, metric: str | Metric, *, group: str | None = None, **parameters: Any
+    ) -> float:
+        """Measure one metric, over items or over the groups of an item column.
+
+        `result.measure("equality_b", group="supplier")`, `result.measure("tail_share", tail=0.5)`
+        """
+        chosen = build("metric", metric, parameters) if isinstance(metric, str) else metric
+        return float(chosen.measure(self.record if group is None else self.by_group(group)[1]))
+
+    def by_group(self, column: str) -> tuple[tuple[str, ...], Record]:
+        """Return the groups of an item column and the record added up over each."""
+        columns = self.env.items.groups
+        if column not in columns:
+            raise ValueError(
+                f"group must be one of {', '.join(columns) or '(the items have no groups)'}, "
+                f"got {column!r}"
+            )
+        return self.record.by_group(columns[column].tolist())
+
+    @cached_property
+    def curves(self) -> dict[str, Floats]:
+        """Every metric at every checkpoint, over what had accumulated: columns of a table."""
+        chosen = _metrics()
+        columns: dict[str, list[float]] = {name: [] for name in chosen}
+        for record in Record.series(self.tally, self.env.items):
+            for name, metric in chosen.items():
+                columns[name].append(metric.measure(record))
+        rounds = self.tally.checkpoints.astype(np.float64)
+        exploration = self.exploration_by_round[self.tally.checkpoints - 1]
+        return {
+            "round": rounds,
+            **{name: np.array(column) for name, column in columns.items()},
+            "exploration": exploration,
+        }
+
+    @property
+    def exploration_by_round(self) -> Floats:
+        """Mean exploration bonus of the recommended items in each round, (rounds,)."""
+        return self._per_list(self.tally.exploration) * UNIT
+
+    @property
+    def clicks_by_round(self) -> Floats:
+        """Share of lists clicked in each round, (rounds,)."""
+        return self._per_list(self.tally.clicks)
+
+    def _per_list(self, sums: Ints) -> Floats:
+        served = self.tally.served
+        return np.asarray(np.divide(sums, served, out=np.full(len(sums), np.nan), where=served > 0))
+
+    @property
+    def optimal_clicks(self) -> float:
+        """Expected clicks of the optimal lists, per recommendation."""
+        return math.fsum(self.env.optimal_rewards) / len(self.env.users)
+
+    @property
+    def recommendations(self) -> int:
+        """Lists shown."""
+        return int(self.tally.served.sum())
+
+    def summary(self) -> dict[str, Any]:
+        """Return the run as one plain document."""
+        return {
+            "policy": self.policy.name,
+            "label": self.policy.label,
+            "reading": getattr(self.policy, "reading", None),
+            "parameters": _plain_spec(self.policy),
+            "data": self.env.info.get("data"),
+            "environment": dict(self.env.info),
+            "fingerprint": self.env.fingerprint,
+            "users": len(self.env.users),
+            "items": len(self.env.items),
+            "dim": self.env.items.dim,
+            "k": self.env.k,
+            "rounds": self.rounds,
+            "seed": self.seed,
+            "engine": self.engine,
+            "engine_reason": self.engine_reason,
+            "interrupted": self.interrupted,
+            "optimal_clicks": self.optimal_clicks,
+            **{name: None if math.isnan(v) else v for name, v in self._all_metrics()},
+            "seconds": self.seconds,
+            "recommendations_per_second": self.recommendations / self.seconds,
+        }
+
+    def _all_metrics(self) -> Iterator[tuple[str, float]]:
+        rest = [name for name in self.metrics if name not in HEADLINE]
+        for name in (*HEADLINE, *rest):
+            yield name, self.metrics[name]
+        if self.realised:
+            yield "realised_regret", self.record.realised_regret
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={self.metrics[name]:.4g}" for name in HEADLINE)
+        return f"Result({self.policy.label}, {self.rounds:,} rounds: {values})"
+
+
+def _metrics() -> dict[str, Metric]:
+    return {name: build("metric", name) for name in components("metric")}
+
+
+def _plain_spec(policy: Policy) -> Mapping[str, Any]:
+    try:
+        return to_spec(policy)
+    except TypeError:  # a function as a weight has no plain form
+        return {"name": policy.name, "repr": repr(policy)}

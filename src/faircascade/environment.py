@@ -1,0 +1,295 @@
+"""Users to serve: a catalogue, true preferences and a click model, from ratings or arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from faircascade import ranking, storage
+from faircascade.clicks import Cascade, ClickModel
+from faircascade.data.base import DataError, Ratings
+from faircascade.data.factors import (
+    Align,
+    Preferences,
+    item_features,
+    mean_relevance,
+    truncated_svd,
+    user_preferences,
+)
+from faircascade.data.prepare import Sampling, Split, binarise, sample_users, split_positives
+from faircascade.random import uniforms
+from faircascade.registry import from_spec, to_spec
+from faircascade.types import Floats, Ids, Ints, Items, Rows, Users, as_ids, check_finite
+
+VERSION = 1
+_USERS_AT_ONCE = 256
+
+Merit = Literal["svd", "popularity", "column"] | Floats | Callable[[Split], Floats]
+ZeroRows = Literal["exclude", "keep"]
+
+
+class Response(NamedTuple):
+    """What users did with their lists, and what could be expected."""
+
+    clicked: Ints  # (n,), 1-based position or 0
+    examined: Ints  # (n,)
+    expected: Floats  # (n,), probability of a click
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Environment:
+    """A simulated world: who is served, what attracts them, and how they click."""
+
+    items: Items
+    users: Users
+    k: int
+    """Length of a list, K."""
+    click_model: ClickModel = field(default_factory=Cascade)
+    info: dict[str, Any] = field(default_factory=dict)
+    """How it was made: the data, the options, what was floored or left out."""
+
+    def __post_init__(self) -> None:
+        eligible = int(self.items.eligible.sum())
+        if not 1 <= self.k <= eligible:
+            raise DataError(
+                f"k must be between 1 and {eligible} (the items that can be recommended), "
+                f"got {self.k}"
+            )
+        if len(self.users) == 0:
+            raise DataError("an environment needs at least one user")
+
+    @classmethod
+    def from_ratings(
+        cls,
+        ratings: Ratings,
+        *,
+        dim: int = 10,
+        k: int = 10,
+        seed: int = 0,
+        users: int = 1000,
+        sampling: Sampling = "active",
+        threshold: float = 4.0,
+        train_share: float = 0.5,
+        normalize: bool = True,
+        zero_rows: ZeroRows = "exclude",
+        preferences: Preferences = "svd",
+        align: Align = "sign",
+        merit: Merit | None = None,
+        merit_floor: float = 1e-3,
+        click_model: ClickModel | None = None,
+    ) -> Environment:
+        """Sample users, binarise, split in half, and factorise both halves (spec of the paper).
+
+        Features come from the train half, preferences from the test half. `merit` is "svd" (mean
+        rank-`dim` relevance), "popularity" (share of users who like the item), "column" (given
+        with the data; the default where there is one), an array, or a function of the `Split`.
+        """
+        if zero_rows not in ("exclude", "keep"):
+            raise ValueError(f"zero_rows must be 'exclude' or 'keep', got {zero_rows!r}")
+        if merit_floor <= 0:
+            raise ValueError(f"merit_floor must be positive, got {merit_floor}")
+        positives = binarise(sample_users(ratings, users, sampling, seed), threshold)
+        if positives.n_items < k:
+            raise DataError(
+                f"{ratings.name}: k = {k} needs as many items with a positive, "
+                f"the sample has {positives.n_items}"
+            )
+        split = split_positives(positives, train_share, seed)
+        svd = truncated_svd(split.train, dim, raw_signs=align == "none")
+        X = item_features(split.train, svd, normalize=normalize)
+        theta = user_preferences(split.test, svd, X, method=preferences, align=align)
+        worth = _merit_of(split, merit, dim)
+        zero = np.asarray(~X.any(axis=1))
+        items = Items.of(
+            X,
+            ids=positives.item_ids,
+            eligible=~zero if zero_rows == "exclude" else None,
+            merit=np.maximum(worth, merit_floor),
+            popularity=np.asarray(split.train.sum(axis=0), dtype=np.float64).ravel(),
+            groups=dict(positives.item_groups),
+        )
+        info = {
+            "data": ratings.name,
+            "seed": seed,
+            "sampling": sampling,
+            "threshold": threshold,
+            "train_share": train_share,
+            "normalize": normalize,
+            "zero_rows": zero_rows,
+            "preferences": preferences,
+            "align": align,
+            "merit": _merit_name(split, merit),
+            "merit_floor": merit_floor,
+            "items_with_zero_row": int(zero.sum()),
+            "items_with_floored_merit": int((worth < merit_floor).sum()),
+            "positives": len(positives),
+            "notes": list(ratings.notes),
+        }
+        return cls(
+            items=items,
+            users=Users(ids=positives.user_ids, preferences=theta),
+            k=k,
+            click_model=click_model or Cascade(),
+            info=info,
+        )
+
+    @classmethod
+    def from_arrays(
+        cls,
+        features: Floats,
+        preferences: Floats,
+        *,
+        k: int = 10,
+        merit: Floats | None = None,
+        popularity: Floats | None = None,
+        item_ids: Sequence[Any] | Ids | None = None,
+        user_ids: Sequence[Any] | Ids | None = None,
+        groups: dict[str, Any] | None = None,
+        click_model: ClickModel | None = None,
+        name: str = "arrays",
+    ) -> Environment:
+        """Build an environment from feature rows (m, d) and true preferences (n, d)."""
+        items = Items.of(features, ids=item_ids, merit=merit, popularity=popularity, groups=groups)
+        theta = check_finite(preferences, "preferences")
+        if theta.ndim != 2 or theta.shape[1] != items.dim:
+            raise ValueError(
+                f"preferences must be users x {items.dim} (the features), got shape {theta.shape}"
+            )
+        users = Users(ids=as_ids(user_ids, len(theta), "user"), preferences=theta)
+        return cls(
+            items=items,
+            users=users,
+            k=k,
+            click_model=click_model or Cascade(),
+            info={"data": name},
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Environment({self.info.get('data', '?')!r}: {len(self.users):,} users, "
+            f"{len(self.items):,} items, d={self.items.dim}, k={self.k})"
+        )
+
+    @property
+    def preferences(self) -> Floats:
+        """True preferences theta*, (n, d)."""
+        if self.users.preferences is None:
+            raise ValueError("an environment needs users with known preferences")
+        return self.users.preferences
+
+    def take(self, rows: Rows) -> Environment:
+        """Return the same world with some of its users."""
+        return Environment(
+            items=self.items,
+            users=self.users[rows],
+            k=self.k,
+            click_model=self.click_model,
+            info=self.info,
+        )
+
+    def attraction(self, lists: Ints, rows: Rows = slice(None)) -> Floats:
+        """Return w of the listed items (n, K) for the users in `rows`, (n, K)."""
+        shown = self.items.by_feature[:, lists]  # (d, n, K)
+        theta = self.preferences[rows].T[:, :, None]  # (d, n, 1)
+        total = shown[0] * theta[0]
+        for feature in range(1, len(shown)):  # in order: every engine gets these bits
+            total += shown[feature] * theta[feature]
+        return np.asarray(np.clip(total, 0.0, 1.0))
+
+    def respond(self, lists: Ints, rows: Rows = slice(None), *, round: int, seed: int) -> Response:
+        """Let users react to their lists (n, K); draws belong to (user, round, item)."""
+        attraction = self.attraction(lists, rows)
+        luck = uniforms(
+            seed,
+            "attraction",
+            self.users.keys[rows][:, None],
+            [[round]],
+            self.items.keys[lists],
+        )
+        clicked, examined = self.click_model.click(attraction, luck)
+        return Response(clicked, examined, self.click_model.expected(attraction))
+
+    @cached_property
+    def optimal_lists(self) -> Ints:
+        """The K most attractive items of every user, best first, (n, K)."""
+        parts = [
+            ranking.most_attractive(
+                self.preferences[start : start + _USERS_AT_ONCE], self.items.pool, self.k
+            ).items
+            for start in range(0, len(self.users), _USERS_AT_ONCE)
+        ]
+        return np.concatenate(parts)
+
+    @cached_property
+    def optimal_rewards(self) -> Floats:
+        """Expected reward of each user's optimal list, (n,)."""
+        return self.click_model.expected(self.attraction(self.optimal_lists))
+
+    def save(self, path: str | Path) -> None:
+        """Write the prepared environment to one .npz file."""
+        storage.save_arrays(
+            path,
+            kind="environment",
+            version=VERSION,
+            meta={
+                "k": self.k,
+                "click_model": to_spec(self.click_model),
+                "info": self.info,
+                "fingerprint": self.fingerprint,
+            },
+            arrays=self._arrays(),
+        )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Environment:
+        """Read an environment that `save` wrote."""
+        meta, arrays = storage.load_arrays(path, kind="environment", version=VERSION)
+        if storage.fingerprint(arrays) != meta["fingerprint"]:
+            raise ValueError(f"{path}: contents do not match their fingerprint")
+        return cls(
+            items=Items.restore(arrays),
+            users=Users(ids=arrays["user_ids"], preferences=arrays["preferences"]),
+            k=meta["k"],
+            click_model=from_spec("click_model", meta["click_model"]),
+            info=meta["info"],
+        )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of the contents: equal worlds have equal fingerprints."""
+        return storage.fingerprint(self._arrays())
+
+    def _arrays(self) -> dict[str, Any]:
+        known = {"user_ids": self.users.ids, "preferences": self.preferences}
+        return self.items.arrays() | known
+
+
+def _merit_name(split: Split, merit: Merit | None) -> str:
+    if merit is None:
+        return "svd" if split.ratings.item_merit is None else "column"
+    return merit if isinstance(merit, str) else "given"
+
+
+def _merit_of(split: Split, merit: Merit | None, dim: int) -> Floats:
+    """Return the merit of each item before flooring."""
+    whole = split.train + split.test
+    source = merit if merit is not None and not isinstance(merit, str) else None
+    if callable(source):
+        return np.asarray(source(split), dtype=np.float64)
+    if source is not None:
+        return np.asarray(source, dtype=np.float64)
+    name = _merit_name(split, merit)
+    if name == "svd":
+        return mean_relevance(whole, dim)
+    if name == "popularity":
+        return np.asarray(whole.mean(axis=0), dtype=np.float64).ravel()
+    if name == "column":
+        if split.ratings.item_merit is None:
+            raise DataError(f"{split.ratings.name}: has no merit column")
+        return split.ratings.item_merit
+    raise ValueError(f"merit must be 'svd', 'popularity' or 'column', got {name!r}")

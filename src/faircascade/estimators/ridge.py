@@ -1,0 +1,183 @@
+"""Ridge regression for each user, kept up to date by rank-one updates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircascade.readings import Reading, check_reading
+from faircascade.registry import Component, register
+from faircascade.types import Floats, Ints, Pool, Rows
+
+REFINE_EVERY = 256
+"""A user's inverse is refined against M after this many updates of that user."""
+_MANY_USERS = 8
+"""From here on one large product for all users is faster than one for each."""
+
+
+@dataclass(kw_only=True, eq=False)
+class RidgeState:
+    """Sums of all users; the last axis is the user, so that arithmetic vectorises over users.
+
+    M and B are sums over feedback, so the order in which feedback arrives does not matter.
+    """
+
+    M: Floats
+    """ridge * I + gain * sum of x x^T, (d, d, n)."""
+    M_inv: Floats
+    """Its inverse, (d, d, n)."""
+    B: Floats
+    """Sum of weight * x, (d, n)."""
+    theta: Floats
+    """Estimated preferences, (d, n)."""
+    updates: Ints
+    """How many times each user's feedback was learned, (n,)."""
+
+    def __len__(self) -> int:
+        return len(self.updates)
+
+    @classmethod
+    def join(cls, parts: Sequence[RidgeState]) -> RidgeState:
+        """Return the sums of the users of several parts, in their order."""
+        columns = [part.arrays() for part in parts]
+        return cls(**{name: np.concatenate([c[name] for c in columns], -1) for name in columns[0]})
+
+    def take(self, users: Rows) -> RidgeState:
+        """Return a copy of the sums of some users."""
+        return RidgeState(**{name: a[..., users].copy() for name, a in self.arrays().items()})
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the sums by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+@register("ridge")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ridge(Component):
+    """theta = scale * M^-1 B with M = ridge * I + gain * sum x x^T, B = sum weight * x.
+
+    Algorithm 1 has gain = scale = sigma^-2 and starts at theta = 0. The authors' package (the
+    `reference` reading) has gain = sigma, scale = 1 and theta = 1 until a user's first update.
+    """
+
+    kind: ClassVar[str] = "estimator"
+
+    ridge: float = 1.0
+    """Regularisation lambda, > 0."""
+    sigma: float = 1.0
+    """Learning rate sigma, > 0."""
+    reading: Reading = "paper"
+    """Whose scaling and start: `paper` and `intended` follow Algorithm 1."""
+
+    def __post_init__(self) -> None:
+        if not (self.ridge > 0 and np.isfinite(self.ridge)):
+            raise ValueError(f"ridge must be positive, got {self.ridge}")
+        if not (self.sigma > 0 and np.isfinite(self.sigma)):
+            raise ValueError(f"sigma must be positive, got {self.sigma}")
+        check_reading(self.reading)
+
+    @property
+    def gain(self) -> float:
+        """Weight of x x^T in M."""
+        return self.sigma if self.reading == "reference" else self.sigma**-2
+
+    @property
+    def scale(self) -> float:
+        """Factor of M^-1 B in theta."""
+        return 1.0 if self.reading == "reference" else self.sigma**-2
+
+    @property
+    def first_theta(self) -> float:
+        """Every component of theta before a user's first update."""
+        return 1.0 if self.reading == "reference" else 0.0
+
+    def start(self, users: int, dim: int) -> RidgeState:
+        """Return the state of `users` users without feedback."""
+        identity = np.repeat(np.eye(dim)[:, :, None], users, axis=2)
+        return RidgeState(
+            M=identity * self.ridge,
+            M_inv=identity / self.ridge,
+            B=np.zeros((dim, users)),
+            theta=np.full((dim, users), self.first_theta),
+            updates=np.zeros(users, dtype=np.int64),
+        )
+
+    def update(
+        self, state: RidgeState, rows: Rows, features: Floats, weights: Floats, examined: Ints
+    ) -> None:
+        """Learn lists (n, K, d) with weights (n, K), of which the first `examined` were seen.
+
+        `rows` names each user at most once.
+        """
+        M, M_inv, B = state.M[:, :, rows], state.M_inv[:, :, rows], state.B[:, rows]
+        for position in range(weights.shape[1]):
+            seen = examined > position  # (n,)
+            if not seen.any():
+                break
+            x = features[:, position, :].T * seen  # (d, n); an unseen row of zeros changes nothing
+            v = ordered_sum(M_inv * x[:, None, :])  # M^-1 x, (d, n)
+            v *= 1.0 / np.sqrt(1.0 / self.gain + ordered_sum(x * v))
+            M_inv -= v[:, None, :] * v[None, :, :]
+            M += (self.gain * x)[:, None, :] * x[None, :, :]
+            B += (weights[:, position] * seen) * x
+        updates = state.updates[rows] + 1
+        due = updates % REFINE_EVERY == 0
+        if due.any():
+            M_inv[:, :, due] = refine_inverse(M[:, :, due], M_inv[:, :, due])
+        state.M[:, :, rows], state.M_inv[:, :, rows], state.B[:, rows] = M, M_inv, B
+        state.theta[:, rows] = self.scale * ordered_sum(M_inv * B[:, None, :])
+        state.updates[rows] = updates
+
+    def means(self, state: RidgeState, rows: Rows, pool: Pool) -> Floats:
+        """Return theta . x of every item in the pool, (n, p)."""
+        return np.asarray(state.theta[:, rows].T @ pool.by_feature)
+
+    def widths(self, state: RidgeState, rows: Rows, pool: Pool) -> Floats:
+        """Return sqrt(x^T M^-1 x) of every item in the pool, (n, p)."""
+        M_inv = state.M_inv[:, :, rows]
+        if M_inv.shape[2] < _MANY_USERS:
+            squares = np.stack(
+                [
+                    ((M_inv[:, :, user] @ pool.by_feature) * pool.by_feature).sum(axis=0)
+                    for user in range(M_inv.shape[2])
+                ]
+            )
+        else:
+            a, b = np.triu_indices(len(M_inv))
+            packed = M_inv[a, b] * np.where(a == b, 1.0, 2.0)[:, None]  # (pairs, n)
+            squares = packed.T @ pool.pairs
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares))
+
+    def widths_of(self, state: RidgeState, rows: Rows, shown: Floats) -> Floats:
+        """Return sqrt(x^T M^-1 x) of listed items (d, n, K), (n, K), the same in every engine."""
+        v = ordered_sum(state.M_inv[:, :, rows][..., None] * shown[:, None])  # (d, n, K)
+        return np.sqrt(np.maximum(ordered_sum(shown * v), 0.0))
+
+
+def ordered_sum(terms: Floats) -> Floats:
+    """Sum over the first axis in index order: every engine gets the same bits."""
+    total: Floats = terms[0].copy()
+    for term in terms[1:]:
+        total += term
+    return total
+
+
+def refine_inverse(M: Floats, M_inv: Floats) -> Floats:
+    """Return one Newton step Y (2 I - M Y) from a nearly right inverse Y, made symmetric.
+
+    The step squares the relative error, so that rounding never builds up however long a run is.
+    """
+    rest = -_product(M, M_inv)
+    for i in range(len(M)):
+        rest[i, i] += 2.0
+    better = _product(M_inv, rest)
+    return 0.5 * (better + better.transpose(1, 0, 2))
+
+
+def _product(A: Floats, B: Floats) -> Floats:
+    """Multiply matrices (d, d, n) user by user."""
+    return ordered_sum(A.transpose(1, 0, 2)[:, :, None, :] * B[:, None, :, :])

@@ -1,0 +1,187 @@
+"""compare(): several policies, the same users, the same draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+
+from faircascade.engine import HEADLINE, Result, simulate
+from faircascade.environment import Environment
+from faircascade.metrics import Metric
+from faircascade.policies import Policy
+from faircascade.registry import lookup, parameters_of
+from faircascade.types import Floats
+
+Worlds = Environment | Callable[[int], Environment]
+"""A world for every seed, or a function that makes one from a seed (so that splits vary too)."""
+Progress = Callable[[str, float], None]
+"""Called with the policy that runs and the share of the whole comparison that is done."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Results of several policies, paired by seed."""
+
+    results: Mapping[str, tuple[Result, ...]]
+    """By label, in the order given; one result a seed."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(self.results)
+
+    @property
+    def baseline(self) -> str:
+        """What changes are measured against: the first policy."""
+        return self.labels[0]
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        return tuple(result.seed for result in self.results[self.baseline])
+
+    @property
+    def env(self) -> Environment:
+        """The world of the first seed."""
+        return self.results[self.baseline][0].env
+
+    @property
+    def rounds(self) -> int:
+        """Rounds that every run finished."""
+        return min(result.rounds for runs in self.results.values() for result in runs)
+
+    @property
+    def interrupted(self) -> bool:
+        return any(result.interrupted for runs in self.results.values() for result in runs)
+
+    @cached_property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of all metrics, those of the paper's tables first."""
+        names = self.results[self.baseline][0].metrics
+        return (*HEADLINE, *(name for name in names if name not in HEADLINE))
+
+    def values(self, label: str, metric: str) -> Floats:
+        """Return one metric of one policy, one value a seed."""
+        return np.array([result.metrics[metric] for result in self.results[label]])
+
+    def mean(self, label: str, metric: str) -> float:
+        """Return the mean over seeds."""
+        values = self.values(label, metric)
+        return math.fsum(values) / len(values)
+
+    def change(self, label: str, metric: str) -> float:
+        """Return the change of the mean against the baseline in percent."""
+        before = self.mean(self.baseline, metric)
+        if before == 0:
+            return float("nan")
+        return 100.0 * (self.mean(label, metric) - before) / abs(before)
+
+    def best(self, metric: str) -> tuple[str, ...]:
+        """Return the label (or labels, if equal) with the best mean."""
+        sign = 1 if higher_is_better(metric) else -1
+        means = {label: sign * self.mean(label, metric) for label in self.labels}
+        known = [value for value in means.values() if not math.isnan(value)]
+        return tuple(label for label, value in means.items() if known and value == max(known))
+
+    def table(self, metrics: Iterable[str] = HEADLINE) -> list[dict[str, Any]]:
+        """Return one row a policy: means over seeds and `<metric>_change` in percent."""
+        rows = []
+        for label in self.labels:
+            row: dict[str, Any] = {"policy": label}
+            for metric in metrics:
+                row[metric] = self.mean(label, metric)
+                row[f"{metric}_change"] = self.change(label, metric)
+            rows.append(row)
+        return rows
+
+    def __str__(self) -> str:
+        width = max(len(label) for label in self.labels)
+        lines = [" " * width + "".join(f"{metric:>13}" for metric in HEADLINE)]
+        for label in self.labels:
+            values = "".join(f"{self.mean(label, metric):>13.4f}" for metric in HEADLINE)
+            lines.append(f"{label:<{width}}{values}")
+        return "\n".join(lines)
+
+
+def compare(
+    env: Worlds,
+    policies: Sequence[Policy],
+    *,
+    rounds: int,
+    seeds: int | Sequence[int] = 1,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Comparison:
+    """Simulate every policy with every seed; the first policy is the baseline.
+
+    `seeds` is how many (1, 2, ...) or which. With an environment the split is the same for every
+    seed; with a function `seed -> Environment` splits vary with the seed. Other options go to
+    `simulate`. Ctrl-C ends the run with the policies that finished at least one checkpoint.
+    """
+    if not policies:
+        raise ValueError("policies must name at least one policy")
+    chosen = list(range(1, seeds + 1)) if isinstance(seeds, int) else [int(s) for s in seeds]
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise ValueError(f"seeds must be at least one and distinct, got {chosen}")
+    labels = distinct_labels(policies)
+    results: dict[str, list[Result]] = {label: [] for label in labels}
+    total, done = len(labels) * len(chosen), 0
+    for seed in chosen:
+        world = env if isinstance(env, Environment) else env(seed)
+        for label, policy in zip(labels, policies, strict=True):
+            report = _part(progress, label, done, total)
+            result = simulate(world, policy, rounds=rounds, seed=seed, progress=report, **options)
+            results[label].append(result)
+            done += 1
+            if result.interrupted:
+                return _paired(results)
+    return _paired(results)
+
+
+def higher_is_better(metric: str) -> bool:
+    """Return the direction of a registered metric."""
+    return cast(type[Metric], lookup("metric", metric)).higher_is_better
+
+
+def title_of(metric: str) -> str:
+    """Return how tables and figures name a registered metric."""
+    return cast(type[Metric], lookup("metric", metric)).title
+
+
+def distinct_labels(policies: Sequence[Policy]) -> list[str]:
+    """Return a label for each policy; equal ones are told apart by the parameters that differ."""
+    labels = [policy.label for policy in policies]
+    for label in {label for label in labels if labels.count(label) > 1}:
+        alike = [i for i, other in enumerate(labels) if other == label]
+        names = [p.name for p in parameters_of(type(policies[alike[0]]))]
+        differ = [
+            name
+            for name in names
+            if len({repr(getattr(policies[i], name, None)) for i in alike}) > 1
+        ]
+        for i in alike:
+            values = ", ".join(f"{name}={getattr(policies[i], name, None)}" for name in differ)
+            labels[i] = f"{label} ({values})"
+    if len(set(labels)) < len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise ValueError(f"policies must be distinct, got {twice!r} twice")
+    return labels
+
+
+def _part(
+    progress: Progress | None, label: str, done: int, total: int
+) -> Callable[[float], None] | None:
+    if progress is None:
+        return None
+    return lambda share: progress(label, (done + share) / total)
+
+
+def _paired(results: Mapping[str, list[Result]]) -> Comparison:
+    """Keep the seeds that every policy has; after an interruption in the first, what there is."""
+    shortest = min(len(runs) for runs in results.values())
+    if shortest == 0:
+        return Comparison({label: tuple(runs[:1]) for label, runs in results.items() if runs})
+    return Comparison({label: tuple(runs[:shortest]) for label, runs in results.items()})

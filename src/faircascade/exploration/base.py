@@ -1,0 +1,50 @@
+"""The contract of an exploration: from what is believed about users to the lists they see."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from faircascade.estimators import Ridge, RidgeState
+from faircascade.random import Words
+from faircascade.ranking import tie_keys, top_k
+from faircascade.registry import Component
+from faircascade.types import Floats, Ints, Lists, Pool, Rows
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Request:
+    """Lists wanted: for whom, of what, and where its random draws belong."""
+
+    estimator: Ridge
+    state: RidgeState
+    rows: Rows
+    """The users' rows in the state."""
+    users: Words
+    """Their keys, (n,)."""
+    pool: Pool
+    k: int
+    round: int | Ints
+    """The round, one for all or one for each user."""
+    seed: int
+
+
+class Exploration(Component):
+    """Chooses between what looks best and what is not known well."""
+
+    kind: ClassVar[str] = "exploration"
+
+    @property
+    def width_factor(self) -> float:
+        """How much of sqrt(x^T M^-1 x) a score can gain: reported as the exploration."""
+        return 0.0
+
+    @abstractmethod
+    def scores(self, request: Request) -> Floats:
+        """Return the score of every item in the pool for every user, (n, p)."""
+
+    def lists(self, request: Request) -> Lists:
+        """Return the k largest scores, best first."""
+        ties = tie_keys(request.seed, request.users, request.round, request.pool)
+        return top_k(self.scores(request), request.k, request.pool, ties)

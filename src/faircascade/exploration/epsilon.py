@@ -1,0 +1,62 @@
+"""Epsilon-greedy: now and then, any item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from faircascade.exploration.base import Exploration, Request
+from faircascade.random import uniforms
+from faircascade.registry import register
+from faircascade.types import Bools, Floats, Ints, Lists
+
+
+@register("epsilon")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Epsilon(Exploration):
+    """Each position is uniform over the items left with probability epsilon, else greedy."""
+
+    epsilon: float = 0.1
+    """Probability of a random item at a position, in [0, 1]."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.epsilon <= 1:
+            raise ValueError(f"epsilon must be between 0 and 1, got {self.epsilon}")
+
+    def scores(self, request: Request) -> Floats:
+        return request.estimator.means(request.state, request.rows, request.pool)
+
+    def lists(self, request: Request) -> Lists:
+        # zero-argument super() does not work in a dataclass with slots
+        greedy = Exploration.lists(self, request)
+        rounds = np.broadcast_to(np.asarray(request.round), request.users.shape)[:, None]
+        where = (request.users[:, None], rounds, np.arange(1, request.k + 1)[None])
+        explore = uniforms(request.seed, "epsilon/coin", *where) < self.epsilon  # (n, k)
+        lots = uniforms(request.seed, "epsilon/item", *where)
+        items = mingle(greedy.items, explore, lots, request.pool.by_key)
+        shown = np.searchsorted(request.pool.rows, items)
+        means = request.estimator.means(request.state, request.rows, request.pool)
+        return Lists(items=items, scores=np.take_along_axis(means, shown, axis=1))
+
+
+def mingle(greedy: Ints, explore: Bools, lots: Floats, pool: Ints) -> Ints:
+    """Fill lists from the top: where `explore`, with a random item of the pool that is left.
+
+    A lot u in [0, 1) stands for the floor(u r)-th of the r items left, in the order of `pool`.
+    """
+    n, k = greedy.shape
+    rank = np.empty(pool.max() + 1, dtype=np.int64)
+    rank[pool] = np.arange(len(pool))
+    greedy = rank[greedy]
+    listed = np.empty((n, 0), dtype=np.int64)  # ranks, in the order of the list
+    used = np.zeros((n, k), dtype=bool)  # which of the greedy items are listed
+    for position in range(k):
+        drawn = (lots[:, position] * (len(pool) - position)).astype(np.int64)
+        for taken in np.sort(listed, axis=1).T:
+            drawn += drawn >= taken
+        best = greedy[np.arange(n), used.argmin(axis=1)]
+        pick = np.where(explore[:, position], drawn, best)
+        listed = np.column_stack([listed, pick])
+        used |= greedy == pick[:, None]
+    return pool[listed]

@@ -1,0 +1,22 @@
+"""The contract of a metric."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+from faircascade.metrics.tally import Record
+from faircascade.registry import Component
+
+
+class Metric(Component):
+    """One number out of a record; a frozen dataclass of its parameters."""
+
+    kind: ClassVar[str] = "metric"
+    title: ClassVar[str] = ""
+    """How tables and figures name it."""
+    higher_is_better: ClassVar[bool] = True
+
+    @abstractmethod
+    def measure(self, record: Record) -> float:
+        """Return the value; NaN where there is none."""

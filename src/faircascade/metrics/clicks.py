@@ -1,0 +1,36 @@
+"""How well users are served."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from faircascade.metrics.base import Metric
+from faircascade.metrics.tally import Record
+from faircascade.registry import register
+
+
+@register("clicks")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clicks(Metric):
+    """Clicks in proportion to lists shown."""
+
+    title: ClassVar[str] = "Clicks"
+
+    def measure(self, record: Record) -> float:
+        return record.clicks / record.served if record.served else float("nan")
+
+
+@register("regret")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regret(Metric):
+    """n-step regret: mean over users of the expected reward given up against the optimal list."""
+
+    title: ClassVar[str] = "Regret"
+    higher_is_better: ClassVar[bool] = False
+
+    realised: bool = False
+    """True counts drawn clicks instead of expectations, both lists under the same draws."""
+
+    def measure(self, record: Record) -> float:
+        return record.realised_regret if self.realised else record.regret

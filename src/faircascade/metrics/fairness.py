@@ -1,0 +1,61 @@
+"""The paper's four notions of exposure fairness: 1 - Gini over the whole catalogue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from faircascade.metrics.base import Metric
+from faircascade.metrics.exposure import (
+    evenness,
+    exposure_b,
+    exposure_bm,
+    exposure_p,
+    exposure_pm,
+)
+from faircascade.metrics.tally import Record
+from faircascade.registry import register
+
+
+@register("equality_b")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EqualityB(Metric):
+    """Equality of binary exposure: being listed, wherever, is what counts."""
+
+    title: ClassVar[str] = "Equality (B)"
+
+    def measure(self, record: Record) -> float:
+        return evenness(exposure_b(record))
+
+
+@register("equality_p")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EqualityP(Metric):
+    """Equality of position-based exposure."""
+
+    title: ClassVar[str] = "Equality (P)"
+
+    def measure(self, record: Record) -> float:
+        return evenness(exposure_p(record))
+
+
+@register("equity_b")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EquityB(Metric):
+    """Equity of binary exposure: exposure in proportion to merit."""
+
+    title: ClassVar[str] = "Equity (B)"
+
+    def measure(self, record: Record) -> float:
+        return evenness(exposure_bm(record))
+
+
+@register("equity_p")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EquityP(Metric):
+    """Equity of position-based exposure."""
+
+    title: ClassVar[str] = "Equity (P)"
+
+    def measure(self, record: Record) -> float:
+        return evenness(exposure_pm(record))

@@ -1,0 +1,191 @@
+"""What a run leaves behind: integer counts that merge to the very same bits however work was cut.
+
+Sums of fractions (regret, exploration) are kept as integers too, in units of 2^-32: integers add
+up to the same total in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from faircascade.types import Floats, Ints, Items
+
+UNIT = 2.0**-32
+"""Resolution of regret and exploration sums."""
+
+
+def to_units(values: Floats) -> int:
+    """Add up fractions as multiples of 2^-32."""
+    return int(np.rint(values / UNIT).astype(np.int64).sum())
+
+
+@dataclass(kw_only=True, eq=False)
+class Tally:
+    """Counts of one run, or of a part of its users, at checkpoints."""
+
+    checkpoints: Ints
+    """Last round of each interval, (c,); the first interval begins at round 1."""
+    appearances: Ints
+    """How often each item stood at each position, by interval, (c, m, K)."""
+    item_clicks: Ints
+    """How often it was clicked there, by interval, (c, m, K)."""
+    served: Ints
+    """Lists shown in each round, (rounds,)."""
+    clicks: Ints
+    """Clicks in each round, (rounds,)."""
+    optimal_clicks: Ints
+    """Clicks that the optimal lists would have had under the same draws, (rounds,)."""
+    regret: Ints
+    """Expected reward given up in each round, summed over users, in units, (rounds,)."""
+    exploration: Ints
+    """Mean exploration bonus of each list, summed over users, in units, (rounds,)."""
+    users: int
+    """How many users were served."""
+
+    @classmethod
+    def empty(cls, *, checkpoints: Sequence[int], items: int, k: int, users: int) -> Tally:
+        """Return a tally of nothing yet."""
+        c, rounds = len(checkpoints), int(checkpoints[-1])
+        by_item = (c, items, k)
+        return cls(
+            checkpoints=np.asarray(checkpoints, dtype=np.int64),
+            appearances=np.zeros(by_item, dtype=np.int64),
+            item_clicks=np.zeros(by_item, dtype=np.int64),
+            served=np.zeros(rounds, dtype=np.int64),
+            clicks=np.zeros(rounds, dtype=np.int64),
+            optimal_clicks=np.zeros(rounds, dtype=np.int64),
+            regret=np.zeros(rounds, dtype=np.int64),
+            exploration=np.zeros(rounds, dtype=np.int64),
+            users=users,
+        )
+
+    def count(self, interval: int, round: int, lists: Ints, clicked: Ints) -> None:
+        """Count one round's lists (n, K) and clicked positions (n,)."""
+        n, k = lists.shape
+        seen = self.appearances[interval]
+        np.add.at(seen.reshape(-1), lists * k + np.arange(k), 1)
+        hit = np.flatnonzero(clicked)
+        at = clicked[hit] - 1
+        np.add.at(self.item_clicks[interval].reshape(-1), lists[hit, at] * k + at, 1)
+        self.served[round - 1] += n
+        self.clicks[round - 1] += len(hit)
+
+    def merge(self, other: Tally) -> Tally:
+        """Return the tally of both parts together."""
+        if not np.array_equal(self.checkpoints, other.checkpoints):
+            raise ValueError("tallies must have the same checkpoints to be merged")
+        if self.appearances.shape != other.appearances.shape:
+            raise ValueError(
+                f"tallies must have the same items and k to be merged, got "
+                f"{self.appearances.shape[1:]} and {other.appearances.shape[1:]}"
+            )
+        sums = {
+            f.name: getattr(self, f.name) + getattr(other, f.name)
+            for f in fields(self)
+            if f.name != "checkpoints"
+        }
+        return Tally(checkpoints=self.checkpoints, **sums)
+
+    def up_to(self, intervals: int) -> Tally:
+        """Return the run as it stood after some of its intervals."""
+        checkpoints = self.checkpoints[:intervals]
+        rounds = int(checkpoints[-1])
+        return Tally(
+            checkpoints=checkpoints,
+            appearances=self.appearances[:intervals],
+            item_clicks=self.item_clicks[:intervals],
+            served=self.served[:rounds],
+            clicks=self.clicks[:rounds],
+            optimal_clicks=self.optimal_clicks[:rounds],
+            regret=self.regret[:rounds],
+            exploration=self.exploration[:rounds],
+            users=self.users,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Record:
+    """Everything accumulated up to one round: what a metric measures."""
+
+    appearances: Ints
+    """How often each item stood at each position, (m, K)."""
+    item_clicks: Ints
+    """How often it was clicked there, (m, K)."""
+    merit: Floats
+    """Merit of each item, (m,)."""
+    served: int
+    """Lists shown."""
+    clicks: int
+    """Lists clicked."""
+    regret: float
+    """Mean over users of the expected reward given up."""
+    realised_regret: float
+    """The same with the clicks that were drawn, both lists under the same draws."""
+    popularity: Floats
+    """How often each item was liked in the training data, (m,)."""
+
+    @classmethod
+    def series(cls, tally: Tally, items: Items) -> Iterator[Record]:
+        """Yield what had accumulated at each checkpoint."""
+        appearances = np.zeros_like(tally.appearances[0])
+        item_clicks = np.zeros_like(tally.item_clicks[0])
+        served = clicks = optimal = regret = first = 0
+        for interval, last in enumerate(tally.checkpoints.tolist()):
+            appearances = appearances + tally.appearances[interval]
+            item_clicks = item_clicks + tally.item_clicks[interval]
+            rounds = slice(first, last)
+            served += int(tally.served[rounds].sum())
+            clicks += int(tally.clicks[rounds].sum())
+            optimal += int(tally.optimal_clicks[rounds].sum())
+            regret += int(tally.regret[rounds].sum())
+            first = last
+            yield cls(
+                appearances=appearances,
+                item_clicks=item_clicks,
+                merit=items.merit,
+                popularity=items.popularity,
+                served=served,
+                clicks=clicks,
+                regret=regret * UNIT / tally.users,
+                realised_regret=(optimal - clicks) / tally.users,
+            )
+
+    @classmethod
+    def of(cls, tally: Tally, items: Items) -> Record:
+        """Return what had accumulated at the end."""
+        *_, last = cls.series(tally, items)
+        return last
+
+    def by_group(self, labels: Sequence[str]) -> tuple[tuple[str, ...], Record]:
+        """Return the groups and the record with each group's items added up.
+
+        `labels` has one entry an item; `a|b` is a member of both groups, and counts in both.
+        """
+        if len(labels) != len(self.merit):
+            raise ValueError(
+                f"labels must be one for each of the {len(self.merit)} items, got {len(labels)}"
+            )
+        memberships = [str(label).split("|") for label in labels]
+        groups = tuple(sorted({group for row in memberships for group in row}))
+        place = {group: g for g, group in enumerate(groups)}
+        items = np.array([i for i, row in enumerate(memberships) for _ in row])
+        into = np.array([place[group] for row in memberships for group in row])
+
+        def add(values: np.ndarray) -> np.ndarray:
+            total = np.zeros((len(groups), *values.shape[1:]), dtype=values.dtype)
+            np.add.at(total, into, values[items])
+            return total
+
+        return groups, Record(
+            appearances=add(self.appearances),
+            item_clicks=add(self.item_clicks),
+            merit=add(self.merit),
+            popularity=add(self.popularity),
+            served=self.served,
+            clicks=self.clicks,
+            regret=self.regret,
+            realised_regret=self.realised_regret,
+        )

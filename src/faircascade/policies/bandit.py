@@ -1,0 +1,86 @@
+"""A linear cascading bandit, composed of an estimator, an exploration and a reward model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import NDArray
+
+from faircascade.estimators import Ridge, RidgeState
+from faircascade.estimators.ridge import ordered_sum
+from faircascade.exploration import UCB, Exploration, Request
+from faircascade.policies.base import Policy
+from faircascade.registry import register
+from faircascade.rewards import RewardModel, RewardTable, Standard
+from faircascade.types import Feedback, Floats, Ints, Lists, Pool, Rows, Users
+
+
+@dataclass(kw_only=True, eq=False)
+class BanditState:
+    """What a bandit knows: its users and their sums."""
+
+    users: Users
+    sums: RidgeState
+    tables: dict[int, RewardTable] = field(default_factory=dict)
+    """The reward model by length of list, as they come up."""
+
+
+@register("bandit")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bandit(Policy):
+    """Algorithm 1 with its parts exchangeable: any combination of the three works."""
+
+    estimator: Ridge = field(default_factory=Ridge)
+    exploration: Exploration = field(default_factory=UCB)
+    reward: RewardModel = field(default_factory=Standard)
+
+    @property
+    def label(self) -> str:
+        return f"Bandit {self.exploration.name} {self.reward.name}"
+
+    def start(self, users: Users, dim: int) -> BanditState:
+        return BanditState(users=users, sums=self.estimator.start(len(users), dim))
+
+    def recommend(
+        self, state: BanditState, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
+    ) -> Lists:
+        request = Request(
+            estimator=self.estimator,
+            state=state.sums,
+            rows=users,
+            users=state.users.keys[users],
+            pool=pool,
+            k=k,
+            round=round,
+            seed=seed,
+        )
+        return self.exploration.lists(request)
+
+    def update(self, state: BanditState, users: Rows, feedback: Feedback) -> None:
+        k = feedback.features.shape[1]
+        table = state.tables.get(k) or state.tables.setdefault(k, self.reward.table(k))
+        weights = table.weights(feedback.clicked, feedback.examined)  # (n, K)
+        self.estimator.update(state.sums, users, feedback.features, weights, feedback.examined)
+
+    def bonus(self, state: BanditState, users: Rows, shown: Floats) -> Floats:
+        widths = self.estimator.widths_of(state.sums, users, shown)  # (n, K)
+        total = ordered_sum(widths.T)
+        total *= self.exploration.width_factor / widths.shape[1]
+        return total
+
+    def join(self, states: Sequence[BanditState]) -> BanditState:
+        return BanditState(
+            users=Users.join([state.users for state in states]),
+            sums=RidgeState.join([state.sums for state in states]),
+        )
+
+    def take(self, state: BanditState, users: Rows) -> BanditState:
+        return BanditState(users=state.users[users], sums=state.sums.take(users))
+
+    def arrays(self, state: BanditState) -> dict[str, NDArray[Any]]:
+        return state.sums.arrays()
+
+    def restore(self, users: Users, arrays: Mapping[str, NDArray[Any]]) -> BanditState:
+        return BanditState(users=users, sums=RidgeState(**arrays))

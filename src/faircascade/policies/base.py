@@ -1,0 +1,62 @@
+"""The contract of a policy: recommend and learn, as two independent calls."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircascade.registry import Component
+from faircascade.types import Feedback, Floats, Ints, Lists, Pool, Rows, Users
+
+
+class Policy(Component):
+    """Parameters only; what is learned lives in the state that `start` returns."""
+
+    kind: ClassVar[str] = "policy"
+
+    @property
+    def label(self) -> str:
+        """A short name for tables and figures."""
+        return type(self).__name__
+
+    def compose(self) -> Policy:
+        """Return the policy that does the work: itself, unless it is a recipe for another."""
+        return self
+
+    @abstractmethod
+    def start(self, users: Users, dim: int) -> Any:
+        """Return the state before any feedback, for items of `dim` features."""
+
+    @abstractmethod
+    def recommend(
+        self, state: Any, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
+    ) -> Lists:
+        """Return a list of k distinct items of the pool for each of some users."""
+
+    def update(self, state: Any, users: Rows, feedback: Feedback) -> None:
+        """Learn from feedback: late, in batches, in any order; each user at most once a call."""
+        return
+
+    def bonus(self, state: Any, users: Rows, shown: Floats) -> Floats:
+        """Return the mean exploration bonus of each list, features (d, n, K), (n,)."""
+        return np.zeros(shown.shape[1])
+
+    @abstractmethod
+    def join(self, states: Sequence[Any]) -> Any:
+        """Return one state for the users of several, in their order."""
+
+    @abstractmethod
+    def take(self, state: Any, users: Rows) -> Any:
+        """Return a copy of the state with some of its users."""
+
+    @abstractmethod
+    def arrays(self, state: Any) -> dict[str, NDArray[Any]]:
+        """Return what was learned as arrays, to be stored."""
+
+    @abstractmethod
+    def restore(self, users: Users, arrays: Mapping[str, NDArray[Any]]) -> Any:
+        """Return the state that `arrays` described."""

@@ -1,0 +1,160 @@
+"""The named policies: what the paper compares, and the same reward model with other explorers."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from faircascade.estimators import Ridge
+from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
+from faircascade.policies.bandit import Bandit
+from faircascade.policies.base import Policy
+from faircascade.readings import Reading
+from faircascade.registry import register
+from faircascade.rewards import ExposureAware, RewardModel, Standard, as_weight
+from faircascade.rewards.weights import Weight, WeightLike
+from faircascade.types import Feedback, Floats, Ints, Lists, Pool, Rows, Users
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe(Policy):
+    """A short way to write a `Bandit`; `compose()` is the long one."""
+
+    ridge: float = 1.0
+    """Regularisation lambda, > 0."""
+    sigma: float = 1.0
+    """Learning rate sigma, > 0."""
+    reading: Reading = "paper"
+    """Whose formulas: `paper`, `intended` or `reference` (the authors' package)."""
+
+    def __post_init__(self) -> None:
+        self.compose()  # a wrong parameter is an error now, not in the middle of a run
+
+    @abstractmethod
+    def explorer(self) -> Exploration: ...
+
+    def reward_model(self) -> RewardModel:
+        return Standard()
+
+    def compose(self) -> Bandit:
+        return Bandit(
+            estimator=Ridge(ridge=self.ridge, sigma=self.sigma, reading=self.reading),
+            exploration=self.explorer(),
+            reward=self.reward_model(),
+        )
+
+    def start(self, users: Users, dim: int) -> Any:
+        return self.compose().start(users, dim)
+
+    def recommend(
+        self, state: Any, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
+    ) -> Lists:
+        return self.compose().recommend(state, users, pool, k, round=round, seed=seed)
+
+    def update(self, state: Any, users: Rows, feedback: Feedback) -> None:
+        self.compose().update(state, users, feedback)
+
+    def bonus(self, state: Any, users: Rows, shown: Floats) -> Floats:
+        return self.compose().bonus(state, users, shown)
+
+    def join(self, states: Sequence[Any]) -> Any:
+        return self.compose().join(states)
+
+    def take(self, state: Any, users: Rows) -> Any:
+        return self.compose().take(state, users)
+
+    def arrays(self, state: Any) -> dict[str, NDArray[Any]]:
+        return self.compose().arrays(state)
+
+    def restore(self, users: Users, arrays: Mapping[str, NDArray[Any]]) -> Any:
+        return self.compose().restore(users, arrays)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Optimistic(Recipe):
+    alpha: float = 0.25
+    """Width of the confidence bonus, >= 0; 0 is greedy."""
+
+    def explorer(self) -> Exploration:
+        return UCB(alpha=self.alpha)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sampling(Recipe):
+    scale: float = 0.25
+    """Standard deviation of the posterior draw, >= 0; 0 is greedy."""
+
+    def explorer(self) -> Exploration:
+        return Thompson(scale=self.scale)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Dithering(Recipe):
+    epsilon: float = 0.1
+    """Probability of a random item at a position."""
+
+    def explorer(self) -> Exploration:
+        return Epsilon(epsilon=self.epsilon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ExposureAware(Recipe):
+    weight: WeightLike = "log"
+    """F: "log", "rbp", "linear", a vector of K positive weights, or a function of (k, K)."""
+    beta: float | None = None
+    """Parameter of rbp (default 0.9) and linear (default 0.05)."""
+    gamma: float = 0.0
+    """Strength of the penalty for ignored items, >= 0."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.weight, str | Weight) and not callable(self.weight):
+            object.__setattr__(self, "weight", tuple(float(w) for w in self.weight))
+        super().__post_init__()
+
+    @property
+    def label(self) -> str:
+        return f"{type(self).__name__} {as_weight(self.weight, self.beta).name}"
+
+    def reward_model(self) -> RewardModel:
+        weight = as_weight(self.weight, self.beta)
+        return ExposureAware(weight=weight, gamma=self.gamma, reading=self.reading)
+
+
+@register("linucb")
+@dataclass(frozen=True, kw_only=True)
+class LinUCB(_Optimistic):
+    """Cascading LinUCB: clicks count 1 wherever they happen."""
+
+
+@register("lints")
+@dataclass(frozen=True, kw_only=True)
+class LinTS(_Sampling):
+    """Cascading linear Thompson sampling."""
+
+
+@register("epsilon-greedy")
+@dataclass(frozen=True, kw_only=True)
+class EpsilonGreedy(_Dithering):
+    """Greedy with random items at random positions."""
+
+
+@register("ealinucb")
+@dataclass(frozen=True, kw_only=True)
+class EALinUCB(_ExposureAware, _Optimistic):
+    """The paper's proposal: LinUCB with the exposure-aware reward model."""
+
+
+@register("ealints")
+@dataclass(frozen=True, kw_only=True)
+class EALinTS(_ExposureAware, _Sampling):
+    """Thompson sampling with the exposure-aware reward model."""
+
+
+@register("ea-epsilon-greedy")
+@dataclass(frozen=True, kw_only=True)
+class EAEpsilonGreedy(_ExposureAware, _Dithering):
+    """Epsilon-greedy with the exposure-aware reward model."""

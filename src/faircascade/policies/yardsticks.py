@@ -1,0 +1,77 @@
+"""Policies that do not learn, to measure others by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircascade.policies.base import Policy
+from faircascade.random import uniforms
+from faircascade.ranking import most_attractive, tie_keys, top_k
+from faircascade.registry import register
+from faircascade.types import Ints, Lists, Pool, Rows, Users
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Yardstick(Policy):
+    """The state is the users alone: nothing is learned."""
+
+    def start(self, users: Users, dim: int) -> Users:
+        return users
+
+    def join(self, states: Sequence[Users]) -> Users:
+        return Users.join(states)
+
+    def take(self, state: Users, users: Rows) -> Users:
+        return state[users]
+
+    def arrays(self, state: Users) -> dict[str, NDArray[Any]]:
+        return {}
+
+    def restore(self, users: Users, arrays: Mapping[str, NDArray[Any]]) -> Users:
+        return users
+
+
+@register("random")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Random(_Yardstick):
+    """Every list is a uniform draw: as even as it gets, and few clicks."""
+
+    def recommend(
+        self, state: Users, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
+    ) -> Lists:
+        keys = state.keys[users]
+        rounds = np.broadcast_to(np.asarray(round), keys.shape)
+        lots = uniforms(seed, "random", keys[:, None], rounds[:, None], pool.keys[None])
+        return top_k(lots, k, pool, tie_keys(seed, keys, round, pool))
+
+
+@register("most-popular")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MostPopular(_Yardstick):
+    """The items most liked in the training data, the same for everyone."""
+
+    def recommend(
+        self, state: Users, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
+    ) -> Lists:
+        keys = state.keys[users]
+        popularity = np.tile(pool.items.popularity[pool.rows], (len(keys), 1))
+        return top_k(popularity, k, pool, tie_keys(seed, keys, round, pool))
+
+
+@register("optimal")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Optimal(_Yardstick):
+    """Knows what attracts each user: no regret, as far as clicks go."""
+
+    def recommend(
+        self, state: Users, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
+    ) -> Lists:
+        preferences = state[users].preferences
+        if preferences is None:
+            raise ValueError("policy 'optimal' needs users whose preferences are known")
+        return most_attractive(preferences, pool, k)

@@ -1,0 +1,16 @@
+"""The named readings of the paper, where its text, its tables and its package disagree."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+Reading = Literal["paper", "intended", "reference"]
+"""`paper`: formulas literally. `intended`: both stated criteria hold. `reference`: the package."""
+
+READINGS: tuple[Reading, ...] = get_args(Reading)
+
+
+def check_reading(reading: str) -> None:
+    """Refuse an unknown reading."""
+    if reading not in READINGS:
+        raise ValueError(f"reading must be one of {', '.join(READINGS)}, got {reading!r}")

@@ -1,0 +1,209 @@
+"""One look for all figures: colours, lines, log axes, and files that are the same bytes twice.
+
+Figures are built with matplotlib's object-oriented API only. Settings that exist nowhere but in
+matplotlib's parameters hold inside `drawing()` and are put back after it.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import cycle
+from typing import Any, Literal
+
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+from PIL import Image
+
+DPI = 150
+INK = "#333333"
+FAINT = "#d9d9d9"
+NEUTRAL = "#7a7a7a"
+"""The baseline's grey."""
+
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+_DASHES: tuple[Any, ...] = (
+    "-",
+    (0, (6, 2)),
+    (0, (2, 1.2)),
+    (0, (6, 1.5, 1.2, 1.5)),
+    (0, (9, 2, 2, 2)),
+)
+_MARKERS = ("s", "^", "D", "v", "P", "X", "<")
+
+DOTTED: dict[str, Any] = {"color": INK, "linestyle": (0, (1, 1.6)), "linewidth": 1.2}
+"""For what is not a policy: an optimum, equality."""
+
+DIVERGING = LinearSegmentedColormap.from_list("blue-orange", ["#0b559f", "#c4c4c4", "#d1500a"])
+"""Blue for less, grey for equal, orange for more; grey, so that no point vanishes on white."""
+
+_PARAMETERS: dict[str, Any] = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": 9,
+    "text.color": INK,
+    "text.parse_math": False,  # a dollar sign in a label is a dollar sign
+    "axes.edgecolor": "#999999",
+    "axes.labelcolor": INK,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.formatter.useoffset": False,
+    "grid.color": "#e9e9e9",
+    "grid.linewidth": 0.7,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "figure.facecolor": "white",
+    "figure.dpi": DPI,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "faircascade",
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one policy is drawn in every figure of a report."""
+
+    label: str
+    """As it fits a legend."""
+    colour: str
+    dashes: Any
+    marker: str
+    width: float
+    order: float
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """Arguments for `Axes.plot`."""
+        return {
+            "color": self.colour,
+            "linestyle": self.dashes,
+            "linewidth": self.width,
+            "zorder": self.order,
+            "solid_capstyle": "round",
+        }
+
+    @property
+    def point(self) -> dict[str, Any]:
+        """Arguments for `Axes.errorbar`."""
+        return {
+            "color": self.colour,
+            "marker": self.marker,
+            "markersize": 9,
+            "linestyle": "none",
+        }
+
+
+def looks(labels: Sequence[str]) -> dict[str, Look]:
+    """Return the look of each policy, by its place; the first is the baseline, in grey.
+
+    The baseline is drawn wide and below, so that a policy with the very same line shows on it.
+    """
+    found = {labels[0]: Look(legend_label(labels[0]), NEUTRAL, "-", "o", 3.0, 2.0)}
+    styles = zip(cycle(_COLOURS), cycle(_DASHES), cycle(_MARKERS), strict=False)
+    for place, (label, (colour, dashes, marker)) in enumerate(
+        zip(labels[1:], styles, strict=False)
+    ):
+        found[label] = Look(legend_label(label), colour, dashes, marker, 1.6, 3.0 + place / 100)
+    return found
+
+
+def legend_label(label: str, longest: int = 34) -> str:
+    """Return a label of bounded length on one line, its middle left out if need be."""
+    plain = "".join(c if c.isprintable() else " " for c in label).strip() or "(no label)"
+    if len(plain) <= longest:
+        return plain
+    tail = longest // 2 - 1
+    return f"{plain[: longest - tail - 1]}…{plain[-tail:]}"
+
+
+def legend(
+    figure: Figure,
+    drawn: Mapping[str, Look],
+    *,
+    dotted: str = "",
+    words: Mapping[str, str] | None = None,
+    points: bool = False,
+) -> None:
+    """Put one legend above all panels, in as many columns as fit."""
+    handles = [Line2D([], [], **(k.point if points else k.line)) for k in drawn.values()]
+    labels = [(words or {}).get(label, look.label) for label, look in drawn.items()]
+    if dotted:
+        handles.append(Line2D([], [], **DOTTED))
+        labels.append(dotted)
+    entry = 5.6 * max(map(len, labels)) + 42  # points
+    columns = max(1, int(72 * figure.get_figwidth() / entry))
+    if 5.6 * sum(map(len, labels)) + 42 * len(labels) < 72 * figure.get_figwidth():
+        columns = len(labels)
+    rows = -(-len(labels) // columns)
+    figure.set_figheight(figure.get_figheight() + 0.19 * (rows - 1))  # panels keep their size
+    figure.legend(
+        handles,
+        labels,
+        loc="outside upper center",
+        ncols=-(-len(labels) // rows),
+        handlelength=1.0 if points else 2.6,
+        columnspacing=1.2,
+    )
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Hold the style of this room, whatever the user's own settings are."""
+    with warnings.catch_warnings(), style.context(["default", _PARAMETERS]):
+        # A label in a script that the font lacks is drawn as boxes: the tables have it as text.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        yield
+
+
+def file_bytes(figure: Figure, form: Literal["png", "svg"]) -> bytes:
+    """Return the figure as the contents of a file, without dates or versions."""
+    metadata = {"Software": None} if form == "png" else {"Date": None, "Creator": None}
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=form, dpi=DPI, metadata=metadata)
+    return _with_palette(buffer) if form == "png" else buffer.getvalue()
+
+
+def _with_palette(png: io.BytesIO) -> bytes:
+    """Return the picture with 256 colours: a third of the size, and nobody can tell."""
+    small = io.BytesIO()
+    with Image.open(png) as picture:
+        flat = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    flat.save(small, format="png", optimize=True, dpi=(DPI, DPI))
+    return small.getvalue()
+
+
+def log_axis(ax: Axes, which: Literal["x", "y"], low: float, high: float) -> None:
+    """Make an axis logarithmic from low to high, with plain numbers, denser if it spans little."""
+    pad = max((high / low) ** 0.04, 1.1)
+    axis = ax.xaxis if which == "x" else ax.yaxis
+    ax.set(**{f"{which}lim": (low / pad, high * pad)})  # before the scale: it refuses an empty span
+    ax.set(**{f"{which}scale": "log"})
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high / low < 300 else (1.0,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: plain_number(value)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_minor_formatter(NullFormatter())
+
+
+def plain_number(value: float) -> str:
+    """Return a tick label without powers: 10,000 or 0.001."""
+    return f"{value:,.0f}" if abs(value) >= 1 else f"{value:.10f}".rstrip("0").rstrip(".")
+
+
+def percent_tick(value: float, _: float | None = None) -> str:
+    """Return a signed tick label in percent."""
+    return f"{value:+.0f}%".replace("-", "−") if value else "0%"

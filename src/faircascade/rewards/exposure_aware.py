@@ -1,0 +1,92 @@
+"""The exposure-aware reward model: feedback weighed by position."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from faircascade.readings import Reading, check_reading
+from faircascade.registry import register
+from faircascade.rewards.base import RewardModel, RewardTable
+from faircascade.rewards.weights import Log, Weight
+from faircascade.types import Floats
+
+
+@register("exposure_aware")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExposureAware(RewardModel):
+    """A click earns a weight of its position, an ignored item loses gamma times one. Eq. (6).
+
+    The paper's indicator of the penalty is empty as printed; here it is k < C. A round without a
+    click penalises every position seen.
+    """
+
+    weight: Weight = field(default_factory=Log)
+    """The weight function F."""
+    gamma: float = 0.0
+    """Strength of the penalty, >= 0."""
+    reading: Reading = "paper"
+    """Which values reward and penalty take: see `readings`."""
+
+    def __post_init__(self) -> None:
+        if not (self.gamma >= 0 and math.isfinite(self.gamma)):
+            raise ValueError(f"gamma must be >= 0, got {self.gamma}")
+        check_reading(self.reading)
+
+    def table(self, k: int) -> RewardTable:
+        return _TABLES[self.reading](self.weight, self.gamma, k)
+
+
+def _paper(weight: Weight, gamma: float, k: int) -> RewardTable:
+    """Reward and penalty are both F(k), as Table 2 and Eq. (6) have it."""
+    F = weight.values(k)
+    return RewardTable.of(
+        k,
+        reward=lambda position: float(F[position - 1]),
+        penalty=lambda position, _: float(F[position - 1]),
+        gamma=gamma,
+    )
+
+
+def _intended(weight: Weight, gamma: float, k: int) -> RewardTable:
+    """The reward rises with k and the penalty falls: both criteria of Section 3 hold."""
+    F = rising(weight.values(k))
+    return RewardTable.of(
+        k,
+        reward=lambda position: float(F[position - 1]),
+        penalty=lambda position, _: float(F[k - position]),
+        gamma=gamma,
+    )
+
+
+def _reference(weight: Weight, gamma: float, k: int) -> RewardTable:
+    """What the authors' package computes."""
+    return RewardTable.of(
+        k,
+        reward=lambda position: weight.reference_reward(position, k),
+        penalty=lambda position, examined: weight.reference_penalty(position, examined, k),
+        gamma=gamma,
+    )
+
+
+_TABLES: dict[Reading, Callable[[Weight, float, int], RewardTable]] = {
+    "paper": _paper,
+    "intended": _intended,
+    "reference": _reference,
+}
+
+
+def rising(F: Floats) -> Floats:
+    """Return the weights in the order that rises with the position."""
+    steps = np.diff(F)
+    if (steps >= 0).all():
+        return F
+    if (steps <= 0).all():
+        return F[::-1]
+    raise ValueError(
+        "reading 'intended' needs weights that only rise or only fall with the position, "
+        f"got {F.tolist()}"
+    )

@@ -1,0 +1,17 @@
+"""The plain cascading bandit: a click is worth 1 wherever it happens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from faircascade.registry import register
+from faircascade.rewards.base import RewardModel, RewardTable
+
+
+@register("standard")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standard(RewardModel):
+    """Reward 1, no penalty: LinUCB's model."""
+
+    def table(self, k: int) -> RewardTable:
+        return RewardTable.of(k, reward=lambda _: 1.0, penalty=lambda *_: 0.0, gamma=0.0)

@@ -1,0 +1,134 @@
+"""Weight functions F(k) of the exposure-aware reward model, Table 2 of the paper."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from faircascade.registry import Component, build, register
+from faircascade.types import Floats
+
+
+class Weight(Component):
+    """A positive weight for every position."""
+
+    kind: ClassVar[str] = "weight"
+
+    @abstractmethod
+    def values(self, k: int) -> Floats:
+        """Return F(1..k) as the paper writes it, (k,)."""
+
+    def reference_reward(self, position: int, k: int) -> float:
+        """Return what the authors' package gives a click at `position` of k."""
+        raise ValueError(f"weight {self.name!r} has no 'reference' reading: the package lacks it")
+
+    def reference_penalty(self, position: int, examined: int, k: int) -> float:
+        """Return what the package takes, before gamma, when `examined` of k were seen."""
+        raise ValueError(f"weight {self.name!r} has no 'reference' reading: the package lacks it")
+
+
+@register("log")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log(Weight):
+    """F(k) = ln(1 + k). The package takes the logarithm to base K, and its inverse to punish."""
+
+    def values(self, k: int) -> Floats:
+        return np.asarray(np.log1p(np.arange(1.0, k + 1)))
+
+    def reference_reward(self, position: int, k: int) -> float:
+        return math.log(1 + position, max(k, 2))
+
+    def reference_penalty(self, position: int, examined: int, k: int) -> float:
+        return 1.0 / math.log(1 + position, max(k, 2))
+
+
+@register("rbp")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RBP(Weight):
+    """F(k) = beta^(k-1), which falls with k. In the package a click always earns beta^0 = 1."""
+
+    beta: float = 0.9
+    """Patience, in (0, 1]."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.beta <= 1:
+            raise ValueError(f"beta must be in (0, 1] for rbp, got {self.beta}")
+
+    def values(self, k: int) -> Floats:
+        return np.asarray(self.beta ** np.arange(k, dtype=np.float64))
+
+    def reference_reward(self, position: int, k: int) -> float:
+        return 1.0
+
+    def reference_penalty(self, position: int, examined: int, k: int) -> float:
+        return math.pow(self.beta, position - 1)
+
+
+@register("linear")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linear(Weight):
+    """F(k) = beta k. In the package the penalty counts back from the last examined position."""
+
+    beta: float = 0.05
+    """Slope, > 0."""
+
+    def __post_init__(self) -> None:
+        if not (self.beta > 0 and math.isfinite(self.beta)):
+            raise ValueError(f"beta must be positive for linear, got {self.beta}")
+
+    def values(self, k: int) -> Floats:
+        return self.beta * np.arange(1.0, k + 1)
+
+    def reference_reward(self, position: int, k: int) -> float:
+        return self.beta * position
+
+    def reference_penalty(self, position: int, examined: int, k: int) -> float:
+        return self.beta * (examined - position + 1)
+
+
+@register("custom")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Custom(Weight):
+    """Any positive weights: a vector with one value a position, or a function of (k, K)."""
+
+    weights: tuple[float, ...] | Callable[[int, int], float] = (1.0,)
+    """Weights of positions 1, 2, ..., or a function of the position and the list's length."""
+
+    def __post_init__(self) -> None:
+        if not callable(self.weights):
+            object.__setattr__(self, "weights", tuple(float(w) for w in self.weights))
+
+    def values(self, k: int) -> Floats:
+        if callable(self.weights):
+            values = [float(self.weights(position, k)) for position in range(1, k + 1)]
+        elif len(self.weights) < k:
+            raise ValueError(
+                f"custom weights must cover all {k} positions of the list, got {len(self.weights)}"
+            )
+        else:
+            values = list(self.weights[:k])
+        for position, value in enumerate(values, start=1):
+            if not (value > 0 and math.isfinite(value)):
+                raise ValueError(
+                    f"custom weights must be positive, got {value} at position {position}"
+                )
+        return np.array(values)
+
+
+WeightLike = str | Sequence[float] | Callable[[int, int], float] | Weight
+
+
+def as_weight(weight: WeightLike, beta: float | None = None) -> Weight:
+    """Turn a name, a vector or a function into a weight; `beta` is for named ones that have it."""
+    if isinstance(weight, str):
+        parameters: dict[str, Any] = {} if beta is None else {"beta": beta}
+        made: Weight = build("weight", weight, parameters)
+        return made
+    if beta is not None:
+        raise ValueError(f"beta must be left out unless the weight is given by name, got {beta}")
+    return weight if isinstance(weight, Weight) else Custom(weights=weight)  # type: ignore[arg-type]

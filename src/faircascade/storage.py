@@ -1,0 +1,77 @@
+"""Arrays on disk: one .npz file with a JSON header, versioned, written whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_HEADER = "__header__"
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary name beside `path` that takes its place if the block succeeds."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def save_arrays(
+    path: str | Path,
+    *,
+    kind: str,
+    version: int,
+    meta: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+) -> None:
+    """Write arrays and a JSON header of what they are."""
+    header = json.dumps({"kind": kind, "version": version, "meta": meta})
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, allow_pickle=False, **{_HEADER: np.array(header)}, **arrays)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def load_arrays(
+    path: str | Path, *, kind: str, version: int
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read what `save_arrays` wrote, refusing another kind or version."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        header = json.loads(str(arrays.pop(_HEADER)))
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path}: not a file that faircascade saved ({error})") from error
+    if header["kind"] != kind:
+        raise ValueError(f"{path}: expected a saved {kind}, found a saved {header['kind']}")
+    if header["version"] != version:
+        raise ValueError(
+            f"{path}: saved as version {header['version']} of {kind}, this release reads {version}"
+        )
+    return header["meta"], arrays
+
+
+def fingerprint(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Return a hash of names, shapes and contents, 16 hex digits."""
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name}{array.dtype}{array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,268 @@
+"""What travels between the rooms: items, users, slates and feedback."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircascade.random import Words, keys_of
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Ids = NDArray[Any]
+Rows = slice | Ints
+"""Which users of a state: a slice or an array of row numbers."""
+
+_GROUP = "group/"
+
+
+def as_ids(values: Sequence[Any] | Ids | None, n: int, what: str) -> Ids:
+    """Return `values` as an array of n distinct ids; None numbers them from 0."""
+    ids = np.arange(n) if values is None else np.asarray(values)
+    if ids.ndim != 1 or len(ids) != n:
+        raise ValueError(f"{what} ids must be one for each of the {n} rows, got shape {ids.shape}")
+    if ids.dtype.kind == "O":
+        ids = ids.astype(str)
+    values_, counts = np.unique(ids, return_counts=True)
+    if len(values_) < n:
+        raise ValueError(f"{what} ids must be distinct, got {values_[counts > 1][0]!r} twice")
+    return ids
+
+
+def check_finite(array: Floats, what: str) -> Floats:
+    """Return the array as contiguous float64, or say where it is not finite."""
+    array = np.ascontiguousarray(array, dtype=np.float64)
+    if not np.isfinite(array).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(f"{what} must be finite, got {array[where]} at index {where}")
+    return array
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Items:
+    """The catalogue: one row an item."""
+
+    ids: Ids
+    """Distinct ids, (m,)."""
+    features: Floats
+    """Feature rows x_i, (m, d)."""
+    eligible: Bools
+    """False for items that are counted in the metrics and never recommended, (m,)."""
+    merit: Floats
+    """Positive merit of each item, (m,)."""
+    popularity: Floats
+    """How often each item was liked in the training data, (m,)."""
+    groups: dict[str, NDArray[np.str_]] = field(default_factory=dict)
+    """Columns such as genre or supplier, (m,); several memberships are joined by `|`."""
+
+    @classmethod
+    def of(
+        cls,
+        features: Floats,
+        *,
+        ids: Sequence[Any] | Ids | None = None,
+        eligible: Bools | None = None,
+        merit: Floats | None = None,
+        popularity: Floats | None = None,
+        groups: dict[str, Any] | None = None,
+    ) -> Items:
+        """Check and complete what is given: merit defaults to 1, popularity to 0."""
+        features = check_finite(features, "features")
+        if features.ndim != 2 or 0 in features.shape:
+            raise ValueError(f"features must be items x dimensions, got shape {features.shape}")
+        m = len(features)
+        merit = check_finite(np.ones(m) if merit is None else merit, "merit")
+        popularity = check_finite(np.zeros(m) if popularity is None else popularity, "popularity")
+        eligible = np.ones(m, dtype=bool) if eligible is None else np.asarray(eligible, dtype=bool)
+        columns = {name: np.asarray(column).astype(str) for name, column in (groups or {}).items()}
+        lengths = {"merit": merit, "popularity": popularity, "eligible": eligible, **columns}
+        for name, column in lengths.items():
+            if column.shape != (m,):
+                raise ValueError(
+                    f"{name} must have one value for each of the {m} items, "
+                    f"got shape {column.shape}"
+                )
+        if (merit <= 0).any():
+            raise ValueError(f"merit must be positive, got {merit.min()}")
+        return cls(
+            ids=as_ids(ids, m, "item"),
+            features=features,
+            eligible=eligible,
+            merit=merit,
+            popularity=popularity,
+            groups=columns,
+        )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def dim(self) -> int:
+        """Number of features, d."""
+        return int(self.features.shape[1])
+
+    @cached_property
+    def keys(self) -> Words:
+        """Stable key of each item for random draws, (m,)."""
+        return keys_of(self.ids)
+
+    @cached_property
+    def by_feature(self) -> Floats:
+        """The features, one row a feature, (d, m)."""
+        return np.ascontiguousarray(self.features.T)
+
+    @cached_property
+    def pool(self) -> Pool:
+        """The items that can be recommended."""
+        return self.among(np.flatnonzero(self.eligible))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the catalogue as arrays, to be stored."""
+        return {
+            "item_ids": self.ids,
+            "features": self.features,
+            "eligible": self.eligible,
+            "merit": self.merit,
+            "popularity": self.popularity,
+            **{_GROUP + name: column for name, column in self.groups.items()},
+        }
+
+    @classmethod
+    def restore(cls, arrays: Mapping[str, NDArray[Any]]) -> Items:
+        """Return the catalogue that `arrays` described."""
+        return cls.of(
+            arrays["features"],
+            ids=arrays["item_ids"],
+            eligible=arrays["eligible"],
+            merit=arrays["merit"],
+            popularity=arrays["popularity"],
+            groups={n.removeprefix(_GROUP): a for n, a in arrays.items() if n.startswith(_GROUP)},
+        )
+
+    def keep(self, rows: Ints) -> Items:
+        """Return a catalogue of some of the items."""
+        return Items(
+            ids=self.ids[rows],
+            features=self.features[rows],
+            eligible=self.eligible[rows],
+            merit=self.merit[rows],
+            popularity=self.popularity[rows],
+            groups={name: column[rows] for name, column in self.groups.items()},
+        )
+
+    def among(self, rows: Ints) -> Pool:
+        """Return a pool of some items by row."""
+        return Pool(items=self, rows=rows)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pool:
+    """Items that a list may be drawn from, laid out for scoring: one row a feature."""
+
+    items: Items
+    rows: Ints
+    """Their rows in the catalogue, (p,)."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def by_feature(self) -> Floats:
+        """Their features, (d, p)."""
+        return np.ascontiguousarray(self.items.by_feature[:, self.rows])
+
+    @cached_property
+    def keys(self) -> Words:
+        """Their keys, (p,)."""
+        return self.items.keys[self.rows]
+
+    @cached_property
+    def pairs(self) -> Floats:
+        """Products x_a x_b with a <= b, (d (d + 1) / 2, p): x^T A x of all items as one product."""
+        a, b = np.triu_indices(len(self.by_feature))
+        return self.by_feature[a] * self.by_feature[b]
+
+    @cached_property
+    def by_key(self) -> Ints:
+        """Catalogue rows in the order of their keys, which no relabelling changes, (p,)."""
+        return self.rows[np.argsort(self.keys)]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Users:
+    """The users that a state has rows for."""
+
+    ids: Ids
+    """Distinct ids, (n,)."""
+    preferences: Floats | None = None
+    """True preferences theta*, (n, d), where a simulator knows them."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, rows: Rows) -> Users:
+        known = None if self.preferences is None else self.preferences[rows]
+        return Users(ids=self.ids[rows], preferences=known)
+
+    @classmethod
+    def join(cls, parts: Sequence[Users]) -> Users:
+        """Return the users of several parts, in their order."""
+        known = [part.preferences for part in parts if part.preferences is not None]
+        return cls(
+            ids=np.concatenate([part.ids for part in parts]),
+            preferences=np.concatenate(known) if len(known) == len(parts) else None,
+        )
+
+    @cached_property
+    def keys(self) -> Words:
+        """Stable key of each user for random draws, (n,)."""
+        return keys_of(self.ids)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Lists:
+    """Ranked lists for several users, best first."""
+
+    items: Ints
+    """Item rows, (n, K)."""
+    scores: Floats
+    """Their scores, (n, K)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Feedback:
+    """What users did with the lists they saw."""
+
+    features: Floats
+    """Feature rows as they were shown, (n, K, d)."""
+    clicked: Ints
+    """Clicked position, 1-based; 0 for no click, (n,)."""
+    examined: Ints
+    """Number of positions looked at from the top, up to and including the click, (n,)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Slate:
+    """One ranked list shown to one user online; it remembers the features that it showed."""
+
+    slate_id: str
+    user: str
+    items: tuple[str, ...]
+    """Item ids, best first."""
+    scores: tuple[float, ...]
+    features: Floats
+    """Feature rows as shown, (K, d)."""
+    round: int
+    """How many slates this user has had, this one included."""
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __repr__(self) -> str:
+        return f"Slate({self.slate_id!r}, user={self.user!r}, items={list(self.items)})"

@@ -1,0 +1,220 @@
+"""The command line as a user meets it: results on stdout, remarks on stderr, one line a mistake."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from faircascade.cli.main import main
+
+SMALL = ["--set", "data.users=60", "--set", "items=120", "--dim", "4", "--k", "5", "--rounds", "20"]
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Run a command; return (exit code, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["faircascade", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capsys.readouterr()
+        return int(end.value.code or 0), out, err
+
+    return run
+
+
+def test_simulate_prints_one_json_document_with_all_fields(run) -> None:
+    code, out, err = run("simulate", *SMALL, "--policy", "linucb", "--json", "--seed", "3")
+    assert code == 0, err
+    document = json.loads(out)
+    fields = (
+        "policy reading data users items dim k rounds seed engine clicks optimal_clicks regret "
+        "equality_b equality_p equity_b equity_p seconds recommendations_per_second"
+    )
+    assert set(fields.split()) <= set(document)
+    assert document["policy"] == "linucb"
+    assert document["reading"] == "paper"
+    assert document["users"] == 60
+    assert document["seed"] == 3
+    assert document["rounds"] == 20
+
+
+def test_simulate_twice_gives_the_same_numbers(run) -> None:
+    documents = [json.loads(run("simulate", *SMALL, "--json")[1]) for _ in range(2)]
+    for name in ("seconds", "recommendations_per_second"):
+        for document in documents:
+            del document[name]
+    assert documents[0] == documents[1]
+
+
+def test_every_policy_flag_reaches_the_policy(run) -> None:
+    flags = "--weight linear --beta 0.1 --gamma 0.01 --reading intended --alpha 0.5 --sigma 2"
+    code, out, err = run("simulate", *SMALL, "--json", *flags.split(), "--ridge", "3")
+    assert code == 0, err
+    parameters = json.loads(out)["parameters"]
+    assert parameters == {
+        "name": "ealinucb",
+        "weight": "linear",
+        "beta": 0.1,
+        "gamma": 0.01,
+        "reading": "intended",
+        "alpha": 0.5,
+        "sigma": 2.0,
+        "ridge": 3.0,
+    }
+
+
+def test_flags_of_other_policies_and_of_the_environment(run) -> None:
+    code, out, _ = run("simulate", *SMALL, "--json", "--policy", "lints", "--scale", "0.1")
+    assert code == 0
+    assert json.loads(out)["parameters"]["scale"] == 0.1
+    code, out, _ = run("simulate", *SMALL, "--json", "--policy", "epsilon-greedy", "--epsilon", "0")
+    assert code == 0
+    flags = "--users 30 --sampling random --preferences lstsq --align procrustes --env-seed 5"
+    code, out, _ = run(
+        "simulate", *SMALL, "--json", *flags.split(), "--set", "threshold=5", "--threads", "1"
+    )
+    document = json.loads(out)
+    assert document["users"] == 30
+    assert document["environment"]["threshold"] == 5
+    assert document["environment"]["seed"] == 5
+    assert document["environment"]["sampling"] == "random"
+
+
+def test_out_and_trace_write_what_they_promise(run, tmp_path: Path) -> None:
+    code, _, err = run("simulate", *SMALL, "--out", "here", "--trace", "trace.parquet")
+    assert code == 0, err
+    assert (tmp_path / "here/report.html").exists()
+    assert (tmp_path / "here/results.json").exists()
+    assert pq.read_table(tmp_path / "trace.parquet").num_rows == 60 * 20 * 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--policy", "linucd"], "did you mean 'linucb'?"),
+        (["--policy", "linucb", "--weight", "log"], "policy 'linucb' has no parameter 'weight'"),
+        (["--weight", "logg"], "weight must be one of custom, linear, log, rbp"),
+        (["--rounds", "0"], "rounds must be at least 1, got 0"),
+        (["--k", "0"], "k must be between 1 and"),
+        (["--k", "5000"], "k = 5000 needs as many items with a positive"),
+        (["--alpha", "-1"], "alpha must be >= 0, got -1"),
+        (["--set", "thresh=3"], "did you mean 'threshold'?"),
+        (["--set", "threshold"], "--set must be name=value, got 'threshold'"),
+        (["--set", "threshold=9"], "no positives after binarising"),
+        (["--engine", "warp"], "engine must be one of auto, loop, got 'warp'"),
+        (["--data", "ml-1mm"], "ml-1m"),
+        (["--data", "nowhere.csv"], "nowhere.csv"),
+        (["--data", "yahoo-r2"], "yahoo-r2"),
+        (["--rounds", "many"], "Invalid value for '--rounds'"),
+        (["--nonsense"], "No such option: --nonsense"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_two(run, arguments, message) -> None:
+    code, out, err = run("simulate", *SMALL, *arguments)
+    assert code == 2, err
+    assert out == ""
+    lines = [line for line in err.splitlines() if line.startswith("Error:")]
+    assert len(lines) == 1
+    assert err.splitlines()[-1] == lines[0]
+    assert message in lines[0]
+    assert "Traceback" not in err
+
+
+def test_data_list_info_and_fetch(run) -> None:
+    code, out, _ = run("data", "list", "--json")
+    assert code == 0
+    assert {"synthetic", "ml-1m", "yahoo-r2"} <= {row["name"] for row in json.loads(out)}
+    code, out, _ = run("data", "list")
+    assert "ml-latest-small" in out
+    code, out, _ = run("data", "info", "synthetic", "--json")
+    facts = json.loads(out)
+    assert facts["users"] == 1000
+    assert set(facts["groups"]) == {"genre", "supplier"}
+    code, out, _ = run("data", "info", "synthetic")
+    assert "1,000" in out
+    code, out, _ = run("data", "fetch", "synthetic")
+    assert out.strip() == "synthetic: nothing to download"
+    code, out, err = run("data", "fetch", "nope")
+    assert code == 2
+    assert err.startswith("Error: data must be one of")
+
+
+def test_no_network_is_told_in_one_line(run, monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FAIRCASCADE_MIRROR", "http://127.0.0.1:9/")  # nobody listens there
+    monkeypatch.setenv("FAIRCASCADE_CACHE", str(tmp_path / "cache"))
+    code, _, err = run("data", "fetch", "ml-100k")
+    assert code == 2
+    last = err.strip().splitlines()[-1]
+    assert last.startswith("Error:")
+    assert "--path" in last
+
+
+def test_doctor_finds_all_that_is_needed(run) -> None:
+    code, out, _ = run("doctor", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert found["problems"] == []
+    assert {"numpy", "pyarrow"} <= {package["name"] for package in found["packages"]}
+    code, out, _ = run("doctor")
+    assert "All that faircascade needs is here." in out
+
+
+def test_version_and_help(run) -> None:
+    code, out, _ = run("--version")
+    assert (code, out.split()[0]) == (0, "faircascade")
+    code, out, _ = run("simulate", "--help")
+    assert code == 0
+    for flag in (
+        "data path users sampling dim k preferences align policy weight beta gamma reading alpha "
+        "epsilon scale sigma ridge rounds seed env-seed engine threads trace json out set"
+    ).split():
+        assert f"--{flag}" in out
+
+
+def test_demo_compares_and_writes_a_report(run, tmp_path: Path) -> None:
+    code, out, err = run("demo", "--users", "8", "--rounds", "30")
+    assert code == 0, err
+    assert "intended" in err
+    for label in ("LinUCB", "EALinUCB log", "EALinUCB rbp", "EALinUCB linear"):
+        assert label in out
+    folder = tmp_path / "runs/demo"
+    names = {path.name for path in folder.iterdir()}
+    assert {"report.html", "figures", "results.json", "results.parquet"} <= names
+    assert list((folder / "figures").glob("*.png"))
+    assert list((folder / "figures").glob("*.svg"))
+
+
+def test_ctrl_c_keeps_the_rounds_that_all_users_finished(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "faircascade", "simulate", "--rounds", "1000000", "--json"]
+    with subprocess.Popen(
+        [*command, "--users", "50"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    ) as process:
+        assert process.stderr is not None
+        time.sleep(0)  # the first progress report says that rounds are being served
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and process.poll() is None:
+            os.set_blocking(process.stderr.fileno(), False)
+            if "Simulating" in (process.stderr.read() or ""):
+                break
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    document = json.loads(out)
+    assert document["interrupted"]
+    assert 0 < document["rounds"] < 1_000_000

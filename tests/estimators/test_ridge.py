@@ -1,0 +1,136 @@
+"""Ridge sums: the inverse is an inverse, and order does not matter."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from faircascade.estimators import Ridge
+from faircascade.types import Items
+
+EVERY = slice(None)
+
+
+def random_feedback(rng, n, k, d):
+    features = rng.normal(size=(n, k, d))
+    weights = rng.normal(size=(n, k))
+    examined = rng.integers(1, k + 1, size=n)
+    return features, weights, examined
+
+
+def identity_error(state) -> float:
+    d = len(state.M)
+    product = np.einsum("ijn,jkn->nik", state.M, state.M_inv)
+    return float(np.abs(product - np.eye(d)).max())
+
+
+@settings(max_examples=30)
+@given(
+    d=st.integers(1, 6),
+    k=st.integers(1, 5),
+    sigma=st.floats(0.2, 3),
+    ridge=st.floats(0.01, 10),
+    seed=st.integers(0, 10**6),
+)
+def test_sums_match_the_definition(d: int, k: int, sigma: float, ridge: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for reading, gain, scale in (
+        ("paper", sigma**-2, sigma**-2),
+        ("intended", sigma**-2, sigma**-2),
+        ("reference", sigma, 1.0),
+    ):
+        estimator = Ridge(ridge=ridge, sigma=sigma, reading=reading)
+        state = estimator.start(3, d)
+        M, B = np.tile(ridge * np.eye(d), (3, 1, 1)), np.zeros((3, d))
+        for _ in range(6):
+            features, weights, examined = random_feedback(rng, 3, k, d)
+            estimator.update(state, EVERY, features, weights, examined)
+            for user in range(3):
+                for position in range(examined[user]):
+                    x = features[user, position]
+                    M[user] += gain * np.outer(x, x)
+                    B[user] += weights[user, position] * x
+        theta = scale * np.linalg.solve(M, B[:, :, None])[:, :, 0]
+        assert np.allclose(state.M.transpose(2, 0, 1), M, rtol=1e-10, atol=1e-10)
+        assert np.allclose(state.theta.T, theta, rtol=1e-7, atol=1e-8)
+        assert identity_error(state) < 1e-8
+
+
+def test_inverse_stays_symmetric_positive_definite_over_a_hundred_thousand_updates() -> None:
+    rng = np.random.default_rng(0)
+    estimator, state = Ridge(), Ridge().start(2, 5)
+    for _ in range(20_000):
+        features = rng.normal(size=(2, 5, 5)) * np.array([1, 1, 0.1, 1e-3, 1e-4])
+        estimator.update(state, EVERY, features, np.ones((2, 5)), np.array([5, 3]))
+    assert identity_error(state) < 1e-8
+    assert np.array_equal(state.M_inv, state.M_inv.transpose(1, 0, 2))
+    assert (np.linalg.eigvalsh(state.M_inv.transpose(2, 0, 1)) > 0).all()
+
+
+@given(seed=st.integers(0, 10**6))
+def test_the_order_of_feedback_does_not_matter(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    estimator = Ridge()
+    batches = [random_feedback(rng, 2, 3, 4) for _ in range(8)]
+    states = []
+    for order in (range(8), reversed(range(8))):
+        state = estimator.start(2, 4)
+        for i in order:
+            estimator.update(state, EVERY, *batches[i])
+        states.append(state)
+    assert np.allclose(states[0].theta, states[1].theta, atol=1e-9)
+    assert np.allclose(states[0].M_inv, states[1].M_inv, atol=1e-9)
+
+
+def test_a_subset_of_users_learns_and_the_others_stay() -> None:
+    rng = np.random.default_rng(1)
+    estimator = Ridge()
+    whole, part = estimator.start(4, 3), estimator.start(4, 3)
+    features, weights, examined = random_feedback(rng, 4, 2, 3)
+    estimator.update(whole, EVERY, features, weights, examined)
+    rows = np.array([3, 1])
+    estimator.update(part, rows, features[rows], weights[rows], examined[rows])
+    assert np.array_equal(part.theta[:, rows], whole.theta[:, rows])
+    assert np.array_equal(part.M_inv[:, :, rows], whole.M_inv[:, :, rows])
+    assert np.array_equal(part.theta[:, [0, 2]], np.zeros((3, 2)))
+    assert part.updates.tolist() == [0, 1, 0, 1]
+
+
+def test_widths_are_the_same_for_one_user_and_for_many() -> None:
+    rng = np.random.default_rng(2)
+    estimator, state = Ridge(), Ridge().start(12, 4)
+    estimator.update(state, EVERY, *random_feedback(rng, 12, 3, 4))
+    pool = Items.of(rng.normal(size=(9, 4))).pool
+    together = estimator.widths(state, EVERY, pool)
+    for user in range(12):
+        alone = estimator.widths(state, np.array([user]), pool)[0]
+        x = pool.by_feature
+        slow = np.sqrt(np.einsum("am,ab,bm->m", x, state.M_inv[:, :, user], x))
+        assert np.allclose(alone, slow)
+        assert np.allclose(together[user], slow)
+    shown = pool.by_feature[:, np.array([[0, 3]] * 12)]
+    assert np.allclose(estimator.widths_of(state, EVERY, shown), together[:, [0, 3]])
+
+
+def test_the_reference_reading_starts_at_one_until_the_first_update() -> None:
+    estimator = Ridge(reading="reference")
+    state = estimator.start(2, 3)
+    assert (state.theta == 1).all()
+    estimator.update(state, np.array([0]), np.ones((1, 1, 3)), np.zeros((1, 1)), np.array([1]))
+    assert state.theta[:, 0].tolist() == [0, 0, 0]
+    assert (state.theta[:, 1] == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"ridge": 0.0}, "ridge must be positive, got 0.0"),
+        ({"sigma": -1.0}, "sigma must be positive, got -1.0"),
+        ({"reading": "mine"}, "reading must be one of paper, intended, reference, got 'mine'"),
+    ],
+)
+def test_wrong_parameters_are_named(parameters: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Ridge(**parameters)

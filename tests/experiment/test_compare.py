@@ -1,0 +1,107 @@
+"""Comparisons: paired by seed, labelled, saved."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from faircascade.engine import simulate
+from faircascade.experiment import compare, save_comparison
+from faircascade.policies import EALinUCB, LinUCB, Optimal, Random
+from tests.worlds import small_world
+
+
+def test_every_policy_meets_every_seed_and_the_first_is_the_baseline() -> None:
+    env = small_world()
+    found = compare(env, [LinUCB(), EALinUCB(weight="log")], rounds=15, seeds=3)
+    assert found.labels == ("LinUCB", "EALinUCB log")
+    assert found.baseline == "LinUCB"
+    assert found.seeds == (1, 2, 3)
+    alone = simulate(env, EALinUCB(weight="log"), rounds=15, seed=2)
+    assert found.results["EALinUCB log"][1].metrics == alone.metrics
+
+
+def test_means_changes_and_best_values() -> None:
+    found = compare(small_world(), [Random(), Optimal()], rounds=30, seeds=[4, 9])
+    values = found.values("Random", "clicks")
+    assert found.mean("Random", "clicks") == pytest.approx(values.mean())
+    expected = 100 * (found.mean("Optimal", "clicks") / values.mean() - 1)
+    assert found.change("Optimal", "clicks") == pytest.approx(expected)
+    assert found.change("Random", "clicks") == 0
+    assert found.best("clicks") == found.best("regret") == ("Optimal",)
+    assert found.best("equality_b") == ("Random",)
+    row = found.table()[1]
+    assert row["policy"] == "Optimal"
+    assert row["clicks_change"] == pytest.approx(expected)
+    assert math.isnan(compare(small_world(), [Optimal()], rounds=3).change("Optimal", "regret"))
+
+
+def test_a_function_of_the_seed_varies_the_world_too() -> None:
+    found = compare(lambda seed: small_world(seed=seed), [LinUCB()], rounds=5, seeds=[1, 2])
+    worlds = [result.env.fingerprint for result in found.results["LinUCB"]]
+    assert worlds[0] != worlds[1]
+
+
+def test_labels_tell_policies_apart_by_what_differs() -> None:
+    policies = [LinUCB(), LinUCB(alpha=1.0), EALinUCB(weight="log")]
+    found = compare(small_world(), policies, rounds=3)
+    assert found.labels == ("LinUCB (alpha=0.25)", "LinUCB (alpha=1.0)", "EALinUCB log")
+
+
+def test_an_interruption_keeps_what_was_finished() -> None:
+    def interrupt(label: str, share: float) -> None:
+        if label == "Random":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        compare(small_world(), [Random()], rounds=50, checkpoints=[50], progress=interrupt)
+    progress: list[str] = []
+
+    def later(label: str, share: float) -> None:
+        progress.append(label)
+        if label == "Random" and share > 0.55:
+            raise KeyboardInterrupt
+
+    found = compare(small_world(), [LinUCB(), Random()], rounds=40, checkpoints=40, progress=later)
+    assert found.interrupted
+    assert "LinUCB" in found.labels
+    assert found.results["LinUCB"][0].rounds == 40
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"policies": []}, "policies must name at least one"),
+        ({"seeds": 0}, "seeds must be at least one and distinct"),
+        ({"seeds": [1, 1]}, "seeds must be at least one and distinct"),
+        ({"policies": [LinUCB(), LinUCB()]}, "policies must be distinct, got 'LinUCB"),
+    ],
+)
+def test_mistakes_are_named(arguments: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        compare(small_world(), **({"policies": [LinUCB()], "rounds": 2} | arguments))
+
+
+def test_saved_tables_hold_what_was_measured(tmp_path) -> None:
+    found = compare(small_world(), [LinUCB(), Random()], rounds=12, seeds=2)
+    paths = save_comparison(found, tmp_path / "run")
+    save_comparison(found, tmp_path / "run")  # a second time replaces the first
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == sorted(p.name for p in paths)
+    document = json.loads((tmp_path / "run/results.json").read_text())
+    assert document["baseline"] == "LinUCB"
+    assert len(document["runs"]) == 4
+    results = pq.read_table(tmp_path / "run/results.parquet").to_pylist()
+    by_key = {(r["policy"], r["seed"], r["metric"]): r["value"] for r in results}
+    assert by_key["Random", 2, "equality_p"] == found.results["Random"][1].equality_p
+    curves = pq.read_table(tmp_path / "run/curves.parquet").to_pylist()
+    last = [r for r in curves if (r["policy"], r["seed"], r["metric"]) == ("LinUCB", 1, "clicks")][-1]
+    assert last["round"] == 12
+    assert last["value"] == found.results["LinUCB"][0].clicks
+    items = pq.read_table(tmp_path / "run/items.parquet")
+    assert items.num_rows == 4 * 30
+    shown = np.array(items["exposure_b"])[np.array(items["policy"]) == "Random"]
+    assert shown.sum() == 2 * 6 * 12 * 3

@@ -1,0 +1,110 @@
+"""Explorations: what they add to greed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from faircascade.estimators import Ridge
+from faircascade.exploration import UCB, Epsilon, Request, Thompson
+from faircascade.exploration.epsilon import mingle
+from faircascade.types import Items, Users
+
+EVERY = slice(None)
+
+
+def request(n=3, m=20, d=3, k=4, round=1, seed=0, learned=True) -> Request:
+    rng = np.random.default_rng(1)
+    estimator = Ridge()
+    state = estimator.start(n, d)
+    if learned:
+        features = rng.normal(size=(n, 5, d))
+        estimator.update(state, EVERY, features, rng.normal(size=(n, 5)), np.full(n, 5))
+    return Request(
+        estimator=estimator,
+        state=state,
+        rows=EVERY,
+        users=Users(ids=np.arange(n)).keys,
+        pool=Items.of(rng.normal(size=(m, d))).pool,
+        k=k,
+        round=round,
+        seed=seed,
+    )
+
+
+def test_ucb_adds_alpha_widths_to_the_mean() -> None:
+    asked = request()
+    state, x = asked.state, asked.pool.by_feature
+    for user in range(3):
+        width = np.sqrt(np.einsum("am,ab,bm->m", x, state.M_inv[:, :, user], x))
+        expected = state.theta[:, user] @ x + 0.7 * width
+        assert np.allclose(UCB(alpha=0.7).scores(asked)[user], expected)
+
+
+def test_thompson_draws_from_the_posterior() -> None:
+    # mean and covariance of 4,000 draws of x . theta against N(theta_hat, v^2 M^-1)
+    draws = []
+    for t in range(1, 4001):
+        draws.append(Thompson(scale=0.5).scores(request(n=1, m=3, round=t))[0])
+    asked = request(n=1, m=3)
+    x = asked.pool.by_feature  # (d, 3)
+    mean = asked.state.theta[:, 0] @ x
+    cov = 0.25 * x.T @ asked.state.M_inv[:, :, 0] @ x
+    sd = np.sqrt(np.diag(cov))
+    assert np.abs((np.mean(draws, axis=0) - mean) / sd).max() < 5 / np.sqrt(4000)
+    assert np.abs((np.cov(np.array(draws).T) - cov) / np.outer(sd, sd)).max() < 5 * np.sqrt(
+        2 / 4000
+    )
+
+
+def test_thompson_draws_differ_between_users_and_rounds_and_repeat_with_the_seed() -> None:
+    asked = request(n=2, learned=False)
+    scores = Thompson(scale=1.0).scores(asked)
+    assert not np.allclose(scores[0], scores[1])
+    assert np.array_equal(scores, Thompson(scale=1.0).scores(request(n=2, learned=False)))
+    assert not np.allclose(scores, Thompson(scale=1.0).scores(request(n=2, learned=False, round=2)))
+
+
+def test_epsilon_one_is_uniform_over_items_at_every_position() -> None:
+    counts = np.zeros((6, 3))
+    for t in range(1, 3001):
+        lists = Epsilon(epsilon=1.0).lists(request(n=1, m=6, k=3, round=t)).items
+        counts[lists[0], range(3)] += 1
+    assert np.abs(counts - 500).max() < 5 * np.sqrt(500)
+
+
+def test_epsilon_takes_the_next_greedy_item_that_is_left() -> None:
+    # greedy 9 > 7 > 5; the coin at position 1 picks the item 7 (lot 0.7 of 10), so 9 and 5 follow
+    pool = np.arange(10)
+    explore = np.array([[True, False, False]])
+    lots = np.array([[0.75, 0.0, 0.0]])
+    assert mingle(np.array([[9, 7, 5]]), explore, lots, pool).tolist() == [[7, 9, 5]]
+
+
+def test_a_random_pick_counts_among_the_items_left() -> None:
+    # positions 1 and 2 random: lot 0 picks item 0; then lot 0 of the 3 left {1, 2, 3} picks 1
+    explore = np.array([[True, True]])
+    found = mingle(np.array([[3, 2]]), explore, np.array([[0.0, 0.0]]), np.arange(4))
+    assert found.tolist() == [[0, 1]]
+    found = mingle(np.array([[3, 2]]), explore, np.array([[0.99, 0.99]]), np.arange(4))
+    assert found.tolist() == [[3, 2]]
+
+
+def test_epsilon_scores_belong_to_the_items_listed() -> None:
+    asked = request()
+    lists = Epsilon(epsilon=0.5).lists(asked)
+    means = asked.estimator.means(asked.state, EVERY, asked.pool)
+    assert np.allclose(lists.scores, np.take_along_axis(means, lists.items, axis=1))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: UCB(alpha=-0.1), "alpha must be >= 0, got -0.1"),
+        (lambda: Thompson(scale=float("nan")), "scale must be >= 0, got nan"),
+        (lambda: Epsilon(epsilon=1.1), "epsilon must be between 0 and 1, got 1.1"),
+    ],
+)
+def test_wrong_parameters_are_named(make, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()

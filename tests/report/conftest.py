@@ -1,0 +1,78 @@
+"""Small comparisons to report on, each run once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from faircascade.environment import Environment
+from faircascade.experiment import Comparison, compare
+from faircascade.policies import EALinUCB, LinUCB, MostPopular, Random
+from faircascade.report import write_report
+
+HOSTILE = "<script>alert('x')</script> & $a$"
+UNICODE = "Über 夜 _名"
+SCRIPT_GROUP = '<img src="http://evil.test/x.png">'
+
+
+def world(seed: int = 0, *, users: int = 6, items: int = 24, name: str = "arrays") -> Environment:
+    """Eight of the items attract nobody, and these are the most popular."""
+    rng = np.random.default_rng(seed)
+    features = rng.uniform(0.1, 0.6, size=(items, 3))
+    features[:8] = 0.0
+    preferences = rng.uniform(0.1, 0.6, size=(users, 3))
+    groups = np.array([SCRIPT_GROUP, "crime", "夜|crime", *(f"g{i:02d}" for i in range(13))])
+    return Environment.from_arrays(
+        features,
+        preferences,
+        k=4,
+        merit=np.linspace(0.1, 1.0, items),
+        popularity=np.arange(items, 0.0, -1),
+        item_ids=[f"item-{seed}-{i}" if i > 20 else f"item-{i}" for i in range(items)],
+        groups={"genre": groups[np.arange(items) % len(groups)], "one": np.full(items, "all")},
+        name=name,
+    )
+
+
+@pytest.fixture(scope="session")
+def several() -> Comparison:
+    """Two seeds with a world of their own each; the last policy never gets a click."""
+    policies = [LinUCB(), EALinUCB(weight="log"), Random(), MostPopular()]
+    return compare(world, policies, rounds=30, seeds=2)
+
+
+@pytest.fixture(scope="session")
+def hostile() -> Comparison:
+    """Labels, data, groups and notes that try to be markup; one seed."""
+    env = world(name=HOSTILE)
+    env.info["notes"] = [HOSTILE]
+    found = compare(env, [MostPopular(), LinUCB(), EALinUCB(weight="rbp")], rounds=12)
+    labels = [HOSTILE, UNICODE, "_long " * 40]
+    return Comparison(dict(zip(labels, found.results.values(), strict=True)))
+
+
+@pytest.fixture
+def single() -> Comparison:
+    """One policy, one round; a fresh world, which a test may change."""
+    return compare(world(), [Random()], rounds=1)
+
+
+@pytest.fixture(scope="session")
+def interrupted(several: Comparison) -> Comparison:
+    """The second seed of the last policy was stopped in the middle."""
+    *others, (label, (first, second)) = several.results.items()
+    cut = replace(second, tally=second.tally.up_to(10), interrupted=True)
+    return Comparison({**dict(others), label: (first, cut)})
+
+
+@pytest.fixture(scope="session")
+def several_page(several: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(several, tmp_path_factory.mktemp("several"), notes=["A first look."])
+
+
+@pytest.fixture(scope="session")
+def hostile_page(hostile: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(hostile, tmp_path_factory.mktemp("hostile"), notes=[HOSTILE])

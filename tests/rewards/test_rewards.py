@@ -1,0 +1,117 @@
+"""Reward tables, by hand arithmetic."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from faircascade.rewards import RBP, Custom, ExposureAware, Linear, Log, RewardTable, Standard
+from faircascade.rewards.weights import as_weight
+
+
+def table(weight, reading, gamma=1.0, k=3) -> RewardTable:
+    return ExposureAware(weight=weight, gamma=gamma, reading=reading).table(k)
+
+
+def test_standard_gives_one_for_a_click_and_nothing_else() -> None:
+    found = Standard().table(3)
+    assert found.clicked.tolist() == [1, 1, 1]
+    assert not found.ignored.any()
+
+
+@pytest.mark.parametrize(
+    ("weight", "F"),
+    [
+        (Log(), [math.log(2), math.log(3), math.log(4)]),
+        (RBP(beta=0.5), [1, 0.5, 0.25]),
+        (Linear(beta=0.1), [0.1, 0.2, 0.3]),
+        (Custom(weights=(3.0, 1.0, 2.0)), [3, 1, 2]),
+        (Custom(weights=lambda position, k: position + k), [4, 5, 6]),
+    ],
+)
+def test_paper_uses_F_for_reward_and_penalty(weight, F: list[float]) -> None:
+    found = table(weight, "paper", gamma=0.1)
+    assert np.allclose(found.clicked, F)
+    for examined in (1, 2, 3):
+        expected = [-0.1 * f for f in F[:examined]] + [0] * (3 - examined)
+        assert np.allclose(found.ignored[examined - 1], expected)
+
+
+@pytest.mark.parametrize(
+    ("weight", "rising"),
+    [
+        (Log(), [math.log(2), math.log(3), math.log(4)]),
+        (RBP(beta=0.5), [0.25, 0.5, 1]),
+        (Linear(beta=0.1), [0.1, 0.2, 0.3]),
+        (Custom(weights=(9.0, 4.0, 1.0)), [1, 4, 9]),
+    ],
+)
+def test_intended_meets_both_criteria(weight, rising: list[float]) -> None:
+    found = table(weight, "intended", gamma=0.1)
+    assert np.allclose(found.clicked, rising)  # a click low in the list counts more
+    assert np.allclose(found.ignored[2], [-0.1 * f for f in rising[::-1]])  # ignored high: worse
+    assert (np.diff(found.clicked) >= 0).all()
+    assert (np.diff(-found.ignored[2]) <= 0).all()
+
+
+def test_reference_log_is_to_base_K_and_punishes_with_its_inverse() -> None:
+    found = table(Log(), "reference", gamma=0.1, k=3)
+    logs = [math.log(1 + position) / math.log(3) for position in (1, 2, 3)]
+    assert np.allclose(found.clicked, logs)
+    assert np.allclose(found.ignored[1], [-0.1 / logs[0], -0.1 / logs[1], 0])
+    assert np.allclose(table(Log(), "reference", k=1).clicked, [1])  # base 2 at K = 1
+
+
+def test_reference_rbp_pays_one_for_any_click() -> None:
+    found = table(RBP(beta=0.9), "reference", gamma=0.2)
+    assert found.clicked.tolist() == [1, 1, 1]
+    assert np.allclose(found.ignored[2], [-0.2, -0.18, -0.162])
+
+
+def test_reference_linear_counts_the_penalty_back_from_the_last_examined() -> None:
+    found = table(Linear(beta=0.05), "reference", gamma=1.0)
+    assert np.allclose(found.clicked, [0.05, 0.10, 0.15])
+    assert np.allclose(found.ignored[1], [-0.10, -0.05, 0])
+    assert np.allclose(found.ignored[2], [-0.15, -0.10, -0.05])
+
+
+def test_weights_of_outcomes() -> None:
+    # clicked at 2: position 1 is penalised, 3 unseen; no click: all penalised; saw two, no click
+    found = table(Linear(beta=1.0), "paper", gamma=0.5)
+    weights = found.weights(np.array([2, 0, 0, 1]), np.array([2, 3, 2, 1]))
+    assert weights.tolist() == [[-0.5, 2, 0], [-0.5, -1, -1.5], [-0.5, -1, 0], [1, 0, 0]]
+
+
+@given(k=st.integers(1, 12), gamma=st.floats(0, 2), data=st.data())
+def test_unseen_positions_weigh_nothing_and_clicks_are_never_penalised(k, gamma, data) -> None:
+    weight = data.draw(st.sampled_from([Log(), RBP(), Linear()]))
+    reading = data.draw(st.sampled_from(["paper", "intended", "reference"]))
+    found = ExposureAware(weight=weight, gamma=gamma, reading=reading).table(k)
+    assert (found.clicked > 0).all()
+    assert (found.ignored <= 0).all()
+    assert not np.triu(found.ignored, 1).any()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ExposureAware(gamma=-1), "gamma must be >= 0, got -1"),
+        (lambda: ExposureAware(reading="x"), "reading must be one of"),
+        (lambda: RBP(beta=1.5), r"beta must be in \(0, 1\] for rbp, got 1.5"),
+        (lambda: Linear(beta=0), "beta must be positive for linear, got 0"),
+        (lambda: Custom(weights=(1.0, -1.0)).values(2), "must be positive, got -1.0 at position 2"),
+        (lambda: Custom(weights=(1.0,)).values(2), "must cover all 2 positions of the list, got 1"),
+        (lambda: table(Custom(weights=(1, 3, 2)), "intended"), "only rise or only fall"),
+        (lambda: table(Custom(weights=(1, 2, 3)), "reference"), "has no 'reference' reading"),
+        (lambda: as_weight("logg"), r"did you mean 'log'\?"),
+        (lambda: as_weight("log", 0.3), "has no parameter 'beta'"),
+        (lambda: as_weight((1.0, 2.0), 0.3), "beta must be left out"),
+    ],
+)
+def test_mistakes_are_named(make, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,0 +1,227 @@
+"""Online use: feedback late, twice, never or in part; items that come and go; save and load."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from faircascade.engine import simulate
+from faircascade.policies import EALinUCB, EpsilonGreedy, LinTS, LinUCB, MostPopular, Optimal, Random
+from faircascade.ranker import Ranker
+from faircascade.types import Items
+from tests.worlds import small_world
+
+IDS = [f"i{n}" for n in range(12)]
+X = np.random.default_rng(0).normal(size=(12, 3)) / 2
+
+
+def ranker(policy=None, **options) -> Ranker:
+    return Ranker(policy or EALinUCB(weight="log", gamma=0.1), items=X, item_ids=IDS, **options)
+
+
+def model(r: Ranker, user: str):
+    sums = r._states[user].sums
+    return np.concatenate([sums.M.ravel(), sums.M_inv.ravel(), sums.B.ravel(), sums.theta.ravel()])
+
+
+def test_a_slate_holds_distinct_items_with_falling_scores() -> None:
+    slate = ranker().recommend("u", k=5)
+    assert len(slate) == len(set(slate.items)) == 5
+    assert set(slate.items) <= set(IDS)
+    assert list(slate.scores) == sorted(slate.scores, reverse=True)
+    assert slate.round == 1
+    assert slate.slate_id == "u/1"
+
+
+def test_candidates_and_exclusions_are_kept() -> None:
+    r = ranker()
+    assert set(r.recommend("u", 3, candidates=["i1", "i2", "i3"]).items) == {"i1", "i2", "i3"}
+    slate = r.recommend("u", 5, candidates=["i1", "i2", "i3"], exclude=["i2", "gone"])
+    assert set(slate.items) == {"i1", "i3"}
+    assert "i0" not in r.recommend("u", 11, exclude=["i0"]).items
+    with pytest.raises(ValueError, match="candidates must be items of the catalogue, got 'nope'"):
+        r.recommend("u", candidates=["nope"])
+    with pytest.raises(ValueError, match="no item is left to recommend"):
+        r.recommend("u", exclude=IDS)
+
+
+def test_feedback_learns_what_algorithm_one_says() -> None:
+    # clicked at 2 of 3, weight ln(1 + k), gamma 0.1: B = -0.1 ln 2 x1 + ln 3 x2; x3 is unseen
+    r = ranker()
+    slate = r.recommend("u", k=3)
+    r.update(slate, clicked=2)
+    x1, x2, _ = slate.features
+    sums = r._states["u"].sums
+    assert np.allclose(sums.B[:, 0], -0.1 * np.log(2) * x1 + np.log(3) * x2)
+    assert np.allclose(sums.M[:, :, 0], np.eye(3) + np.outer(x1, x1) + np.outer(x2, x2))
+
+
+def test_only_the_positions_shown_are_learned() -> None:
+    r = ranker()
+    slate = r.recommend("u", k=4)
+    r.update(slate, shown=2)
+    x1, x2 = slate.features[:2]
+    sums = r._states["u"].sums
+    assert np.allclose(sums.M[:, :, 0], np.eye(3) + np.outer(x1, x1) + np.outer(x2, x2))
+    assert np.allclose(sums.B[:, 0], -0.1 * (np.log(2) * x1 + np.log(3) * x2))
+
+
+def test_late_feedback_in_any_order_gives_the_same_model() -> None:
+    models = []
+    for order in itertools.permutations(range(4)):
+        r = ranker()
+        slates = [r.recommend("u", k=4) for _ in range(4)]
+        for i in order:
+            r.update(slates[i], clicked=(None, 1, 4, 2)[i])
+        models.append(model(r, "u"))
+    for other in models[1:]:
+        assert np.allclose(models[0], other, atol=1e-9, rtol=0)
+
+
+def test_the_same_slate_twice_is_an_error_that_changes_nothing() -> None:
+    r = ranker()
+    slate = r.recommend("u")
+    r.update(slate, clicked=1)
+    before = model(r, "u").copy()
+    with pytest.raises(ValueError, match="slate 'u/1' was already learned"):
+        r.update(slate, clicked=2)
+    assert np.array_equal(model(r, "u"), before)
+
+
+def test_feedback_may_never_come() -> None:
+    r = ranker()
+    for _ in range(3):
+        r.recommend("u")
+    last = r.recommend("u")
+    r.update(last, clicked=3)
+    assert r._states["u"].sums.updates.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("feedback", "message"),
+    [
+        ({"clicked": 0}, "clicked must be a position from 1 to 10 or None, got 0"),
+        ({"clicked": 11}, "clicked must be a position from 1 to 10 or None, got 11"),
+        ({"shown": 0}, "shown must be between 1 and 10, got 0"),
+        ({"clicked": 3, "shown": 2}, "clicked must be among the 2 positions shown, got 3"),
+    ],
+)
+def test_wrong_feedback_is_named_and_the_slate_stays_open(feedback: dict, message: str) -> None:
+    r = ranker()
+    slate = r.recommend("u")
+    with pytest.raises(ValueError, match=message):
+        r.update(slate, **feedback)
+    r.update(slate, clicked=1)
+
+
+def test_a_slate_of_another_ranker_is_refused() -> None:
+    with pytest.raises(ValueError, match="slate 'u/1' was not issued by this ranker"):
+        ranker().update(ranker().recommend("u"), clicked=1)
+
+
+def test_users_are_independent_and_start_cold() -> None:
+    r, alone = ranker(), ranker()
+    for t in range(5):
+        r.update(r.recommend("a"), clicked=1 + t)
+        r.update(r.recommend("b"), clicked=None)
+        alone.update(alone.recommend("b"), clicked=None)
+    assert np.array_equal(model(r, "b"), model(alone, "b"))
+    assert r.users == ("a", "b")
+
+
+def test_items_can_be_added_changed_and_removed_while_running() -> None:
+    r = ranker()
+    early = r.recommend("u", k=12)
+    r.add_items(np.full((1, 3), 2.0), ["new"])
+    assert "new" in r.recommend("u", k=13).items
+    r.remove_items(["i0", "i1"])
+    assert not {"i0", "i1"} & set(r.recommend("u", k=13).items)
+    r.add_items(np.zeros((1, 3)), ["i2"])
+    assert len(r.items) == 11
+    shown = early.features[early.items.index("i2")]
+    r.update(early, clicked=early.items.index("i2") + 1)  # learns the row as it was shown
+    assert np.abs(shown).sum() > 0
+    x = early.features[: early.items.index("i2") + 1]
+    assert np.allclose(r._states["u"].sums.M[:, :, 0], np.eye(3) + x.T @ x)
+
+
+def test_wrong_items_are_named() -> None:
+    r = ranker()
+    with pytest.raises(ValueError, match="features must have 3 columns, got 2"):
+        r.add_items(np.ones((1, 2)), ["x"])
+    with pytest.raises(ValueError, match="item_ids must be items of the catalogue, got 'x'"):
+        r.remove_items(["x"])
+    with pytest.raises(ValueError, match="must leave at least one item"):
+        r.remove_items(IDS)
+    with pytest.raises(ValueError, match="groups must be among"):
+        r.add_items(np.ones((1, 3)), ["x"], groups={"genre": ["a"]})
+    with pytest.raises(ValueError, match="k must be at least 1, got 0"):
+        r.recommend("u", k=0)
+    with pytest.raises(ValueError, match="item_ids must be left out"):
+        Ranker(LinUCB(), items=Items.of(X), item_ids=IDS)
+
+
+@pytest.mark.parametrize(
+    "policy", [EALinUCB(weight=(1, 2, 3, 4)), LinTS(), EpsilonGreedy(), Random(), MostPopular()]
+)
+def test_a_saved_ranker_goes_on_as_if_nothing_had_happened(policy, tmp_path) -> None:
+    r = ranker(policy, seed=3)
+    waiting = r.recommend("u", k=4)
+    for t in range(6):
+        r.update(r.recommend(f"user-{t % 2}", k=4), clicked=t % 4 + 1)
+    r.save(tmp_path / "ranker.npz")
+    back = Ranker.load(tmp_path / "ranker.npz")
+    assert back.policy == policy
+    for r_ in (r, back):
+        r_.update(waiting, clicked=2)
+        with pytest.raises(ValueError, match="already learned"):
+            r_.update(waiting, clicked=2)
+    for user in ("u", "user-0", "user-1", "stranger"):
+        for _ in range(3):
+            a, b = r.recommend(user, k=4), back.recommend(user, k=4)
+            assert a.items == b.items
+            assert a.scores == b.scores
+
+
+def test_a_function_as_weight_cannot_be_saved_and_says_so(tmp_path) -> None:
+    r = ranker(EALinUCB(weight=lambda position, k: position))
+    with pytest.raises(TypeError, match="holds a function .* give its values instead"):
+        r.save(tmp_path / "r.npz")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_ranker_fed_the_clicks_of_a_simulation_learns_the_same_model() -> None:
+    env = small_world(users=3, items=20, k=4)
+    result = simulate(env, LinUCB(), rounds=25, seed=5)
+    online = Ranker(LinUCB(), items=env.items, seed=5)
+    for t in range(1, 26):
+        for row, user in enumerate(env.users.ids):
+            slate = online.recommend(user, k=4)
+            lists = np.array([[env.items.ids.tolist().index(i) for i in slate.items]])
+            clicked = env.respond(lists, slice(row, row + 1), round=t, seed=5).clicked[0]
+            online.update(slate, clicked=int(clicked) or None)
+    joined = np.column_stack([online._states[u].sums.theta[:, 0] for u in env.users.ids])
+    assert np.array_equal(joined, result.state.sums.theta)
+
+
+def test_the_model_of_a_simulation_can_go_online() -> None:
+    env = small_world(users=3, items=20, k=4)
+    result = simulate(env, LinUCB(), rounds=25, seed=5)
+    online = Ranker.from_state(
+        result.policy, result.state, items=env.items, rounds=result.rounds, seed=5
+    )
+    longer = simulate(env, LinUCB(), rounds=26, seed=5)
+    for row, user in enumerate(env.users.ids):
+        slate = online.recommend(user, k=4)
+        assert slate.round == 26
+        lists = np.array([[env.items.ids.tolist().index(i) for i in slate.items]])
+        clicked = env.respond(lists, slice(row, row + 1), round=26, seed=5).clicked[0]
+        online.update(slate, clicked=int(clicked) or None)
+        assert np.array_equal(online._states[user].sums.theta[:, 0], longer.state.sums.theta[:, row])
+
+
+def test_optimal_has_no_place_online() -> None:
+    with pytest.raises(ValueError, match="'optimal' needs users whose preferences are known"):
+        ranker(Optimal()).recommend("u")

@@ -1,0 +1,82 @@
+"""Names for components: lookups, mistakes, specs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from faircascade import registry
+from faircascade.exploration import UCB
+from faircascade.metrics import Metric
+from faircascade.policies import Bandit, EALinUCB, LinUCB
+from faircascade.rewards import ExposureAware, Linear
+
+
+def test_an_unknown_name_is_answered_with_what_there_is() -> None:
+    with pytest.raises(ValueError, match=r"policy must be one of .*ealinucb.* \(did you mean 'linucb'\?\), got 'linucd'"):
+        registry.lookup("policy", "linucd")
+
+
+def test_an_unknown_parameter_is_answered_with_a_suggestion() -> None:
+    with pytest.raises(ValueError, match=r"policy 'linucb' has no parameter 'alfa' \(did you mean 'alpha'\?\)"):
+        registry.build("policy", "linucb", {"alfa": 1})
+
+
+def test_a_name_cannot_be_taken_twice() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Other(Metric):
+        def measure(self, record: object) -> float:
+            return 0.0
+
+    with pytest.raises(ValueError, match="metric 'clicks' is already"):
+        registry.register("clicks")(Other)
+
+
+def test_a_class_without_a_room_is_refused() -> None:
+    class Homeless(registry.Component):
+        pass
+
+    with pytest.raises(TypeError, match="Homeless must derive from the base class of its room"):
+        registry.register("x")(Homeless)
+
+
+def test_nested_components_round_trip() -> None:
+    policy = Bandit(
+        exploration=UCB(alpha=2.0),
+        reward=ExposureAware(weight=Linear(beta=0.2), gamma=0.1, reading="reference"),
+    )
+    spec = registry.to_spec(policy)
+    assert spec["reward"]["weight"] == {"name": "linear", "beta": 0.2}
+    assert registry.from_spec("policy", spec) == policy
+
+
+def test_recipes_are_equal_by_their_parameters() -> None:
+    assert LinUCB(alpha=1) == LinUCB(alpha=1.0)
+    assert EALinUCB(weight=[1, 2]) == EALinUCB(weight=(1.0, 2.0))
+    assert EALinUCB(weight="log") != EALinUCB(weight="rbp")
+
+
+def test_an_entry_point_brings_components_in(monkeypatch, tmp_path) -> None:
+    (tmp_path / "plug.py").write_text(
+        "from dataclasses import dataclass\n"
+        "from faircascade.metrics import Metric\n"
+        "from faircascade.registry import register\n"
+        "@register('plugged')\n"
+        "@dataclass(frozen=True, kw_only=True)\n"
+        "class Plugged(Metric):\n"
+        "    'A metric from elsewhere.'\n"
+        "    title = 'Plugged'\n"
+        "    def measure(self, record):\n"
+        "        return 1.0\n"
+    )
+    info = tmp_path / "plug-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: plug\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[faircascade.components]\nplug = plug\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry._import_rooms.cache_clear()
+    try:
+        assert registry.build("metric", "plugged").measure(None) == 1.0
+    finally:
+        registry._registered["metric"].pop("plugged", None)
