@@ -83,7 +83,10 @@ def test_a_policy_serves_learns_and_can_be_stored(name: str) -> None:
     arrays = policy.arrays(result.state)
     back = policy.restore(Users(ids=env.users.ids, preferences=env.preferences), arrays)
     pool = env.items.pool
-    for state in (result.state, policy.join([policy.take(back, slice(0, 1)), policy.take(back, slice(1, 4))])):
+    for state in (
+        result.state,
+        policy.join([policy.take(back, slice(0, 1)), policy.take(back, slice(1, 4))]),
+    ):
         lists = policy.recommend(state, slice(None), pool, 3, round=9, seed=1)
         assert lists.items.shape == lists.scores.shape == (4, 3)
         first = policy.recommend(result.state, slice(None), pool, 3, round=9, seed=1)
@@ -106,7 +109,7 @@ def test_a_data_set_says_what_it_is(name: str) -> None:
     assert dataset.summary
     assert "\n" not in dataset.summary
     if dataset.needs_path:
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match="must be given"):
             dataset.load()
 
 

@@ -47,7 +47,11 @@ def test_components_of_the_contributing_guide_are_found_by_name(registry_restore
     for code, _ in BLOCK.findall(text):
         exec(compile(code, "CONTRIBUTING.md", "exec", dont_inherit=True), module.__dict__)
     del sys.modules["page"]
-    assert registry.build("reward", "top_heavy", {"fold": 2}).table(3).clicked.tolist() == [1, 1, 0.5]
+    assert registry.build("reward", "top_heavy", {"fold": 2}).table(3).clicked.tolist() == [
+        1,
+        1,
+        0.5,
+    ]
     assert registry.build("metric", "top_item").title == "Top item"
     assert len(registry.build("data", "coin-flips").load()) == 2000
 

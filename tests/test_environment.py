@@ -73,7 +73,10 @@ def test_activity_counts_all_ratings_not_only_positives() -> None:
 def test_random_sampling_is_uniform_seeded_and_independent_of_order() -> None:
     table = ratings()
     first = sample_users(table, 10, "random", 3)
-    assert first.user_ids.tolist() == sample_users(reordered(table, 1), 10, "random", 3).user_ids.tolist()
+    assert (
+        first.user_ids.tolist()
+        == sample_users(reordered(table, 1), 10, "random", 3).user_ids.tolist()
+    )
     taken = np.zeros(40)
     for seed in range(400):
         taken[sample_users(table, 10, "random", seed).user_ids - 100] += 1
@@ -87,19 +90,21 @@ def test_binarising_keeps_positives_and_drops_items_without_any() -> None:
     assert len(kept) == (table.ratings >= 4).sum()
     liked = np.unique(table.item_ids[table.items[table.ratings >= 4]])
     assert kept.item_ids.tolist() == liked.tolist()
-    with pytest.raises(DataError, match="toy: no positives .* highest rating is 5, the threshold 6"):
+    with pytest.raises(
+        DataError, match=r"toy: no positives .* highest rating is 5, the threshold 6"
+    ):
         binarise(table, 6)
 
 
 @settings(max_examples=20)
 @given(share=st.floats(0.05, 0.95), seed=st.integers(0, 100))
-def test_each_user_is_split_by_floor_and_independently_of_row_order(share: float, seed: int) -> None:
+def test_each_user_is_split_by_floor_and_independently_of_row_order(
+    share: float, seed: int
+) -> None:
     positives = binarise(ratings(), 4)
     split = split_positives(positives, share, seed)
     counts = np.bincount(positives.users)
-    assert np.array_equal(
-        np.asarray(split.train.sum(axis=1)).ravel(), np.floor(share * counts)
-    )
+    assert np.array_equal(np.asarray(split.train.sum(axis=1)).ravel(), np.floor(share * counts))
     whole = (split.train + split.test).toarray()
     assert whole.max() == 1
     assert whole.sum() == len(positives)
@@ -278,7 +283,10 @@ def test_wrong_options_are_named(options: dict, message: str) -> None:
         ({"merit": np.array([1, 0, 1])}, "merit must be positive, got 0"),
         ({"merit": np.ones(2)}, "merit must have one value for each of the 3 items"),
         ({"groups": {"g": ["a"]}}, "g must have one value for each of the 3 items"),
-        ({"features": np.full((3, 2), np.nan)}, r"features must be finite, got nan at index \(0, 0\)"),
+        (
+            {"features": np.full((3, 2), np.nan)},
+            r"features must be finite, got nan at index \(0, 0\)",
+        ),
         ({"features": np.ones(3)}, r"features must be items x dimensions, got shape \(3,\)"),
         ({"preferences": np.ones((2, 5))}, r"preferences must be users x 2 .* got shape \(2, 5\)"),
         ({"k": 4}, "k must be between 1 and 3"),

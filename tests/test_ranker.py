@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from faircascade.engine import simulate
-from faircascade.policies import EALinUCB, EpsilonGreedy, LinTS, LinUCB, MostPopular, Optimal, Random
+from faircascade.policies import (
+    EALinUCB,
+    EpsilonGreedy,
+    LinTS,
+    LinUCB,
+    MostPopular,
+    Optimal,
+    Random,
+)
 from faircascade.ranker import Ranker
 from faircascade.types import Items
 from tests.worlds import small_world
@@ -187,7 +195,7 @@ def test_a_saved_ranker_goes_on_as_if_nothing_had_happened(policy, tmp_path) -> 
 
 def test_a_function_as_weight_cannot_be_saved_and_says_so(tmp_path) -> None:
     r = ranker(EALinUCB(weight=lambda position, k: position))
-    with pytest.raises(TypeError, match="holds a function .* give its values instead"):
+    with pytest.raises(TypeError, match=r"holds a function .* give its values instead"):
         r.save(tmp_path / "r.npz")
     assert list(tmp_path.iterdir()) == []
 
@@ -219,7 +227,9 @@ def test_the_model_of_a_simulation_can_go_online() -> None:
         lists = np.array([[env.items.ids.tolist().index(i) for i in slate.items]])
         clicked = env.respond(lists, slice(row, row + 1), round=26, seed=5).clicked[0]
         online.update(slate, clicked=int(clicked) or None)
-        assert np.array_equal(online._states[user].sums.theta[:, 0], longer.state.sums.theta[:, row])
+        assert np.array_equal(
+            online._states[user].sums.theta[:, 0], longer.state.sums.theta[:, row]
+        )
 
 
 def test_optimal_has_no_place_online() -> None:

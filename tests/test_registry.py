@@ -14,12 +14,17 @@ from faircascade.rewards import ExposureAware, Linear
 
 
 def test_an_unknown_name_is_answered_with_what_there_is() -> None:
-    with pytest.raises(ValueError, match=r"policy must be one of .*ealinucb.* \(did you mean 'linucb'\?\), got 'linucd'"):
+    with pytest.raises(
+        ValueError,
+        match=r"policy must be one of .*ealinucb.* \(did you mean 'linucb'\?\), got 'linucd'",
+    ):
         registry.lookup("policy", "linucd")
 
 
 def test_an_unknown_parameter_is_answered_with_a_suggestion() -> None:
-    with pytest.raises(ValueError, match=r"policy 'linucb' has no parameter 'alfa' \(did you mean 'alpha'\?\)"):
+    with pytest.raises(
+        ValueError, match=r"policy 'linucb' has no parameter 'alfa' \(did you mean 'alpha'\?\)"
+    ):
         registry.build("policy", "linucb", {"alfa": 1})
 
 

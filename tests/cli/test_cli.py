@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -113,15 +112,38 @@ def test_out_and_trace_write_what_they_promise(run, tmp_path: Path) -> None:
         (["--set", "threshold"], "--set must be name=value, got 'threshold'"),
         (["--set", "threshold=9"], "no positives after binarising"),
         (["--engine", "warp"], "engine must be one of auto, loop, got 'warp'"),
-        (["--data", "ml-1mm"], "ml-1m"),
-        (["--data", "nowhere.csv"], "nowhere.csv"),
-        (["--data", "yahoo-r2"], "yahoo-r2"),
         (["--rounds", "many"], "Invalid value for '--rounds'"),
         (["--nonsense"], "No such option: --nonsense"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_two(run, arguments, message) -> None:
-    code, out, err = run("simulate", *SMALL, *arguments)
+    expect_one_line(run("simulate", *SMALL, *arguments), message)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("ml-1mm", "did you mean 'ml-1m'?"),
+        ("nowhere.csv", "nowhere.csv"),
+        ("yahoo-r2", "--path FOLDER"),
+        ("table", "--path FILE"),
+    ],
+)
+def test_data_that_is_not_there_is_told_in_one_line(run, data: str, message: str) -> None:
+    expect_one_line(run("simulate", "--data", data), message)
+
+
+def test_a_file_of_ratings_can_be_simulated(run, tmp_path: Path) -> None:
+    rows = [f"{u};{i};{5 if (u * i) % 3 else 2}" for u in range(20) for i in range(15)]
+    (tmp_path / "mine.csv").write_text("\n".join(["who;item;stars", *rows]))
+    flags = "--data mine.csv --set user=who --dim 3 --k 4 --rounds 10 --json"
+    code, out, err = run("simulate", *flags.split())
+    assert code == 0, err
+    assert json.loads(out)["data"] == "mine.csv"
+
+
+def expect_one_line(outcome: tuple[int, str, str], message: str) -> None:
+    code, out, err = outcome
     assert code == 2, err
     assert out == ""
     lines = [line for line in err.splitlines() if line.startswith("Error:")]
@@ -175,10 +197,11 @@ def test_version_and_help(run) -> None:
     assert (code, out.split()[0]) == (0, "faircascade")
     code, out, _ = run("simulate", "--help")
     assert code == 0
-    for flag in (
+    flags = (
         "data path users sampling dim k preferences align policy weight beta gamma reading alpha "
         "epsilon scale sigma ridge rounds seed env-seed engine threads trace json out set"
-    ).split():
+    )
+    for flag in flags.split():
         assert f"--{flag}" in out
 
 
@@ -206,11 +229,8 @@ def test_ctrl_c_keeps_the_rounds_that_all_users_finished(tmp_path: Path) -> None
         env=os.environ | {"PYTHONUNBUFFERED": "1"},
     ) as process:
         assert process.stderr is not None
-        time.sleep(0)  # the first progress report says that rounds are being served
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and process.poll() is None:
-            os.set_blocking(process.stderr.fileno(), False)
-            if "Simulating" in (process.stderr.read() or ""):
+        for line in process.stderr:  # the first progress report says that it is under way
+            if line.startswith("Simulating"):
                 break
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from faircascade.engine import loop, simulate
 from faircascade.environment import Environment
+from faircascade.estimators import Ridge
+from faircascade.exploration import UCB
 from faircascade.policies import (
     Bandit,
     EALinTS,
@@ -25,8 +27,6 @@ from faircascade.policies import (
     Policy,
     Random,
 )
-from faircascade.estimators import Ridge
-from faircascade.exploration import UCB
 from faircascade.rewards import ExposureAware, Linear, Standard
 from tests.oracle import slow
 from tests.worlds import small_world
@@ -67,7 +67,9 @@ def test_loop_gives_the_slates_and_clicks_of_the_slow_oracle(data, tmp_path_fact
     reward = data.draw(
         st.sampled_from([Standard(), ExposureAware(weight=Linear(beta=0.3), gamma=0.2)])
     )
-    env = small_world(users=3, items=data.draw(st.integers(k, 12)), k=k, seed=data.draw(st.integers(0, 99)))
+    env = small_world(
+        users=3, items=data.draw(st.integers(k, 12)), k=k, seed=data.draw(st.integers(0, 99))
+    )
     estimator = Ridge(ridge=ridge, sigma=sigma, reading=reading)
     policy = Bandit(estimator=estimator, exploration=UCB(alpha=alpha), reward=reward)
     found = trace_of(tmp_path_factory.mktemp("run"), env, policy, rounds=12, seed=4)
@@ -178,9 +180,7 @@ def test_two_policies_with_one_seed_meet_the_same_click_draws(tmp_path) -> None:
     # a user who sees the same item in the same round is attracted by it under both policies,
     # or under neither, wherever it stands
     env = small_world(users=6, items=12, k=6)
-    runs = [
-        trace_of(tmp_path, env, policy, rounds=60, seed=9) for policy in (LinUCB(), Random())
-    ]
+    runs = [trace_of(tmp_path, env, policy, rounds=60, seed=9) for policy in (LinUCB(), Random())]
     compared = 0
     for place, rows in runs[0].items():
         outcome = {item: clicked for _, item, examined, clicked in rows if examined}
@@ -279,7 +279,9 @@ def test_items_without_features_are_never_shown_but_count_in_the_metrics() -> No
 def test_a_diverging_estimate_is_an_error_and_not_a_nan() -> None:
     env = small_world()
     huge = Environment.from_arrays(env.items.features * 1e200, env.preferences, k=3)
-    with pytest.raises(FloatingPointError, match="LinUCB: overflow .* in round 1; check the scale"):
+    with pytest.raises(
+        FloatingPointError, match=r"LinUCB: overflow .* in round 1; check the scale"
+    ):
         simulate(huge, LinUCB(), rounds=5, seed=1)
 
 

@@ -20,7 +20,9 @@ from faircascade.metrics.tally import UNIT, to_units
 from faircascade.types import Items
 from tests.oracle import slow
 
-counts = arrays(np.int64, st.tuples(st.integers(1, 12), st.integers(1, 4)), elements=st.integers(0, 9))
+counts = arrays(
+    np.int64, st.tuples(st.integers(1, 12), st.integers(1, 4)), elements=st.integers(0, 9)
+)
 
 
 def record(appearances, merit=None, popularity=None, **known) -> Record:
@@ -55,8 +57,17 @@ def test_relabelling_items_changes_no_metric(appearances, order) -> None:
     popularity = rng.integers(0, 4, len(appearances))
     before = record(appearances, merit, popularity)
     after = record(appearances[order], merit[order], popularity[order])
-    for metric in (EqualityB(), EqualityP(), EquityB(), EquityP(), Coverage(), Entropy(),
-                   TailShare(), MeritKL(), MeritJS()):
+    for metric in (
+        EqualityB(),
+        EqualityP(),
+        EquityB(),
+        EquityP(),
+        Coverage(),
+        Entropy(),
+        TailShare(),
+        MeritKL(),
+        MeritJS(),
+    ):
         a, b = metric.measure(before), metric.measure(after)
         assert a == pytest.approx(b, abs=1e-12, nan_ok=True)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from faircascade.environment import Environment
-from faircascade.random import key_of, uniforms, draws
+from faircascade.random import draws, key_of, uniforms
 from faircascade.rewards import RewardModel
 
 

@@ -51,7 +51,7 @@ def package_ranker(env, policy: Policy, feedback_model: str, name: str, extra: d
         load_model=False,
         feedback_model=feedback_model,
         list_size=env.k,
-        get_ranker_params=lambda: [],
+        get_ranker_params=list,
         output_path=str(folder),
     )
     data = SimpleNamespace(

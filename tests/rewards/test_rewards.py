@@ -33,7 +33,7 @@ def test_standard_gives_one_for_a_click_and_nothing_else() -> None:
         (Custom(weights=lambda position, k: position + k), [4, 5, 6]),
     ],
 )
-def test_paper_uses_F_for_reward_and_penalty(weight, F: list[float]) -> None:
+def test_paper_uses_the_printed_weights_for_reward_and_penalty(weight, F: list[float]) -> None:
     found = table(weight, "paper", gamma=0.1)
     assert np.allclose(found.clicked, F)
     for examined in (1, 2, 3):
@@ -58,7 +58,7 @@ def test_intended_meets_both_criteria(weight, rising: list[float]) -> None:
     assert (np.diff(-found.ignored[2]) <= 0).all()
 
 
-def test_reference_log_is_to_base_K_and_punishes_with_its_inverse() -> None:
+def test_reference_log_is_to_the_base_of_the_length_and_punishes_with_its_inverse() -> None:
     found = table(Log(), "reference", gamma=0.1, k=3)
     logs = [math.log(1 + position) / math.log(3) for position in (1, 2, 3)]
     assert np.allclose(found.clicked, logs)

@@ -87,7 +87,7 @@ def progress(what: str) -> Iterator[Report]:
         step = math.floor(share / _PLAIN_STEP + 1e-9) * _PLAIN_STEP
         if step > told:
             told = step
-            left = (time.monotonic() - begin) * (1 / share - 1) if share > 0 else 0.0
+            left = (time.monotonic() - begin) * (1 / share - 1) if share > 0.05 else 0.0
             estimate = f", about {left:.0f} s left" if left >= 1 else ""
             remark(f"{what} {label}".strip() + f": {share:.0%}{estimate}")
 

@@ -9,8 +9,9 @@ import typer
 
 from faircascade.cli.console import print_json, progress, remark
 from faircascade.cli.tables import print_comparison
+from faircascade.readings import Reading
 
-READING = "intended"
+READING: Reading = "intended"
 
 
 def demo(
@@ -36,8 +37,10 @@ def demo(
         f"EALinUCB in the reading '{READING}': a click low in the list counts more."
     )
     weights = ("log", "rbp", "linear")
-    policies = [fc.LinUCB(reading=READING)]
-    policies += [fc.EALinUCB(weight=weight, reading=READING) for weight in weights]
+    policies = [
+        fc.LinUCB(reading=READING),
+        *(fc.EALinUCB(weight=weight, reading=READING) for weight in weights),
+    ]
     with progress("Simulating") as report:
         comparison = fc.compare(served, policies, rounds=rounds, seeds=[seed], progress=report)
     save_comparison(comparison, out)

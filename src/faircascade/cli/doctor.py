@@ -46,7 +46,7 @@ def examine() -> dict[str, Any]:
     from threadpoolctl import threadpool_info
 
     from faircascade.data.download import cache_folder
-    from faircascade.engine.simulate import cores
+    from faircascade.engine.simulation import cores
 
     np.ones((2, 2)) @ np.ones((2, 2))  # makes NumPy load its BLAS
     blas = sorted({f"{lib['internal_api']} {lib['version']}" for lib in threadpool_info()})

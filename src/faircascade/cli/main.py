@@ -6,7 +6,6 @@ import os
 import sys
 from typing import Annotated
 
-import click
 import typer
 
 from faircascade import __version__
@@ -49,14 +48,13 @@ def main() -> None:
     """Run a command; a user's mistake becomes one line and exit code 2."""
     try:
         code = app(standalone_mode=False)
-    except click.UsageError as error:
-        path = error.ctx.command_path if error.ctx else "faircascade"
-        _fail(f"{error.format_message()} Try '{path} --help'.")
+    except typer.TyperException as error:
+        _fail(_usage(error))
     except (ValueError, OSError) as error:
         if os.environ.get("FAIRCASCADE_DEBUG"):
             raise
         _fail(str(error) if isinstance(error, ValueError) else _describe(error))
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         print("Stopped before anything was finished.", file=sys.stderr)
         sys.exit(130)
     else:
@@ -66,6 +64,14 @@ def main() -> None:
 def _fail(message: str) -> None:
     print(f"Error: {' '.join(message.split())}", file=sys.stderr)
     sys.exit(2)
+
+
+def _usage(error: typer.TyperException) -> str:
+    """Say what was wrong with the words of the command, and where to look."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "faircascade"
+    text = error.format_message() if hasattr(error, "format_message") else str(error)
+    return f"{text} Try '{command} --help'."
 
 
 def _describe(error: OSError) -> str:

@@ -64,7 +64,7 @@ def simulate(
 ) -> None:
     """Simulate one policy and print clicks, regret and exposure fairness."""
     import faircascade as fc
-    from faircascade.experiment.compare import Comparison
+    from faircascade.experiment.comparison import Comparison
     from faircascade.experiment.store import save_comparison
 
     flags = locals()

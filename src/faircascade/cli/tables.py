@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def print_comparison(comparison: Comparison) -> None:
     """Print the headline metrics, with the change against the baseline in percent."""
     from faircascade.engine import HEADLINE
-    from faircascade.experiment.compare import title_of
+    from faircascade.experiment.comparison import title_of
 
     best = {metric: comparison.best(metric) for metric in HEADLINE}
     rows = []

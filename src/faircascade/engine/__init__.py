@@ -1,6 +1,6 @@
 """Simulation: one meaning, several speeds."""
 
 from faircascade.engine.result import HEADLINE, Result
-from faircascade.engine.simulate import simulate
+from faircascade.engine.simulation import simulate
 
 __all__ = ["HEADLINE", "Result", "simulate"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.experiment.compare import Comparison
+from faircascade.experiment.comparison import Comparison
 from faircascade.metrics.exposure import NOTIONS
 from faircascade.storage import replacing
 

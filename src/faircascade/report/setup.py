@@ -10,6 +10,8 @@ from typing import Any
 from faircascade.engine import Result
 from faircascade.experiment import Comparison
 from faircascade.experiment.store import document
+from faircascade.report.series import optimal_clicks
+from faircascade.report.tables import number
 
 _SAID_ELSEWHERE = ("data", "notes", "items_with_zero_row", "items_with_floored_merit")
 _SHOWN_SEEDS = 20
@@ -47,7 +49,7 @@ def facts(comparison: Comparison) -> list[tuple[str, str]]:
         ("Seeds", _seeds(comparison)),
         ("Click model", _described(env.click_model)),
         ("Reading of the paper", _distinct(_readings(comparison))),
-        ("Clicks of the optimal lists", f"{first['runs'][0]['optimal_clicks']:.4f}"),
+        ("Clicks of the optimal lists", number(optimal_clicks(comparison))),
         ("Items without features", _counted(runs, "items_with_zero_row")),
         ("Items whose merit was raised to the floor", _counted(runs, "items_with_floored_merit")),
         ("Fingerprint of the world", _distinct(run.env.fingerprint for run in runs)),

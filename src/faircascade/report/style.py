@@ -145,10 +145,9 @@ def legend(
     if dotted:
         handles.append(Line2D([], [], **DOTTED))
         labels.append(dotted)
-    entry = 5.6 * max(map(len, labels)) + 42  # points
-    columns = max(1, int(72 * figure.get_figwidth() / entry))
-    if 5.6 * sum(map(len, labels)) + 42 * len(labels) < 72 * figure.get_figwidth():
-        columns = len(labels)
+    widths = [5.6 * len(label) + (28 if points else 42) for label in labels]  # points
+    room = 72 * figure.get_figwidth()
+    columns = len(labels) if sum(widths) < room else max(1, int(room / max(widths)))
     rows = -(-len(labels) // columns)
     figure.set_figheight(figure.get_figheight() + 0.19 * (rows - 1))  # panels keep their size
     figure.legend(

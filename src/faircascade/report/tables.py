@@ -10,7 +10,7 @@ import numpy as np
 
 from faircascade.engine import Result
 from faircascade.experiment import Comparison
-from faircascade.experiment.compare import higher_is_better
+from faircascade.experiment.comparison import higher_is_better
 from faircascade.metrics.exposure import exposure_p
 from faircascade.registry import lookup
 from faircascade.types import Floats

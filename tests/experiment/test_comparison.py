@@ -98,7 +98,9 @@ def test_saved_tables_hold_what_was_measured(tmp_path) -> None:
     by_key = {(r["policy"], r["seed"], r["metric"]): r["value"] for r in results}
     assert by_key["Random", 2, "equality_p"] == found.results["Random"][1].equality_p
     curves = pq.read_table(tmp_path / "run/curves.parquet").to_pylist()
-    last = [r for r in curves if (r["policy"], r["seed"], r["metric"]) == ("LinUCB", 1, "clicks")][-1]
+    last = [r for r in curves if (r["policy"], r["seed"], r["metric"]) == ("LinUCB", 1, "clicks")][
+        -1
+    ]
     assert last["round"] == 12
     assert last["value"] == found.results["LinUCB"][0].clicks
     items = pq.read_table(tmp_path / "run/items.parquet")
