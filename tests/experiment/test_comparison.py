@@ -52,24 +52,22 @@ def test_labels_tell_policies_apart_by_what_differs() -> None:
     assert found.labels == ("LinUCB (alpha=0.25)", "LinUCB (alpha=1.0)", "EALinUCB log")
 
 
-def test_an_interruption_keeps_what_was_finished() -> None:
-    def interrupt(label: str, share: float) -> None:
+@pytest.mark.parametrize("checkpoints", [[40], 40])
+def test_an_interruption_keeps_what_was_finished(checkpoints) -> None:
+    # the second policy is stopped before, or after, its first checkpoint
+    def stop(label: str, share: float) -> None:
         if label == "Random":
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        compare(small_world(), [Random()], rounds=50, checkpoints=[50], progress=interrupt)
-    progress: list[str] = []
-
-    def later(label: str, share: float) -> None:
-        progress.append(label)
-        if label == "Random" and share > 0.55:
-            raise KeyboardInterrupt
-
-    found = compare(small_world(), [LinUCB(), Random()], rounds=40, checkpoints=40, progress=later)
+    policies = [LinUCB(), Random(), Optimal()]
+    options = {"rounds": 40, "checkpoints": checkpoints, "progress": stop}
+    found = compare(small_world(), policies, **options)
     assert found.interrupted
-    assert "LinUCB" in found.labels
+    assert found.labels[0] == "LinUCB"
+    assert "Optimal" not in found.labels
     assert found.results["LinUCB"][0].rounds == 40
+    with pytest.raises(KeyboardInterrupt):
+        compare(small_world(), [Random()], rounds=50, checkpoints=[50], progress=stop)
 
 
 @pytest.mark.parametrize(

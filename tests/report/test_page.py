@@ -120,7 +120,7 @@ def test_several_seeds_show_their_spread_and_one_does_not(
 
 def test_an_interrupted_run_says_where_it_stopped(interrupted: Comparison) -> None:
     text = Page(render(interrupted, [])).text
-    assert "stopped at round 10" in text
+    assert "finished at least 10 rounds" in text
     assert "MostPopular finished 10 to 30 rounds; the longest runs have 30" in text
 
 

@@ -53,7 +53,7 @@ def test_one_policy_is_not_called_the_best(single: Comparison) -> None:
 
 
 def test_metrics_over_groups_are_those_of_the_results(several: Comparison) -> None:
-    grouped = ByGroup(several.results, "genre")
+    grouped = ByGroup(several.results, column="genre")
     expected = np.mean([r.measure("equity_p", group="genre") for r in several.results["Random"]])
     assert grouped.mean("Random", "equity_p") == pytest.approx(expected)
 

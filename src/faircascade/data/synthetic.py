@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import ClassVar
 
@@ -56,7 +57,7 @@ GENRES = ("Ember", "Harbour", "Lantern", "Meadow", "Orbit", "Quarry", "Thicket",
 """One for each of the leading tastes: an item belongs where its loading is the highest."""
 GENRE_LEAN = 0.12
 """Each genre is picked with a loading this much higher than the one before, so it is smaller."""
-GENRE_ALSO = 1.2
+GENRE_ALSO = 0.8
 """An item whose second highest loading is above this has that genre too."""
 ITEMS_PER_SUPPLIER = 14
 SUPPLIER_TAIL = 2.5
@@ -88,7 +89,7 @@ class Synthetic(Dataset):
     def __post_init__(self) -> None:
         for name, least in (("users", 2), ("items", 4), ("seed", 0)):
             value = getattr(self, name)
-            if not isinstance(value, int):
+            if not isinstance(value, Integral):
                 raise TypeError(f"{name} must be a whole number, got {value!r}")
             if value < least:
                 raise ValueError(f"{name} must be at least {least}, got {value}")
@@ -131,24 +132,23 @@ class _World:
     likes: Ints  # (n,), how many items each user likes
     popularity: Floats  # (m,), logarithm
     user_tastes: Floats  # (n, TASTES), scaled by the strength of each taste
-    item_tastes: Floats  # (m, TASTES), unit variance
-    breadth: Floats  # (m,), how far tastes matter
+    item_tastes: Floats  # (m, TASTES), scaled by how far the item divides users
 
     @classmethod
     def of(cls, data: Synthetic) -> _World:
         user_ids = np.arange(1, data.users + 1, dtype=np.int64)
         item_ids = np.arange(1, data.items + 1, dtype=np.int64)
         rank = _quantiles(draws(data.seed, "synthetic/popularity", item_ids))  # (m,)
-        strength = TASTE_STRENGTH / np.arange(1, TASTES + 1) ** TASTE_DECAY
+        strength: Floats = TASTE_STRENGTH / np.arange(1, TASTES + 1) ** TASTE_DECAY
+        breadth: Floats = rank[:, None] ** TASTE_BREADTH  # (m, 1)
         return cls(
             seed=data.seed,
             user_ids=user_ids,
             item_ids=item_ids,
             likes=_likes(data, user_ids),
             popularity=-POPULARITY_DEPTH * rank**POPULARITY_BEND,
-            user_tastes=normals(data.seed, "synthetic/user", TASTES, user_ids) * strength,
-            item_tastes=normals(data.seed, "synthetic/item", TASTES, item_ids),
-            breadth=rank**TASTE_BREADTH,
+            user_tastes=_tastes(data.seed, "synthetic/user", user_ids, strength),
+            item_tastes=_tastes(data.seed, "synthetic/item", item_ids, breadth),
         )
 
     def rated(self, progress: Progress | None) -> Iterator[tuple[Ints, NDArray[np.float32]]]:
@@ -164,14 +164,19 @@ class _World:
 
     def _arrivals(self, rows: slice) -> Floats:
         """Return when each item arrives at each user, (rows, m)."""
-        user_tastes = np.rint(self.user_tastes[rows] * _EXACT) / _EXACT
-        item_tastes = np.rint(self.item_tastes * self.breadth[:, None] * _EXACT) / _EXACT
-        appetite = user_tastes @ item_tastes.T + self.popularity  # logarithm
+        appetite = self.user_tastes[rows] @ self.item_tastes.T + self.popularity  # logarithm
         chance = uniforms(
             self.seed, "synthetic/arrival", self.user_ids[rows, None], self.item_ids[None, :]
         )
         arrivals: Floats = -np.log1p(-chance) * np.exp(-appetite)
         return arrivals
+
+
+def _tastes(seed: int, purpose: str, ids: Ints, scale: Floats) -> Floats:
+    """Draw a taste vector for each id, rounded so that every BLAS sums products alike."""
+    tastes = normals(seed, purpose, TASTES, ids) * scale
+    rounded: Floats = np.rint(tastes * _EXACT) / _EXACT
+    return rounded  # (n, TASTES)
 
 
 def _quantiles(lots: Words) -> Floats:
@@ -187,7 +192,8 @@ def _likes(data: Synthetic, user_ids: Ints) -> Ints:
     excess = (-np.log(rank)) ** ACTIVITY_TAIL
     activity = ACTIVITY_FLOOR + (1 - ACTIVITY_FLOOR) * excess / excess.mean()  # mean 1
     wanted = np.rint(activity * data.density * data.items).astype(np.int64)
-    return np.clip(wanted, 2, data.items // 2)
+    likes: Ints = np.clip(wanted, 2, data.items // 2)
+    return likes
 
 
 def _rate(arrival: Floats, likes: int) -> tuple[Ints, NDArray[np.float32]]:

@@ -7,8 +7,9 @@ Nothing that is reported depends on the cut.
 from __future__ import annotations
 
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 from itertools import pairwise
-from threading import Event
+from threading import Event, Lock
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -24,23 +25,26 @@ SHARD = 64
 _POLL_SECONDS = 0.2
 
 
+@dataclass(frozen=True, eq=False)
+class Books:
+    """The tally that all shards write to; integers add up the same in any order."""
+
+    tally: Tally
+    lock: Lock = field(default_factory=Lock)
+
+
 class Shard:
     """Some of the users, served round by round."""
 
-    def __init__(self, job: Job, rows: slice, stop: Event) -> None:
+    def __init__(self, job: Job, rows: slice, books: Books, stop: Event) -> None:
         self.job = job
+        self.books = books
         self.stop = stop
         self.policy = job.policy.compose()
         self.env = job.env.take(rows)
         self.optimal_rewards = job.env.optimal_rewards[rows]
         self.optimal_lists = job.env.optimal_lists[rows]
         self.state = self.policy.start(self.env.users, self.env.items.dim)
-        self.tally = Tally.empty(
-            checkpoints=job.checkpoints,
-            items=len(self.env.items),
-            k=self.env.k,
-            users=len(self.env.users),
-        )
         self.round = 0
         self.trace: list[TraceRows] = []
 
@@ -67,7 +71,7 @@ class Shard:
         lists = self.policy.recommend(self.state, rows, pool, env.k, round=t, seed=job.seed).items
         response = env.respond(lists, rows, round=t, seed=job.seed)
         shown = env.items.by_feature[:, lists]  # (d, n, K)
-        self.tally.exploration[t - 1] = to_units(self.policy.bonus(self.state, rows, shown))
+        exploration = to_units(self.policy.bonus(self.state, rows, shown))
         feedback = Feedback(
             features=env.items.features[lists],
             clicked=response.clicked,
@@ -75,11 +79,17 @@ class Shard:
         )
         self.policy.update(self.state, rows, feedback)
 
-        self.tally.count(interval, t, lists, response.clicked)
-        self.tally.regret[t - 1] = to_units(self.optimal_rewards[rows] - response.expected)
+        regret = to_units(self.optimal_rewards[rows] - response.expected)
+        optimal_clicks = 0
         if job.realised:
             ideal = env.respond(self.optimal_lists[rows], rows, round=t, seed=job.seed)
-            self.tally.optimal_clicks[t - 1] = np.count_nonzero(ideal.clicked)
+            optimal_clicks = int(np.count_nonzero(ideal.clicked))
+        with self.books.lock:
+            tally = self.books.tally
+            tally.count(interval, t, lists, response.clicked)
+            tally.regret[t - 1] += regret
+            tally.exploration[t - 1] += exploration
+            tally.optimal_clicks[t - 1] += optimal_clicks
         if job.trace is not None:
             self.trace.append(TraceRows(t, env.users.ids[rows], lists, feedback))
 
@@ -95,7 +105,14 @@ class Shard:
 def run(job: Job) -> Outcome:
     """Run a job to its end, or to the last checkpoint before an interruption."""
     stop = Event()
-    shards = [Shard(job, rows, stop) for rows in cut(len(job.env.users), job.threads)]
+    tally = Tally.empty(
+        checkpoints=job.checkpoints,
+        items=len(job.env.items),
+        k=job.env.k,
+        users=len(job.env.users),
+    )
+    books = Books(tally)
+    shards = [Shard(job, rows, books, stop) for rows in cut(len(job.env.users), job.threads)]
     finished, interrupted = 0, False
     with (
         threadpool_limits(1, user_api="blas"),
@@ -115,9 +132,6 @@ def run(job: Job) -> Outcome:
             interrupted = True
         finally:
             stop.set()
-    tally = shards[0].tally
-    for shard in shards[1:]:
-        tally = tally.merge(shard.tally)
     state = shards[0].policy.join([shard.state for shard in shards])
     return Outcome(tally=tally.up_to(finished), state=state, interrupted=interrupted)
 

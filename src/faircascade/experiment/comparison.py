@@ -29,6 +29,8 @@ class Comparison:
 
     results: Mapping[str, tuple[Result, ...]]
     """By label, in the order given; one result a seed."""
+    cut_short: bool = False
+    """True if the comparison was stopped before every policy and seed had run."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -55,7 +57,9 @@ class Comparison:
 
     @property
     def interrupted(self) -> bool:
-        return any(result.interrupted for runs in self.results.values() for result in runs)
+        """True if something is missing: a policy, a seed, or rounds."""
+        runs = [result for runs in self.results.values() for result in runs]
+        return self.cut_short or any(result.interrupted for result in runs)
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
@@ -119,7 +123,7 @@ def compare(
 
     `seeds` is how many (1, 2, ...) or which. With an environment the split is the same for every
     seed; with a function `seed -> Environment` splits vary with the seed. Other options go to
-    `simulate`. Ctrl-C ends the run with the policies that finished at least one checkpoint.
+    `simulate`. Ctrl-C ends it with what was finished by then, and `interrupted` set.
     """
     if not policies:
         raise ValueError("policies must name at least one policy")
@@ -129,16 +133,24 @@ def compare(
     labels = distinct_labels(policies)
     results: dict[str, list[Result]] = {label: [] for label in labels}
     total, done = len(labels) * len(chosen), 0
-    for seed in chosen:
-        world = env if isinstance(env, Environment) else env(seed)
-        for label, policy in zip(labels, policies, strict=True):
-            report = _part(progress, label, done, total)
-            result = simulate(world, policy, rounds=rounds, seed=seed, progress=report, **options)
-            results[label].append(result)
-            done += 1
-            if result.interrupted:
-                return _paired(results)
-    return _paired(results)
+    cut_short = False
+    try:
+        for seed in chosen:
+            world = env if isinstance(env, Environment) else env(seed)
+            for label, policy in zip(labels, policies, strict=True):
+                report = _part(progress, label, done, total)
+                result = simulate(
+                    world, policy, rounds=rounds, seed=seed, progress=report, **options
+                )
+                results[label].append(result)
+                done += 1
+                if result.interrupted:
+                    raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        if done == 0:
+            raise
+        cut_short = done < total
+    return _paired(results, cut_short)
 
 
 def higher_is_better(metric: str) -> bool:
@@ -179,9 +191,8 @@ def _part(
     return lambda share: progress(label, (done + share) / total)
 
 
-def _paired(results: Mapping[str, list[Result]]) -> Comparison:
-    """Keep the seeds that every policy has; after an interruption in the first, what there is."""
-    shortest = min(len(runs) for runs in results.values())
-    if shortest == 0:
-        return Comparison({label: tuple(runs[:1]) for label, runs in results.items() if runs})
-    return Comparison({label: tuple(runs[:shortest]) for label, runs in results.items()})
+def _paired(results: Mapping[str, list[Result]], cut_short: bool) -> Comparison:
+    """Keep the seeds that every policy has; if there is none, the first as far as it went."""
+    shortest = max(1, min(len(runs) for runs in results.values()))
+    kept = {label: tuple(runs[:shortest]) for label, runs in results.items() if runs}
+    return Comparison(kept, cut_short)

@@ -88,7 +88,8 @@ class Groups:
 class ByGroup(Comparison):
     """The same comparison with every metric taken over groups instead of items."""
 
-    column: str
+    column: str = ""
+    """The item column whose groups are taken."""
 
     def values(self, label: str, metric: str) -> Floats:
         return np.array([r.measure(metric, group=self.column) for r in self.results[label]])
@@ -174,7 +175,7 @@ def _cell(comparison: Comparison, label: str, metric: str, best: bool) -> Cell:
 
 
 def _groups(comparison: Comparison, name: str) -> Groups:
-    grouped = ByGroup(comparison.results, name)
+    grouped = ByGroup(comparison.results, column=name)
     worth, counts = _merit_shares(comparison, name)
     shares = [_exposure_shares(runs, name) for runs in comparison.results.values()]
     total = {g: math.fsum(by.get(g, 0.0) for by in shares) for g in worth}
