@@ -29,8 +29,8 @@ from faircascade.registry import register
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-POPULARITY_DEPTH = 7.0
-"""Log-appetite lost from the most popular item to the least: 7 is a factor of 1,100."""
+POPULARITY_DEPTH = 7.3
+"""Log-appetite lost from the most popular item to the least: 7.3 is a factor of 1,500."""
 POPULARITY_BEND = 0.45
 """The loss grows as (rank / items) to this power: fast at the head, slowly in the tail."""
 ACTIVITY_FLOOR = 0.6
@@ -39,10 +39,10 @@ ACTIVITY_TAIL = 1.1
 """What exceeds the floor is an exponential draw to this power; 1 would be exponential."""
 TASTES = 32
 """Independent directions in which users differ."""
-TASTE_STRENGTH = 0.85
+TASTE_STRENGTH = 0.95
 """Standard deviation of log-appetite along the first direction."""
-TASTE_DECAY = 0.5
-"""Direction j is j to this power times weaker."""
+TASTE_DECAY = 0.4
+"""Direction j is weaker by exp(-decay * sqrt(j - 1))."""
 TASTE_BREADTH = 0.1
 """(rank / items) to this power scales an item's tastes: what is popular divides users less."""
 
@@ -60,6 +60,7 @@ GENRE_LEAN = 0.12
 GENRE_ALSO = 0.8
 """An item whose second highest loading is above this has that genre too."""
 ITEMS_PER_SUPPLIER = 14
+"""On average; there are that many times fewer suppliers than items."""
 SUPPLIER_TAIL = 2.5
 """Supplier number = suppliers * uniform to this power: a few suppliers have most items."""
 
@@ -78,7 +79,7 @@ class Synthetic(Dataset):
     items: int = 2800
     """How many items, >= 4; some may be left without a rating where there are few users."""
     density: float = 0.1
-    """Share of all (user, item) pairs that are likes, in (0, 0.2]; no user has less than 2 likes
+    """Share of all (user, item) pairs that are likes, in (0, 0.2]; no user has fewer than 2 likes
     or more than half of the items."""
     seed: int = 0
     """Another seed is another world of the same kind, >= 0."""
@@ -139,7 +140,7 @@ class _World:
         user_ids = np.arange(1, data.users + 1, dtype=np.int64)
         item_ids = np.arange(1, data.items + 1, dtype=np.int64)
         rank = _quantiles(draws(data.seed, "synthetic/popularity", item_ids))  # (m,)
-        strength: Floats = TASTE_STRENGTH / np.arange(1, TASTES + 1) ** TASTE_DECAY
+        strength = TASTE_STRENGTH * np.exp(-TASTE_DECAY * np.sqrt(np.arange(TASTES)))
         breadth: Floats = rank[:, None] ** TASTE_BREADTH  # (m, 1)
         return cls(
             seed=data.seed,
