@@ -28,6 +28,19 @@ def test_an_unknown_parameter_is_answered_with_a_suggestion() -> None:
         registry.build("policy", "linucb", {"alfa": 1})
 
 
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"alpha": "wide"}, "alpha must be a number, got 'wide'"),
+        ({"alpha": True}, "alpha must be a number, got True"),
+        ({"alpha": None}, "alpha must be a number, got None"),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_named(parameters: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        registry.build("policy", "linucb", parameters)
+
+
 def test_a_name_cannot_be_taken_twice() -> None:
     @dataclass(frozen=True, kw_only=True)
     class Other(Metric):

@@ -106,14 +106,34 @@ def build(kind: str, name: str, parameters: Mapping[str, Any] | None = None) -> 
     """Construct the component registered as `name`; unknown parameters are refused."""
     cls = lookup(kind, name)
     parameters = dict(parameters or {})
-    known = [p.name for p in parameters_of(cls)]
-    for given in parameters:
+    known = {p.name: p.type for p in parameters_of(cls)}
+    for given, value in parameters.items():
         if given not in known:
             raise ValueError(
                 f"{kind} {name!r} has no parameter {given!r}"
                 f"{suggest(given, known)} (it has: {', '.join(known) or 'none'})"
             )
+        check_type(given, known[given], value)
     return cls(**parameters)
+
+
+_PLAIN_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+    "float": ((int, float), "a number"),
+    "int": ((int,), "a whole number"),
+    "bool": ((bool,), "True or False"),
+    "str": ((str,), "text"),
+}
+
+
+def check_type(name: str, annotation: str, value: Any) -> None:
+    """Refuse a value whose plain type is not the annotated one; other annotations pass."""
+    optional = annotation.endswith(" | None")
+    wanted = _PLAIN_TYPES.get(annotation.removesuffix(" | None"))
+    if wanted is None or (optional and value is None):
+        return
+    types, words = wanted
+    if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+        raise ValueError(f"{name} must be {words}, got {value!r}")
 
 
 def parameters_of(cls: type[Component]) -> list[Parameter]:

@@ -50,10 +50,13 @@ def main() -> None:
         code = app(standalone_mode=False)
     except typer.TyperException as error:
         _fail(_usage(error))
-    except (ValueError, OSError) as error:
+    except BrokenPipeError:  # the reader of our output has gone, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except (ValueError, ArithmeticError, OSError) as error:
         if os.environ.get("FAIRCASCADE_DEBUG"):
             raise
-        _fail(str(error) if isinstance(error, ValueError) else _describe(error))
+        _fail(_describe(error) if isinstance(error, OSError) else str(error))
     except (KeyboardInterrupt, typer.Abort):
         print("Stopped before anything was finished.", file=sys.stderr)
         sys.exit(130)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +13,15 @@ import typer
 from faircascade.cli.console import print_json, progress, remark
 from faircascade.cli.data import showing
 from faircascade.cli.tables import print_summary
-from faircascade.registry import build, components, lookup, parameters_of, suggest
+from faircascade.registry import (
+    Component,
+    build,
+    check_type,
+    components,
+    lookup,
+    parameters_of,
+    suggest,
+)
 
 if TYPE_CHECKING:
     from faircascade.policies import Policy
@@ -28,6 +36,21 @@ _POLICY_FLAGS = (
     "scale",
     "sigma",
     "ridge",
+)
+_ENVIRONMENT = (
+    "dim",
+    "k",
+    "seed",
+    "users",
+    "sampling",
+    "threshold",
+    "train_share",
+    "normalize",
+    "zero_rows",
+    "preferences",
+    "align",
+    "merit",
+    "merit_floor",
 )
 
 
@@ -124,29 +147,36 @@ def sort_settings(settings: Sequence[str], policy: str, data: str) -> dict[str, 
         if not equals:
             raise ValueError(f"--set must be name=value, got {setting!r}")
         prefix, dot, last = name.rpartition(".")
-        among = {prefix: known.get(prefix, [])} if dot else known
+        among = {prefix: known.get(prefix, {})} if dot else known
         part = next((part for part, names in among.items() if last in names), None)
         if part is None:
             names = sorted({name for names in known.values() for name in names})
             raise ValueError(
                 f"--set must name one of {', '.join(names)}{suggest(last, names)}, got {name!r}"
             )
-        sorted_[part][last] = parse_value(text)
+        value = parse_value(text)
+        check_type(last, known[part][last], value)
+        sorted_[part][last] = value
     return sorted_
 
 
-def _settable(policy: str, data: str) -> dict[str, list[str]]:
+def _settable(policy: str, data: str) -> dict[str, dict[str, str]]:
+    """Return the parameters of every part and their types."""
     import faircascade as fc
     from faircascade.data.tabular import Tabular
 
-    source = components("data").get(data, Tabular)
-    environment = list(inspect.signature(fc.Environment.from_ratings).parameters)
-    run = ("checkpoints", "activity", "realised")
+    def of_component(cls: type[Component]) -> dict[str, str]:
+        return {p.name: p.type for p in parameters_of(cls)}
+
+    def of_function(function: Callable[..., Any], names: Sequence[str]) -> dict[str, str]:
+        parameters = inspect.signature(function).parameters
+        return {name: str(parameters[name].annotation) for name in names}
+
     return {
-        "policy": [p.name for p in parameters_of(lookup("policy", policy))],
-        "environment": [name for name in environment if name not in ("ratings", "click_model")],
-        "simulate": list(run),
-        "data": [p.name for p in parameters_of(source)],
+        "policy": of_component(lookup("policy", policy)),
+        "environment": of_function(fc.Environment.from_ratings, _ENVIRONMENT),
+        "simulate": of_function(fc.simulate, ("checkpoints", "activity", "realised")),
+        "data": of_component(components("data").get(data, Tabular)),
     }
 
 
