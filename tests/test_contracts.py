@@ -73,6 +73,11 @@ def test_a_weight_is_positive(name: str) -> None:
     assert (values > 0).all()
 
 
+@pytest.mark.parametrize(("kind", "name"), EVERYTHING)
+def test_a_component_can_be_a_key(kind: str, name: str) -> None:
+    assert hash(registry.build(kind, name)) == hash(registry.build(kind, name))
+
+
 @pytest.mark.parametrize("name", of_kind("policy"))
 def test_a_policy_serves_learns_and_can_be_stored(name: str) -> None:
     policy: Policy = registry.build("policy", name)
@@ -104,13 +109,22 @@ def test_a_metric_measures_any_run_and_names_itself(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", of_kind("data"))
-def test_a_data_set_says_what_it_is(name: str) -> None:
+def test_a_data_set_says_what_it_is_and_holds_what_it_promises(name: str) -> None:
     dataset: Dataset = registry.build("data", name)
     assert dataset.summary
     assert "\n" not in dataset.summary
     if dataset.needs_path:
         with pytest.raises(ValueError, match="must be given"):
             dataset.load()
+    elif type(dataset).fetch is Dataset.fetch:  # nothing to download
+        ratings = dataset.load()
+        assert (np.diff(ratings.user_ids) > 0).all()
+        assert (np.diff(ratings.item_ids) > 0).all()
+        assert np.isfinite(ratings.ratings).all()
+        pairs = ratings.users.astype(np.int64) * ratings.n_items + ratings.items
+        assert len(np.unique(pairs)) == len(ratings)
+        for column in ratings.item_groups.values():
+            assert column.shape == (ratings.n_items,)
 
 
 @pytest.mark.parametrize("name", of_kind("click_model"))

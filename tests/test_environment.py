@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from faircascade.data import factors
 from faircascade.data.base import DataError, Ratings
 from faircascade.data.factors import truncated_svd
 from faircascade.data.prepare import binarise, sample_users, split_positives
@@ -171,7 +174,7 @@ def test_alignments() -> None:
     assert np.allclose(norms["sign"], norms["none"])
     assert np.allclose(norms["sign"], norms["procrustes"])  # a rotation keeps lengths
     assert np.allclose(np.abs(worlds["sign"].preferences), np.abs(worlds["none"].preferences))
-    with pytest.raises(ValueError, match="align must be 'sign', 'none' or 'procrustes', got 'x'"):
+    with pytest.raises(ValueError, match="align must be one of sign, none, procrustes, got 'x'"):
         Environment.from_ratings(table, dim=3, k=4, align="x")
 
 
@@ -205,6 +208,89 @@ def test_merit_sources() -> None:
         Environment.from_ratings(ratings(), dim=3, k=4, merit="column")
     with pytest.raises(ValueError, match="merit must be 'svd', 'popularity' or 'column', got 'x'"):
         Environment.from_ratings(ratings(), dim=3, k=4, merit="x")
+
+
+def test_merit_given_for_every_item_of_the_ratings_follows_them_into_the_catalogue() -> None:
+    table = ratings()
+    few = Environment.from_ratings(table, dim=3, k=4, users=5, merit=table.item_ids + 1.0)
+    assert np.array_equal(few.items.merit, few.items.ids + 1.0)
+    assert few.info["users_without_positives"] == 0
+
+
+def test_a_matrix_of_low_rank_is_factorised_the_same_every_time() -> None:
+    # 20 users like all 15 items: rank one, whatever dim asks for
+    users, items = (part.ravel().astype(np.int32) for part in np.indices((20, 15)))
+    table = Ratings(
+        name="flat",
+        user_ids=np.arange(20),
+        item_ids=np.arange(15),
+        users=users,
+        items=items,
+        ratings=np.full(300, 5, dtype=np.float32),
+    )
+    worlds = [Environment.from_ratings(table, dim=4, k=3) for _ in range(2)]
+    assert worlds[0].fingerprint == worlds[1].fingerprint
+    whole = split_positives(table, 0.5, 0)
+    both = truncated_svd(whole.train + whole.test, 4)
+    assert np.count_nonzero(both.S) == 1
+    assert not both.V[:, 1:].any()
+
+
+@pytest.mark.parametrize("limit", [0, 3000])
+def test_both_ways_to_factorise_agree_with_a_dense_one(limit: int, monkeypatch) -> None:
+    monkeypatch.setattr(factors, "_GRAM_LIMIT", limit)
+    for table in (ratings(40, 30), ratings(25, 60)):
+        matrix = split_positives(binarise(table, 4), 0.5, 0).train
+        found = truncated_svd(matrix, 5)
+        _, S, _ = np.linalg.svd(matrix.toarray())
+        assert np.allclose(found.S, S[:5])
+        assert np.allclose(found.U.T @ found.U, np.eye(5), atol=1e-10)
+        assert np.allclose(matrix @ found.V, found.U * found.S, atol=1e-10)
+
+
+def test_too_few_positives_to_split_are_told(tmp_path) -> None:
+    table = Ratings(
+        name="thin",
+        user_ids=np.arange(6),
+        item_ids=np.arange(6),
+        users=np.arange(6, dtype=np.int32),
+        items=np.arange(6, dtype=np.int32),
+        ratings=np.full(6, 5, dtype=np.float32),
+    )
+    with pytest.raises(DataError, match="one half of the positives is empty"):
+        Environment.from_ratings(table, dim=2, k=1)
+
+
+def test_broken_tables_are_named() -> None:
+    good = ratings()
+    with pytest.raises(DataError, match="toy: items must be rows from 0 to 29"):
+        replace(good, items=good.items + 1)
+    with pytest.raises(DataError, match="toy: users, items and ratings must be equally long"):
+        replace(good, items=good.items[1:])
+    twice = replace(
+        good,
+        users=np.append(good.users, good.users),
+        items=np.append(good.items, good.items),
+        ratings=np.append(good.ratings, good.ratings),
+    )
+    with pytest.raises(DataError, match="toy: a user rates an item twice"):
+        Environment.from_ratings(twice, dim=3, k=4)
+
+
+def test_users_can_be_taken_only_once() -> None:
+    with pytest.raises(ValueError, match="rows must name each user at most once"):
+        small_world().take(np.array([0, 0]))
+
+
+def test_a_world_does_not_change_with_the_arrays_it_was_made_of() -> None:
+    X = np.ones((4, 2))
+    env = Environment.from_arrays(X, np.ones((2, 2)), k=2)
+    X[:] = 0
+    assert env.items.features.all()
+
+
+def test_the_fingerprint_knows_the_length_of_lists() -> None:
+    assert small_world(k=2).fingerprint != small_world(k=3).fingerprint
 
 
 def test_the_optimal_list_is_the_most_attractive_one() -> None:
@@ -263,15 +349,22 @@ def test_other_files_are_not_taken_for_environments(tmp_path) -> None:
         ({"dim": 0}, r"dim must be between 1 and 29 .* got 0"),
         ({"dim": 30}, r"dim must be between 1 and 29 .* got 30"),
         ({"users": 0}, "users must be at least 1, got 0"),
-        ({"sampling": "x"}, "sampling must be 'active' or 'random', got 'x'"),
+        ({"sampling": "x", "users": 1000}, "sampling must be one of active, random, got 'x'"),
+        ({"align": "x", "preferences": "lstsq"}, "align must be one of sign, none, procrustes"),
+        ({"k": 2.5}, "k must be a whole number, got 2.5"),
+        (
+            {"merit": np.ones(3)},
+            "merit must have one value for each of the 30 items of the ratings",
+        ),
+        ({"sampling": "x"}, "sampling must be one of active, random, got 'x'"),
         ({"train_share": 1}, "train_share must be between 0 and 1, got 1"),
-        ({"zero_rows": "x"}, "zero_rows must be 'exclude' or 'keep', got 'x'"),
-        ({"preferences": "x"}, "preferences must be 'svd' or 'lstsq', got 'x'"),
+        ({"zero_rows": "x"}, "zero_rows must be one of exclude, keep, got 'x'"),
+        ({"preferences": "x"}, "preferences must be one of svd, lstsq, got 'x'"),
         ({"merit_floor": 0}, "merit_floor must be positive, got 0"),
     ],
 )
 def test_wrong_options_are_named(options: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         Environment.from_ratings(ratings(), **({"dim": 3, "k": 4, "users": 30} | options))
 
 

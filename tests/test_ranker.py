@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from faircascade.policies import (
     Random,
 )
 from faircascade.ranker import Ranker
-from faircascade.types import Items
+from faircascade.types import Items, Slate
 from tests.worlds import small_world
 
 IDS = [f"i{n}" for n in range(12)]
@@ -40,7 +41,7 @@ def test_a_slate_holds_distinct_items_with_falling_scores() -> None:
     assert set(slate.items) <= set(IDS)
     assert list(slate.scores) == sorted(slate.scores, reverse=True)
     assert slate.round == 1
-    assert slate.slate_id == "u/1"
+    assert slate.slate_id.startswith("u/1/")
 
 
 def test_candidates_and_exclusions_are_kept() -> None:
@@ -93,7 +94,7 @@ def test_the_same_slate_twice_is_an_error_that_changes_nothing() -> None:
     slate = r.recommend("u")
     r.update(slate, clicked=1)
     before = model(r, "u").copy()
-    with pytest.raises(ValueError, match="slate 'u/1' was already learned"):
+    with pytest.raises(ValueError, match=r"slate 'u/1/.*' is not open: it was already learned"):
         r.update(slate, clicked=2)
     assert np.array_equal(model(r, "u"), before)
 
@@ -125,8 +126,10 @@ def test_wrong_feedback_is_named_and_the_slate_stays_open(feedback: dict, messag
 
 
 def test_a_slate_of_another_ranker_is_refused() -> None:
-    with pytest.raises(ValueError, match="slate 'u/1' was not issued by this ranker"):
-        ranker().update(ranker().recommend("u"), clicked=1)
+    mine, other = ranker(), ranker()
+    mine.recommend("u")
+    with pytest.raises(ValueError, match="or comes from another ranker"):
+        mine.update(other.recommend("u"), clicked=1)
 
 
 def test_users_are_independent_and_start_cold() -> None:
@@ -157,7 +160,7 @@ def test_items_can_be_added_changed_and_removed_while_running() -> None:
 
 def test_wrong_items_are_named() -> None:
     r = ranker()
-    with pytest.raises(ValueError, match="features must have 3 columns, got 2"):
+    with pytest.raises(ValueError, match=r"features must have 3 columns, got shape \(1, 2\)"):
         r.add_items(np.ones((1, 2)), ["x"])
     with pytest.raises(ValueError, match="item_ids must be items of the catalogue, got 'x'"):
         r.remove_items(["x"])
@@ -184,7 +187,7 @@ def test_a_saved_ranker_goes_on_as_if_nothing_had_happened(policy, tmp_path) -> 
     assert back.policy == policy
     for r_ in (r, back):
         r_.update(waiting, clicked=2)
-        with pytest.raises(ValueError, match="already learned"):
+        with pytest.raises(ValueError, match="is not open"):
             r_.update(waiting, clicked=2)
     for user in ("u", "user-0", "user-1", "stranger"):
         for _ in range(3):
@@ -217,9 +220,7 @@ def test_a_ranker_fed_the_clicks_of_a_simulation_learns_the_same_model() -> None
 def test_the_model_of_a_simulation_can_go_online() -> None:
     env = small_world(users=3, items=20, k=4)
     result = simulate(env, LinUCB(), rounds=25, seed=5)
-    online = Ranker.from_state(
-        result.policy, result.state, items=env.items, rounds=result.rounds, seed=5
-    )
+    online = Ranker.from_result(result)
     longer = simulate(env, LinUCB(), rounds=26, seed=5)
     for row, user in enumerate(env.users.ids):
         slate = online.recommend(user, k=4)
@@ -230,6 +231,72 @@ def test_the_model_of_a_simulation_can_go_online() -> None:
         assert np.array_equal(
             online._states[user].sums.theta[:, 0], longer.state.sums.theta[:, row]
         )
+
+
+def test_a_slate_survives_as_plain_data_until_its_feedback_comes() -> None:
+    r = ranker()
+    slate = r.recommend("u", k=4)
+    back = Slate.from_dict(json.loads(json.dumps(slate.to_dict())))
+    r.update(back, clicked=2)
+    with pytest.raises(ValueError, match="is not open"):
+        r.update(slate, clicked=2)
+
+
+def test_a_slate_lost_in_a_crash_is_not_taken_for_the_one_that_followed(tmp_path) -> None:
+    r = ranker()
+    r.recommend("u")
+    r.save(tmp_path / "r.npz")
+    lost = r.recommend("u")
+    back = Ranker.load(tmp_path / "r.npz")
+    followed = back.recommend("u")
+    assert followed.round == lost.round
+    with pytest.raises(ValueError, match="is not open"):
+        back.update(lost, clicked=1)
+    back.update(followed, clicked=1)
+
+
+def test_only_so_many_unanswered_slates_are_remembered() -> None:
+    r = ranker(max_open=2)
+    slates = [r.recommend("u") for _ in range(3)]
+    with pytest.raises(ValueError, match="is too old"):
+        r.update(slates[0], clicked=1)
+    r.update(slates[1], clicked=1)
+    r.update(slates[2], clicked=1)
+
+
+@pytest.mark.parametrize("clicked", [True, np.True_, 2.0, "2"])
+def test_a_click_is_a_position_and_nothing_else(clicked) -> None:
+    r = ranker()
+    with pytest.raises(TypeError, match="clicked must be a whole number"):
+        r.update(r.recommend("u"), clicked=clicked)
+
+
+def test_one_id_is_not_a_list_of_ids() -> None:
+    for call in (
+        lambda r: r.recommend("u", exclude="i3"),
+        lambda r: r.recommend("u", candidates="i3"),
+        lambda r: r.remove_items("i3"),
+    ):
+        with pytest.raises(TypeError, match="must be a list of ids, got 'i3'"):
+            call(ranker())
+
+
+def test_feedback_that_overflows_is_refused_and_changes_nothing() -> None:
+    r = Ranker(LinUCB(), items=X * 1e170, item_ids=IDS)
+    with np.errstate(all="ignore"):
+        slate = r.recommend("u", k=3)
+    with pytest.raises(FloatingPointError, match="cannot be learned: overflow"):
+        r.update(slate, clicked=1)
+    assert r._states["u"].sums.updates.tolist() == [0]
+
+
+def test_a_changed_item_keeps_what_was_not_given_anew() -> None:
+    items = Items.of(X, ids=IDS, merit=np.arange(1.0, 13), groups={"genre": ["a"] * 12})
+    r = Ranker(LinUCB(), items=items)
+    r.add_items(np.zeros((2, 3)), ["i4", "new"])
+    row, new = (r.items.ids.tolist().index(name) for name in ("i4", "new"))
+    assert (r.items.merit[row], r.items.groups["genre"][row]) == (5.0, "a")
+    assert (r.items.merit[new], r.items.groups["genre"][new]) == (1.0, "unknown")
 
 
 def test_optimal_has_no_place_online() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from faircascade.data.factors import (
 from faircascade.data.prepare import Sampling, Split, binarise, sample_users, split_positives
 from faircascade.random import uniforms
 from faircascade.registry import from_spec, to_spec
-from faircascade.types import Floats, Ids, Ints, Items, Rows, Users, as_ids, check_finite
+from faircascade.types import Floats, Ids, Ints, Items, Rows, Users, as_ids, check_finite, whole
 
 VERSION = 1
 _USERS_AT_ONCE = 256
@@ -87,13 +87,30 @@ class Environment:
 
         Features come from the train half, preferences from the test half. `merit` is "svd" (mean
         rank-`dim` relevance), "popularity" (share of users who like the item), "column" (given
-        with the data; the default where there is one), an array, or a function of the `Split`.
+        with the data; the default where there is one), an array with one value for each of
+        `ratings.item_ids`, or a function of the `Split`.
         """
-        if zero_rows not in ("exclude", "keep"):
-            raise ValueError(f"zero_rows must be 'exclude' or 'keep', got {zero_rows!r}")
+        for name, value, choices in (
+            ("sampling", sampling, get_args(Sampling)),
+            ("zero_rows", zero_rows, get_args(ZeroRows)),
+            ("preferences", preferences, get_args(Preferences)),
+            ("align", align, get_args(Align)),
+        ):
+            if value not in choices:
+                raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
         if merit_floor <= 0:
             raise ValueError(f"merit_floor must be positive, got {merit_floor}")
-        positives = binarise(sample_users(ratings, users, sampling, seed), threshold)
+        dim, k, seed, users = (
+            whole(dim, "dim"),
+            whole(k, "k"),
+            whole(seed, "seed"),
+            whole(users, "users"),
+        )
+        threshold, train_share = float(threshold), float(train_share)
+        if merit is not None and not isinstance(merit, str) and not callable(merit):
+            ratings, merit = with_merit(ratings, merit), "column"
+        sample = sample_users(ratings, users, sampling, seed)
+        positives = binarise(sample, threshold)
         if positives.n_items < k:
             raise DataError(
                 f"{ratings.name}: k = {k} needs as many items with a positive, "
@@ -124,10 +141,11 @@ class Environment:
             "preferences": preferences,
             "align": align,
             "merit": _merit_name(split, merit),
-            "merit_floor": merit_floor,
+            "merit_floor": float(merit_floor),
             "items_with_zero_row": int(zero.sum()),
             "items_with_floored_merit": int((worth < merit_floor).sum()),
             "positives": len(positives),
+            "users_without_positives": sample.n_users - positives.n_users,
             "notes": list(ratings.notes),
         }
         return cls(
@@ -183,7 +201,9 @@ class Environment:
         return self.users.preferences
 
     def take(self, rows: Rows) -> Environment:
-        """Return the same world with some of its users."""
+        """Return the same world with some of its users, each at most once."""
+        if not isinstance(rows, slice) and len(np.unique(rows)) < len(rows):
+            raise ValueError("rows must name each user at most once")
         return Environment(
             items=self.items,
             users=self.users[rows],
@@ -249,24 +269,37 @@ class Environment:
     def load(cls, path: str | Path) -> Environment:
         """Read an environment that `save` wrote."""
         meta, arrays = storage.load_arrays(path, kind="environment", version=VERSION)
-        if storage.fingerprint(arrays) != meta["fingerprint"]:
-            raise ValueError(f"{path}: contents do not match their fingerprint")
-        return cls(
+        env = cls(
             items=Items.restore(arrays),
             users=Users(ids=arrays["user_ids"], preferences=arrays["preferences"]),
             k=meta["k"],
             click_model=from_spec("click_model", meta["click_model"]),
             info=meta["info"],
         )
+        if env.fingerprint != meta["fingerprint"]:
+            raise ValueError(f"{path}: contents do not match their fingerprint")
+        return env
 
     @cached_property
     def fingerprint(self) -> str:
         """Hash of the contents: equal worlds have equal fingerprints."""
-        return storage.fingerprint(self._arrays())
+        rules = {"k": self.k, "click_model": to_spec(self.click_model)}
+        return storage.fingerprint(self._arrays(), rules)
 
     def _arrays(self) -> dict[str, Any]:
         known = {"user_ids": self.users.ids, "preferences": self.preferences}
         return self.items.arrays() | known
+
+
+def with_merit(ratings: Ratings, merit: Any) -> Ratings:
+    """Return the ratings with a merit given for each of their items."""
+    values = np.asarray(merit, dtype=np.float64)
+    if values.shape != (ratings.n_items,):
+        raise ValueError(
+            f"merit must have one value for each of the {ratings.n_items} items of the ratings, "
+            f"got shape {values.shape}"
+        )
+    return replace(ratings, item_merit=values)
 
 
 def _merit_name(split: Split, merit: Merit | None) -> str:
@@ -278,11 +311,8 @@ def _merit_name(split: Split, merit: Merit | None) -> str:
 def _merit_of(split: Split, merit: Merit | None, dim: int) -> Floats:
     """Return the merit of each item before flooring."""
     whole = split.train + split.test
-    source = merit if merit is not None and not isinstance(merit, str) else None
-    if callable(source):
-        return np.asarray(source(split), dtype=np.float64)
-    if source is not None:
-        return np.asarray(source, dtype=np.float64)
+    if callable(merit):
+        return np.asarray(merit(split), dtype=np.float64)
     name = _merit_name(split, merit)
     if name == "svd":
         return mean_relevance(whole, dim)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -55,8 +56,8 @@ def keys_of(identities: Iterable[object]) -> Words:
 
 @lru_cache(maxsize=256)
 def _base(seed: int, purpose: str) -> Words:
-    if seed < 0:
-        raise ValueError(f"seed must be >= 0, got {seed}")
+    if not 0 <= seed < 2**128:
+        raise ValueError(f"seed must be between 0 and 2^128 - 1, got {seed}")
     words = np.array([key_of(purpose), seed & 0xFFFFFFFFFFFFFFFF, seed >> 64], dtype=np.uint64)
     return absorb(absorb(words[:1], words[1:2]), words[2:])
 
@@ -69,7 +70,7 @@ def draws(seed: int, purpose: str, *where: Any) -> Words:
     >>> bool(a[0] == b[1] and a[1] == b[0])
     True
     """
-    state = _base(int(seed), purpose)
+    state = _base(index(seed), purpose)
     for part in where:
         state = absorb(state, np.asarray(part, dtype=np.uint64))
     return state

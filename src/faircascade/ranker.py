@@ -2,19 +2,54 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from faircascade import storage
 from faircascade.policies import Policy
 from faircascade.registry import from_spec, to_spec
-from faircascade.types import Feedback, Floats, Ids, Ints, Items, Pool, Slate, Users
+from faircascade.types import (
+    Feedback,
+    Floats,
+    Ids,
+    Ints,
+    Items,
+    Pool,
+    Slate,
+    Users,
+    as_ids,
+    check_finite,
+    whole,
+)
 
 VERSION = 1
+
+
+class World(Protocol):
+    """Where a simulation took place."""
+
+    @property
+    def items(self) -> Items: ...
+
+
+class Simulated(Protocol):
+    """What a simulation gives back, as far as a ranker needs it."""
+
+    @property
+    def policy(self) -> Policy: ...
+    @property
+    def state(self) -> Any: ...
+    @property
+    def env(self) -> World: ...
+    @property
+    def rounds(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
 
 
 class Ranker:
@@ -39,34 +74,54 @@ class Ranker:
         items: Floats | Items,
         item_ids: Sequence[Any] | Ids | None = None,
         seed: int = 0,
+        max_open: int = 1000,
     ) -> None:
-        """Rank `items`, a catalogue or feature rows (m, d), with a policy."""
+        """Rank `items`, a catalogue or feature rows (m, d), with a policy.
+
+        Ids of users and items are text here: 7 and "7" are the same. Of each user the last
+        `max_open` slates without feedback are remembered.
+        """
+        if not isinstance(policy, Policy):
+            raise TypeError(f"policy must be a policy such as EALinUCB(), got {policy!r}")
         if not isinstance(items, Items):
             items = Items.of(items, ids=item_ids)
         elif item_ids is not None:
             raise ValueError("item_ids must be left out when items is a catalogue with ids")
         self.policy = policy
-        self.seed = seed
+        self.seed = whole(seed, "seed")
+        self.max_open = whole(max_open, "max_open")
         self._policy = policy.compose()
+        self._run = secrets.token_hex(4)  # tells the slates of this process from all others
         self._states: dict[str, Any] = {}
         self._slates: dict[str, int] = {}  # slates each user has had
-        self._open: dict[str, set[int]] = {}  # rounds that wait for feedback, by user
+        self._open: dict[str, dict[str, None]] = {}  # ids that wait for feedback, oldest first
         self._set_items(items)
 
     @classmethod
     def from_state(
-        cls, policy: Policy, state: Any, *, items: Items, rounds: int = 0, seed: int = 0
+        cls, policy: Policy, state: Any, *, items: Items, rounds: int, seed: int = 0
     ) -> Ranker:
-        """Go online with what a simulation learned.
-
-        `Ranker.from_state(result.policy, result.state, items=result.env.items)`
-        """
+        """Go online with a state in which every user has had `rounds` slates."""
         ranker = cls(policy, items=items, seed=seed)
         users = state if isinstance(state, Users) else state.users
         for row, user in enumerate(users.ids.astype(str).tolist()):
             ranker._states[user] = ranker._policy.take(state, slice(row, row + 1))
             ranker._slates[user] = rounds
         return ranker
+
+    @classmethod
+    def from_result(cls, result: Simulated) -> Ranker:
+        """Go online with what a simulation learned: its policy, items, users and seed."""
+        return cls.from_state(
+            result.policy,
+            result.state,
+            items=result.env.items,
+            rounds=result.rounds,
+            seed=result.seed,
+        )
+
+    def __repr__(self) -> str:
+        return f"Ranker({self.policy!r}: {len(self._items):,} items, {len(self._slates):,} users)"
 
     @property
     def items(self) -> Items:
@@ -91,22 +146,26 @@ class Ranker:
         `candidates` limits the choice to some items; ids in `exclude` are left out (unknown ones
         are ignored there: an item may have been removed meanwhile).
         """
+        k = whole(k, "k")
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}")
         name = str(user)
         pool = self._pool(candidates, exclude)
         round = self._slates.get(name, 0) + 1
         state = self._state(name)
-        every = slice(None)
         lists = self._policy.recommend(
-            state, every, pool, min(k, len(pool)), round=round, seed=self.seed
+            state, slice(None), pool, min(k, len(pool)), round=round, seed=self.seed
         )
+        slate_id = f"{name}/{round}/{self._run}"
         self._states[name] = state
         self._slates[name] = round
-        self._open.setdefault(name, set()).add(round)
+        waiting = self._open.setdefault(name, {})
+        waiting[slate_id] = None
+        while len(waiting) > self.max_open:
+            del waiting[next(iter(waiting))]
         rows = lists.items[0]
         return Slate(
-            slate_id=f"{name}/{round}",
+            slate_id=slate_id,
             user=name,
             items=tuple(self._items.ids[rows].tolist()),
             scores=tuple(lists.scores[0].tolist()),
@@ -117,24 +176,32 @@ class Ranker:
     def update(self, slate: Slate, clicked: int | None = None, *, shown: int | None = None) -> None:
         """Learn what the user did: the 1-based position of the click, or None for no click.
 
-        `shown` says how many positions the user saw from the top, if not all. The same slate
-        twice is an error that changes nothing.
+        `shown` says how many positions the user saw from the top, if not all. Feedback that is
+        refused, such as a second one for the same slate, changes nothing.
         """
-        size = len(slate)
-        if clicked is not None and not 1 <= clicked <= size:
-            raise ValueError(f"clicked must be a position from 1 to {size} or None, got {clicked}")
-        if shown is not None and not 1 <= shown <= size:
-            raise ValueError(f"shown must be between 1 and {size}, got {shown}")
-        if clicked is not None and shown is not None and clicked > shown:
-            raise ValueError(f"clicked must be among the {shown} positions shown, got {clicked}")
-        self._expect(slate)
+        clicked, examined = _outcome(len(slate), clicked, shown)
+        waiting = self._open.get(slate.user, {})
+        if slate.slate_id not in waiting:
+            raise ValueError(
+                f"slate {slate.slate_id!r} is not open: it was already learned, is too old, "
+                "or comes from another ranker"
+            )
         feedback = Feedback(
             features=slate.features[None],
-            clicked=np.array([clicked or 0]),
-            examined=np.array([clicked or shown or size]),
+            clicked=np.array([clicked]),
+            examined=np.array([examined]),
         )
-        self._policy.update(self._states[slate.user], slice(None), feedback)
-        self._open[slate.user].discard(slate.round)
+        learned = self._policy.take(self._states[slate.user], slice(None))
+        try:
+            with np.errstate(over="raise", divide="raise", invalid="raise"):
+                self._policy.update(learned, slice(None), feedback)
+        except FloatingPointError as error:
+            raise FloatingPointError(
+                f"slate {slate.slate_id!r} cannot be learned: {error}; "
+                "check the scale of the features, sigma and the reward weights"
+            ) from error
+        self._states[slate.user] = learned
+        del waiting[slate.slate_id]
 
     def add_items(
         self,
@@ -144,10 +211,14 @@ class Ranker:
         merit: Floats | None = None,
         groups: dict[str, Sequence[str]] | None = None,
     ) -> None:
-        """Add items; ids that are there already are replaced. Groups not given are "unknown"."""
-        new = Items.of(features, ids=[str(i) for i in item_ids], merit=merit)
-        if new.dim != self._items.dim:
-            raise ValueError(f"features must have {self._items.dim} columns, got {new.dim}")
+        """Add items. One whose id is there already gets the new features; what is not given
+        (merit, groups) stays as it was, or is 1 and "unknown" for a new item."""
+        features = check_finite(features, "features")
+        if features.ndim != 2 or features.shape[1] != self._items.dim:
+            raise ValueError(
+                f"features must have {self._items.dim} columns, got shape {features.shape}"
+            )
+        ids = as_ids([str(i) for i in item_ids], len(features), "item")
         for column in groups or {}:
             if column not in self._items.groups:
                 raise ValueError(
@@ -155,18 +226,25 @@ class Ranker:
                     f"got {column!r}"
                 )
         old = self._items
-        stay = np.flatnonzero(~np.isin(old.ids, new.ids))
-        labels = {c: (groups or {}).get(c, ["unknown"] * len(new)) for c in old.groups}
-        self._set_items(
-            Items.of(
-                np.concatenate([old.features[stay], new.features]),
-                ids=np.concatenate([old.ids[stay], new.ids]),
-                eligible=np.concatenate([old.eligible[stay], new.eligible]),
-                merit=np.concatenate([old.merit[stay], new.merit]),
-                popularity=np.concatenate([old.popularity[stay], new.popularity]),
-                groups={c: np.concatenate([old.groups[c][stay], labels[c]]) for c in old.groups},
-            )
+        before = np.array([self._row.get(name, -1) for name in ids.tolist()])
+        known = before >= 0
+
+        def column_of(values: Any, stored: Any, blank: Any) -> Any:
+            if values is not None:
+                return np.asarray(values)
+            return np.where(known, stored[before], blank)
+
+        new = Items.of(
+            features,
+            ids=ids,
+            merit=column_of(merit, old.merit, 1.0),
+            popularity=column_of(None, old.popularity, 0.0),
+            groups={
+                c: column_of((groups or {}).get(c), old.groups[c], "unknown") for c in old.groups
+            },
         )
+        stay = np.setdiff1d(np.arange(len(old)), before[known])
+        self._set_items(Items.join([old.keep(stay), new]))
 
     def remove_items(self, item_ids: Iterable[object]) -> None:
         """Remove items; feedback on slates that show them can still be learned."""
@@ -188,9 +266,10 @@ class Ranker:
             meta={
                 "policy": to_spec(self.policy),
                 "seed": self.seed,
+                "max_open": self.max_open,
                 "users": names,
                 "slates": [self._slates[name] for name in names],
-                "open": [sorted(self._open.get(name, ())) for name in names],
+                "open": [list(self._open.get(name, ())) for name in names],
             },
             arrays=self._items.arrays() | {f"state/{name}": a for name, a in learned.items()},
         )
@@ -200,7 +279,9 @@ class Ranker:
         """Read a ranker that `save` wrote; slates issued before can be answered after."""
         meta, arrays = storage.load_arrays(path, kind="ranker", version=VERSION)
         policy = from_spec("policy", meta["policy"])
-        ranker = cls(policy, items=Items.restore(arrays), seed=meta["seed"])
+        ranker = cls(
+            policy, items=Items.restore(arrays), seed=meta["seed"], max_open=meta["max_open"]
+        )
         learned = {
             name.removeprefix("state/"): array
             for name, array in arrays.items()
@@ -212,7 +293,7 @@ class Ranker:
             for row, name in enumerate(names):
                 ranker._states[name] = ranker._policy.take(state, slice(row, row + 1))
                 ranker._slates[name] = meta["slates"][row]
-                ranker._open[name] = set(meta["open"][row])
+                ranker._open[name] = dict.fromkeys(meta["open"][row])
         return ranker
 
     def _set_items(self, items: Items) -> None:
@@ -226,14 +307,14 @@ class Ranker:
         return self._policy.start(Users(ids=np.array([name])), self._items.dim)
 
     def _rows(self, item_ids: Iterable[object], what: str) -> Ints:
-        names = [str(i) for i in item_ids]
+        names = _names(item_ids, what)
         for name in names:
             if name not in self._row:
                 raise ValueError(f"{what} must be items of the catalogue, got {name!r}")
         return np.array([self._row[name] for name in names], dtype=np.int64)
 
     def _pool(self, candidates: Iterable[object] | None, exclude: Iterable[object]) -> Pool:
-        left_out = {self._row[name] for name in map(str, exclude) if name in self._row}
+        left_out = {self._row[name] for name in _names(exclude, "exclude") if name in self._row}
         if candidates is None and not left_out:
             pool = self._items.pool
         else:
@@ -245,9 +326,21 @@ class Ranker:
             raise ValueError("no item is left to recommend after candidates and exclude")
         return pool
 
-    def _expect(self, slate: Slate) -> None:
-        """Refuse a slate that was answered before or never issued."""
-        if slate.round > self._slates.get(slate.user, 0):
-            raise ValueError(f"slate {slate.slate_id!r} was not issued by this ranker")
-        if slate.round not in self._open.get(slate.user, ()):
-            raise ValueError(f"slate {slate.slate_id!r} was already learned")
+
+def _outcome(size: int, clicked: int | None, shown: int | None) -> tuple[int, int]:
+    """Return (clicked or 0, examined) of feedback on a slate of some size, or say what is wrong."""
+    clicked = None if clicked is None else whole(clicked, "clicked")
+    shown = size if shown is None else whole(shown, "shown")
+    if clicked is not None and not 1 <= clicked <= size:
+        raise ValueError(f"clicked must be a position from 1 to {size} or None, got {clicked}")
+    if not 1 <= shown <= size:
+        raise ValueError(f"shown must be between 1 and {size}, got {shown}")
+    if clicked is not None and clicked > shown:
+        raise ValueError(f"clicked must be among the {shown} positions shown, got {clicked}")
+    return clicked or 0, clicked or shown
+
+
+def _names(item_ids: Iterable[object], what: str) -> list[str]:
+    if isinstance(item_ids, str | bytes):
+        raise TypeError(f"{what} must be a list of ids, got {item_ids!r}")
+    return [str(i) for i in item_ids]

@@ -57,7 +57,11 @@ def register(name: str) -> Callable[[C], C]:
         if not cls.kind:
             raise TypeError(f"{cls.__name__} must derive from the base class of its room")
         taken = _registered.setdefault(cls.kind, {}).get(name)
-        if taken is not None and taken.__qualname__ != cls.__qualname__:
+        same = taken and (taken.__module__, taken.__qualname__) == (
+            cls.__module__,
+            cls.__qualname__,
+        )
+        if taken is not None and not same:
             raise ValueError(
                 f"{cls.kind} {name!r} is already {taken.__module__}.{taken.__qualname__}"
             )
@@ -114,7 +118,24 @@ def build(kind: str, name: str, parameters: Mapping[str, Any] | None = None) -> 
                 f"{suggest(given, known)} (it has: {', '.join(known) or 'none'})"
             )
         check_type(given, known[given], value)
+        if known[given] in _base_names(given):  # a nested component
+            parameters[given] = as_component(given, value)
     return cls(**parameters)
+
+
+def as_component(kind: str, value: Any) -> Any:
+    """Turn a name into the component with its defaults; refuse what is not one."""
+    if isinstance(value, str):
+        return build(kind, value)
+    if getattr(value, "kind", None) != kind or isinstance(value, type):
+        raise ValueError(f"{kind} must be a name or a component of that kind, got {value!r}")
+    return value
+
+
+def _base_names(kind: str) -> set[str]:
+    """Return the names of the classes that components of a kind derive from, or are."""
+    classes = _registered.get(kind, {}).values()
+    return {base.__name__ for cls in classes for base in cls.__mro__ if issubclass(base, Component)}
 
 
 _PLAIN_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
@@ -122,6 +143,7 @@ _PLAIN_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "int": ((int,), "a whole number"),
     "bool": ((bool,), "True or False"),
     "str": ((str,), "text"),
+    "Sequence[int] | int": ((int, list, tuple), "a whole number or a list of them"),
 }
 
 
@@ -156,6 +178,8 @@ def to_spec(component: Component) -> dict[str, Any]:
             value = to_spec(value)
         elif isinstance(value, tuple):
             value = list(value)
+        elif hasattr(value, "item"):  # a NumPy scalar
+            value = value.item()
         elif callable(value):
             raise TypeError(
                 f"{component.kind} {component.name!r} holds a function in {parameter.name!r}, "
@@ -163,6 +187,18 @@ def to_spec(component: Component) -> dict[str, Any]:
             )
         spec[parameter.name] = value
     return spec
+
+
+def flat_spec(component: Component) -> dict[str, Any]:
+    """Return every parameter by its dotted name, those of nested components included."""
+    flat: dict[str, Any] = {}
+    for parameter in parameters_of(type(component)):
+        value = getattr(component, parameter.name)
+        flat[parameter.name] = value.name if isinstance(value, Component) else value
+        if isinstance(value, Component):
+            nested = flat_spec(value).items()
+            flat.update({f"{parameter.name}.{name}": inner for name, inner in nested})
+    return flat
 
 
 def from_spec(kind: str, spec: Mapping[str, Any]) -> Any:

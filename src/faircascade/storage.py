@@ -30,6 +30,17 @@ def replacing(path: str | Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def check_folder(folder: str | Path) -> Path:
+    """Make a folder for results, or say now rather than after a long run that it cannot be."""
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder}: results go into a folder, and this is a file")
+    folder.mkdir(parents=True, exist_ok=True)
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"{folder}: the folder cannot be written to")
+    return folder
+
+
 def save_arrays(
     path: str | Path,
     *,
@@ -39,9 +50,13 @@ def save_arrays(
     arrays: Mapping[str, NDArray[Any]],
 ) -> None:
     """Write arrays and a JSON header of what they are."""
+    for name, array in arrays.items():
+        if array.dtype.hasobject:
+            raise TypeError(f"{name} must hold numbers or text, got Python objects")
     header = json.dumps({"kind": kind, "version": version, "meta": meta})
     with replacing(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, allow_pickle=False, **{_HEADER: np.array(header)}, **arrays)
+        members: dict[str, Any] = {_HEADER: np.array(header), **arrays}
+        np.savez(file, **members)
         file.flush()
         os.fsync(file.fileno())
 
@@ -57,7 +72,7 @@ def load_arrays(
     except FileNotFoundError:
         raise
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path}: not a file that faircascade saved ({error})") from error
+        raise ValueError(f"{path}: not a file that faircascade saved, or a damaged one") from error
     if header["kind"] != kind:
         raise ValueError(f"{path}: expected a saved {kind}, found a saved {header['kind']}")
     if header["version"] != version:
@@ -67,9 +82,9 @@ def load_arrays(
     return header["meta"], arrays
 
 
-def fingerprint(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Return a hash of names, shapes and contents, 16 hex digits."""
-    digest = hashlib.sha256()
+def fingerprint(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> str:
+    """Return a hash of names, shapes, contents and plain data beside them, 16 hex digits."""
+    digest = hashlib.sha256(json.dumps(meta, sort_keys=True).encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"{name}{array.dtype}{array.shape}".encode())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -35,9 +36,19 @@ def as_ids(values: Sequence[Any] | Ids | None, n: int, what: str) -> Ids:
     return ids
 
 
+def whole(value: Any, name: str) -> int:
+    """Return an integer of any kind as an int; refuse everything else, True and False too."""
+    try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
+        return index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number, got {value!r}") from None
+
+
 def check_finite(array: Floats, what: str) -> Floats:
-    """Return the array as contiguous float64, or say where it is not finite."""
-    array = np.ascontiguousarray(array, dtype=np.float64)
+    """Return a copy of the array as contiguous float64, or say where it is not finite."""
+    array = np.array(array, dtype=np.float64, order="C")
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise ValueError(f"{what} must be finite, got {array[where]} at index {where}")
@@ -156,6 +167,14 @@ class Items:
             groups={name: column[rows] for name, column in self.groups.items()},
         )
 
+    @classmethod
+    def join(cls, parts: Sequence[Items]) -> Items:
+        """Return one catalogue of several with the same columns."""
+        columns = [part.arrays() for part in parts]
+        return cls.restore(
+            {name: np.concatenate([c[name] for c in columns]) for name in columns[0]}
+        )
+
     def among(self, rows: Ints) -> Pool:
         """Return a pool of some items by row."""
         return Pool(items=self, rows=rows)
@@ -263,6 +282,16 @@ class Slate:
 
     def __len__(self) -> int:
         return len(self.items)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the slate as plain data, to be kept until its feedback comes."""
+        return {**asdict(self), "features": self.features.tolist()}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Slate:
+        """Return the slate that `to_dict` described."""
+        lists = {name: tuple(plain[name]) for name in ("items", "scores")}
+        return cls(**{**plain, **lists, "features": np.array(plain["features"], dtype=np.float64)})
 
     def __repr__(self) -> str:
         return f"Slate({self.slate_id!r}, user={self.user!r}, items={list(self.items)})"

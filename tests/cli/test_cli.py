@@ -90,6 +90,34 @@ def test_flags_of_other_policies_and_of_the_environment(run) -> None:
     assert document["environment"]["sampling"] == "random"
 
 
+def test_any_combination_of_components_can_be_simulated(run) -> None:
+    flags = "--policy bandit --set reward=exposure_aware --set reward.gamma=0.1"
+    code, out, err = run(
+        "simulate", *SMALL, *flags.split(), "--set", "exploration=thompson", "--json"
+    )
+    assert code == 0, err
+    parameters = json.loads(out)["parameters"]
+    assert parameters["reward"]["gamma"] == 0.1
+    assert parameters["exploration"]["name"] == "thompson"
+    code, out, err = run("simulate", *SMALL, "--set", "weight=[1,2,3,4,5]", "--json")
+    assert code == 0, err
+    assert json.loads(out)["parameters"]["weight"] == [1, 2, 3, 4, 5]
+
+
+def test_a_place_that_cannot_be_written_is_told_before_the_run(run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for command in (["simulate", *SMALL, "--rounds", "1000000"], ["demo", "--rounds", "1000000"]):
+        expect_one_line(run(*command, "--out", "file"), "results go into a folder")
+
+
+def test_help_without_arguments(run) -> None:
+    for command in ([], ["data"]):
+        code, out, _ = run(*command)
+        assert code == 0
+        assert "Usage:" in out
+        assert len(out.splitlines()) > 5
+
+
 def test_out_and_trace_write_what_they_promise(run, tmp_path: Path) -> None:
     code, _, err = run("simulate", *SMALL, "--out", "here", "--trace", "trace.parquet")
     assert code == 0, err
@@ -113,6 +141,13 @@ def test_out_and_trace_write_what_they_promise(run, tmp_path: Path) -> None:
         (["--set", "alpha=wide"], "alpha must be a number, got 'wide'"),
         (["--set", "normalize=1"], "normalize must be True or False, got 1"),
         (["--set", "threshold"], "--set must be name=value, got 'threshold'"),
+        (["--set", "seed=3"], "--set must say which seed is meant: environment.seed or data.seed"),
+        (["--set", "checkpoints=abc"], "checkpoints must be a whole number or a list of them"),
+        (["--sampling", "best"], "sampling must be one of active, random, got 'best'"),
+        (["--trace", "/"], "trace must name a file"),
+        (["--policy", "bandit", "--set", "reward=nonsense"], "reward must be one of"),
+        (["--policy", "bandit", "--set", "reward=3"], "reward must be a name or a component"),
+        (["--policy", "bandit", "--set", "reward.nope=3"], "has no parameter 'nope'"),
         (["--set", "threshold=9"], "no positives after binarising"),
         (["--engine", "warp"], "engine must be one of auto, loop, got 'warp'"),
         (["--rounds", "many"], "Invalid value for '--rounds'"),
@@ -156,23 +191,33 @@ def expect_one_line(outcome: tuple[int, str, str], message: str) -> None:
     assert "Traceback" not in err
 
 
-def test_data_list_info_and_fetch(run) -> None:
+def test_data_list_info_and_fetch(run, monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FAIRCASCADE_CACHE", str(tmp_path / "cache"))
     code, out, _ = run("data", "list", "--json")
     assert code == 0
     assert {"synthetic", "ml-1m", "yahoo-r2"} <= {row["name"] for row in json.loads(out)}
     code, out, _ = run("data", "list")
     assert "ml-latest-small" in out
-    code, out, _ = run("data", "info", "synthetic", "--json")
+    code, out, _ = run("data", "info", "synthetic", "--json", "--set", "users=50")
     facts = json.loads(out)
-    assert facts["users"] == 1000
+    assert facts["users"] == 50
     assert set(facts["groups"]) == {"genre", "supplier"}
+    assert facts["options"]["items"] == 2800
     code, out, _ = run("data", "info", "synthetic")
     assert "1,000" in out
+    code, out, _ = run("data", "info", "ml-1m")
+    assert code == 0
+    assert "not downloaded yet: faircascade data fetch ml-1m" in out
+    assert "GroupLens" in out
+    code, out, _ = run("data", "info", "yahoo-r2")
+    assert "--path" in out
+    (tmp_path / "odd.csv").write_text("user item rating\n1 2 5\n")
+    code, out, _ = run("data", "info", "odd.csv", "--set", "sep= ", "--json")
+    assert json.loads(out)["ratings"] == 1
     code, out, _ = run("data", "fetch", "synthetic")
     assert out.strip() == "synthetic: nothing to download"
-    code, out, err = run("data", "fetch", "nope")
-    assert code == 2
-    assert err.startswith("Error: data must be one of")
+    expect_one_line(run("data", "fetch", "nope"), "data must be one of")
+    expect_one_line(run("data", "info", "synthetic", "--set", "nope=1"), "--set must name one of")
 
 
 def test_no_network_is_told_in_one_line(run, monkeypatch, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -232,8 +233,10 @@ def test_fewer_visits_are_counted_as_such() -> None:
     assert result.state.sums.updates.sum() == result.recommendations
 
 
-def test_ctrl_c_leaves_a_valid_run_of_fewer_rounds() -> None:
+@pytest.mark.parametrize("step", [1, 7, 30])
+def test_ctrl_c_leaves_a_valid_run_of_fewer_rounds(step: int, monkeypatch) -> None:
     env = small_world(users=6, items=40)
+    monkeypatch.setattr(loop, "STEP", step * 6)
 
     def interrupt(share: float) -> None:
         if share > 0.3:
@@ -243,17 +246,61 @@ def test_ctrl_c_leaves_a_valid_run_of_fewer_rounds() -> None:
         env, LinUCB(), rounds=200, seed=1, checkpoints=[20, 100, 150, 200], progress=interrupt
     )
     assert stopped.interrupted
-    assert stopped.rounds in (20, 100)
+    assert stopped.rounds < 200
     whole = simulate(env, LinUCB(), rounds=stopped.rounds, seed=1)
     assert stopped.metrics == whole.metrics
+    assert np.array_equal(stopped.state.sums.theta, whole.state.sums.theta)
 
 
-def test_ctrl_c_before_the_first_checkpoint_is_passed_on() -> None:
+def test_a_trace_does_not_depend_on_threads_and_ends_with_an_interruption(
+    tmp_path, monkeypatch
+) -> None:
+    env = small_world(users=7)
+    monkeypatch.setattr(loop, "SHARD", 2)
+    monkeypatch.setattr(loop, "STEP", 7)
+    for threads in (1, 3):
+        simulate(env, LinUCB(), rounds=9, trace=tmp_path / f"{threads}.parquet", threads=threads)
+    one, three = (pq.read_table(tmp_path / f"{n}.parquet") for n in (1, 3))
+    assert one.equals(three)
+    assert one["round"].to_pylist() == sorted(one["round"].to_pylist())
+
     def interrupt(share: float) -> None:
-        raise KeyboardInterrupt
+        if share > 0.4:
+            raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        simulate(small_world(), LinUCB(), rounds=10, checkpoints=[10], progress=interrupt)
+    stopped = simulate(env, LinUCB(), rounds=9, trace=tmp_path / "s.parquet", progress=interrupt)
+    rows = pq.read_table(tmp_path / "s.parquet")
+    assert stopped.rounds < 9
+    assert rows.equals(one.slice(0, stopped.rounds * 7 * 3))
+
+
+def test_numpy_numbers_are_numbers() -> None:
+    result = simulate(
+        small_world(),
+        LinUCB(alpha=np.float32(0.5)),
+        rounds=np.int64(5),
+        seed=np.int64(3),
+        checkpoints=np.int64(2),
+    )
+    json.dumps(result.summary())
+    assert len(result.curves["round"]) == 2
+
+
+@pytest.mark.parametrize("checkpoints", [1, 2, 3, 10])
+def test_as_many_checkpoints_as_asked_for(checkpoints: int) -> None:
+    found = simulate(small_world(), Random(), rounds=1000, checkpoints=checkpoints)
+    assert len(found.curves["round"]) == checkpoints
+
+
+@pytest.mark.parametrize("alpha", [1e-12, 1e12])
+def test_tiny_and_huge_bonuses_are_counted_right(alpha: float) -> None:
+    result = simulate(small_world(users=64), LinUCB(alpha=alpha), rounds=3, seed=1)
+    assert result.exploration_by_round[0] == pytest.approx(alpha / np.sqrt(2), rel=1e-6)
+
+
+def test_realised_regret_is_missing_unless_it_was_counted() -> None:
+    result = simulate(small_world(), LinUCB(), rounds=5)
+    assert np.isnan(result.measure("regret", realised=True))
 
 
 def test_an_interrupted_trace_is_not_left_behind_half_written(tmp_path) -> None:
@@ -293,9 +340,20 @@ def test_a_diverging_estimate_is_an_error_and_not_a_nan() -> None:
         ({"rounds": 5, "threads": 0}, "threads must be at least 1, got 0"),
         ({"rounds": 5, "activity": 0}, r"activity must be in \(0, 1\], got 0"),
         ({"rounds": 5, "checkpoints": [1, 4]}, "checkpoints must rise"),
+        ({"rounds": 2.5}, "rounds must be a whole number, got 2.5"),
+        ({"rounds": 5, "seed": 1.5}, "seed must be a whole number, got 1.5"),
         ({"rounds": 5, "checkpoints": 0}, "checkpoints must be at least 1, got 0"),
     ],
 )
 def test_wrong_options_are_named(options: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         simulate(small_world(), LinUCB(), **options)
+
+
+def test_what_is_not_a_policy_or_a_world_is_named() -> None:
+    with pytest.raises(TypeError, match="policy must be a policy such as LinUCB"):
+        simulate(small_world(), LinUCB, rounds=1)
+    with pytest.raises(TypeError, match="policy must be a policy such as LinUCB"):
+        simulate(small_world(), "linucb", rounds=1)
+    with pytest.raises(TypeError, match="env must be an Environment"):
+        simulate(None, LinUCB(), rounds=1)

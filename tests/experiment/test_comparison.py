@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from faircascade.engine import simulate
+from faircascade.engine import loop, simulate
 from faircascade.experiment import compare, save_comparison
 from faircascade.policies import EALinUCB, LinUCB, Optimal, Random
 from tests.worlds import small_world
@@ -52,22 +52,44 @@ def test_labels_tell_policies_apart_by_what_differs() -> None:
     assert found.labels == ("LinUCB (alpha=0.25)", "LinUCB (alpha=1.0)", "EALinUCB log")
 
 
-@pytest.mark.parametrize("checkpoints", [[40], 40])
-def test_an_interruption_keeps_what_was_finished(checkpoints) -> None:
-    # the second policy is stopped before, or after, its first checkpoint
+@pytest.mark.parametrize(
+    ("stopped", "seeds", "kept", "length"),
+    [
+        ("Random", 1, ["LinUCB", "Random"], None),  # equally long as far as both went
+        ("Optimal", 1, ["LinUCB", "Random"], 40),  # two finished: the third is left out
+        ("LinUCB", 1, ["LinUCB"], None),
+    ],
+)
+def test_an_interrupted_comparison_compares_equally_long_runs(
+    stopped: str, seeds: int, kept: list[str], length: int | None, monkeypatch
+) -> None:
+    monkeypatch.setattr(loop, "STEP", 6)  # one round of six users at a time
+
     def stop(label: str, share: float) -> None:
-        if label == "Random":
+        if label == stopped:
             raise KeyboardInterrupt
 
     policies = [LinUCB(), Random(), Optimal()]
-    options = {"rounds": 40, "checkpoints": checkpoints, "progress": stop}
-    found = compare(small_world(), policies, **options)
+    found = compare(small_world(), policies, rounds=40, seeds=seeds, progress=stop)
     assert found.interrupted
-    assert found.labels[0] == "LinUCB"
-    assert "Optimal" not in found.labels
-    assert found.results["LinUCB"][0].rounds == 40
-    with pytest.raises(KeyboardInterrupt):
-        compare(small_world(), [Random()], rounds=50, checkpoints=[50], progress=stop)
+    assert list(found.labels) == kept
+    again = compare(small_world(), [p for p in policies if p.label in kept], rounds=found.rounds)
+    assert found.rounds == (length or found.rounds) <= 40
+    for label in kept:
+        assert found.results[label][0].rounds == found.rounds
+        assert found.change(label, "clicks") == again.change(label, "clicks")
+
+
+def test_an_interrupted_comparison_keeps_the_seeds_that_all_policies_finished(monkeypatch) -> None:
+    monkeypatch.setattr(loop, "STEP", 6)
+
+    def stop(label: str, share: float) -> None:
+        if share > 0.8:
+            raise KeyboardInterrupt
+
+    found = compare(small_world(), [LinUCB(), Random()], rounds=20, seeds=3, progress=stop)
+    assert found.interrupted
+    assert found.seeds == (1, 2)
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def interrupted(several: Comparison) -> Comparison:
     """The second seed of the last policy was stopped in the middle."""
     *others, (label, (first, second)) = several.results.items()
     cut = replace(second, tally=second.tally.up_to(10), interrupted=True)
-    return Comparison({**dict(others), label: (first, cut)})
+    return Comparison({**dict(others), label: (first, cut)}, interrupted=True)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.progress import (
@@ -23,6 +23,10 @@ from rich.table import Table
 
 _PIPE_WIDTH = 120
 _PLAIN_STEP = 0.1
+_PLAIN_QUIET = 1.0
+"""Seconds before the first line: what is done by then needs none."""
+_PLAIN_PATIENCE = 20.0
+"""Seconds after which a line comes even without a tenth of progress."""
 
 Report = Callable[[str, float], None]
 
@@ -47,11 +51,18 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, allow_nan=False))
 
 
-def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "") -> None:
-    """Print a table; all columns but the first are right-aligned."""
+def print_table(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    title: str = "",
+    numbers: bool = False,
+) -> None:
+    """Print a table; columns of numbers, all but the first, are right-aligned."""
     table = Table(title=title or None, title_justify="left", header_style="bold")
-    for number, header in enumerate(headers):
-        table.add_column(header, justify="left" if number == 0 else "right", no_wrap=number == 0)
+    for place, header in enumerate(headers):
+        justify: Literal["left", "right"] = "right" if numbers and place > 0 else "left"
+        table.add_column(header, justify=justify, no_wrap=place == 0)
     for row in rows:
         table.add_row(*row)
     stdout().print(table)
@@ -64,7 +75,7 @@ def percent(value: float) -> str:
 
 @contextmanager
 def progress(what: str) -> Iterator[Report]:
-    """Show progress: a bar with an estimate on a terminal, a line at every tenth elsewhere."""
+    """Show progress with an estimate: a bar on a terminal, plain lines elsewhere."""
     if sys.stderr.isatty():
         columns = (
             TextColumn("{task.description}"),
@@ -79,16 +90,18 @@ def progress(what: str) -> Iterator[Report]:
                 task, completed=share, description=f"{what} {label}".strip()
             )
         return
-    begin = time.monotonic()
+    begin = last = time.monotonic()
     told = -1.0
 
     def tell(label: str, share: float) -> None:
-        nonlocal told
-        step = math.floor(share / _PLAIN_STEP + 1e-9) * _PLAIN_STEP
-        if step > told:
-            told = step
-            left = (time.monotonic() - begin) * (1 / share - 1) if share > 0.05 else 0.0
-            estimate = f", about {left:.0f} s left" if left >= 1 else ""
-            remark(f"{what} {label}".strip() + f": {share:.0%}{estimate}")
+        nonlocal told, last
+        now = time.monotonic()
+        step = math.floor(share / _PLAIN_STEP + 1e-9)
+        if now - begin < _PLAIN_QUIET or (step <= told and now - last < _PLAIN_PATIENCE):
+            return
+        told, last = step, now
+        left = (now - begin) * (1 / share - 1) if share > 0 else 0.0
+        estimate = f", about {left:,.0f} s left" if left >= 1 else ""
+        remark(f"{what} {label}".strip() + f": {share:.0%}{estimate}")
 
     yield tell

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from faircascade.cli.console import print_json, print_table, progress, remark
+from faircascade.cli.settings import typed_settings
+from faircascade.registry import build, components, parameters_of
 
 if TYPE_CHECKING:
     from faircascade.data.base import Progress
@@ -23,7 +25,6 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON."
 def list_(as_json: AsJson = False) -> None:
     """List the data sets that have a name."""
     from faircascade.data.base import Dataset
-    from faircascade.registry import components
 
     sets = {name: cast(type[Dataset], cls) for name, cls in components("data").items()}
     found = [
@@ -40,37 +41,65 @@ def list_(as_json: AsJson = False) -> None:
 def info(
     name: Annotated[str, typer.Argument(help="A data set's name, or a file.")],
     path: Annotated[Path | None, typer.Option(help="Archive or folder to read.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="name=value for an option of the data set.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Describe a data set: size, density, ratings, groups."""
+    """Describe a data set: terms, options, and what is in it once it is here."""
+    from faircascade.data.base import Dataset
+    from faircascade.data.tabular import Tabular
+
+    cls = cast(type[Dataset], components("data").get(name, Tabular))
+    options = typed_settings(settings or [], {p.name: p.type for p in parameters_of(cls)})
+    facts: dict[str, Any] = {
+        "name": name,
+        "summary": cls.summary,
+        "licence": cls.licence,
+        "options": {p.name: p.default for p in parameters_of(cls)},
+    }
+    if path is not None or name not in components("data") or build("data", name, options).here():
+        facts |= _contents(name, path, options)
+    elif cls.needs_path:
+        facts["contents"] = "pass the folder or file with --path to see what is in it"
+    else:
+        facts["contents"] = f"not downloaded yet: faircascade data fetch {name}"
+    if as_json:
+        print_json(facts)
+    else:
+        print_table(["What", "Value"], [[key, _text(value)] for key, value in facts.items()])
+
+
+def _contents(name: str, path: Path | None, options: dict[str, Any]) -> dict[str, Any]:
+    """Read the ratings and count."""
     import numpy as np
 
     import faircascade as fc
 
-    with showing("Reading") as report:
-        ratings = fc.load_dataset(name, path=path, progress=report)
+    with showing() as report:
+        ratings = fc.load_dataset(name, path=path, progress=report, **options)
     values, counts = np.unique(ratings.ratings, return_counts=True)
-    facts: dict[str, Any] = {
-        "name": ratings.name,
+    return {
         "users": ratings.n_users,
         "items": ratings.n_items,
         "ratings": len(ratings),
-        "density": len(ratings) / (ratings.n_users * ratings.n_items),
+        "density": round(len(ratings) / (ratings.n_users * ratings.n_items), 4),
         "positives": int((ratings.ratings >= 4).sum()),
         "scale": {f"{value:g}": int(n) for value, n in zip(values, counts, strict=True)},
-        "groups": {g: len(np.unique(column)) for g, column in ratings.item_groups.items()},
+        "groups": {
+            group: len({label for row in column.tolist() for label in row.split("|")})
+            for group, column in ratings.item_groups.items()
+        },
         "notes": list(ratings.notes),
     }
-    if as_json:
-        print_json(facts)
-        return
-    facts["density"] = f"{facts['density']:.2%}"
-    facts["positives"] = f"{facts['positives']:,} (rating 4 or more)"
-    facts["scale"] = ", ".join(f"{value}: {n:,}" for value, n in facts["scale"].items())
-    facts["groups"] = ", ".join(f"{g} ({n})" for g, n in facts["groups"].items()) or "none"
-    facts["notes"] = "; ".join(facts["notes"]) or "none"
-    rows = [[k, f"{v:,}" if isinstance(v, int) else str(v)] for k, v in facts.items()]
-    print_table(["What", "Value"], rows)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {_text(inner)}" for key, inner in value.items()) or "none"
+    if isinstance(value, list | tuple):
+        return "; ".join(map(str, value)) or "none"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 @data.command()
@@ -78,9 +107,7 @@ def fetch(
     name: Annotated[str, typer.Argument(help="A data set's name.")], as_json: AsJson = False
 ) -> None:
     """Download a data set once into the cache folder."""
-    from faircascade.registry import build
-
-    with showing("Downloading") as report:
+    with showing() as report:
         where = build("data", name).fetch(progress=report)
     if as_json:
         print_json({"name": name, "path": None if where is None else str(where)})
@@ -89,7 +116,7 @@ def fetch(
 
 
 @contextmanager
-def showing(what: str) -> Iterator[Progress]:
+def showing() -> Iterator[Progress]:
     """Show the progress of reading or downloading data."""
-    with progress(what) as report:
-        yield lambda label, done, total: report(label, done / total if total else 0.0)
+    with progress("") as report:
+        yield lambda label, done, total: report(label.capitalize(), done / total if total else 0.0)

@@ -10,6 +10,7 @@ import typer
 from faircascade.cli.console import print_json, progress, remark
 from faircascade.cli.tables import print_comparison
 from faircascade.readings import Reading
+from faircascade.storage import check_folder
 
 READING: Reading = "intended"
 
@@ -21,12 +22,13 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("runs/demo"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Compare LinUCB with the exposure-aware bandit on the embedded synthetic data."""
+    """Compare LinUCB and EALinUCB on embedded data."""
     import numpy as np
 
     import faircascade as fc
     from faircascade.experiment.store import document, save_comparison
 
+    check_folder(out)
     env = fc.Environment.from_ratings(fc.load_dataset("synthetic"), seed=seed)
     if not 1 <= users <= len(env.users):
         raise ValueError(f"users must be between 1 and {len(env.users)}, got {users}")
@@ -34,7 +36,8 @@ def demo(
     remark(
         f"Synthetic data: serving {users:,} of {len(env.users):,} users from {len(env.items):,} "
         f"items, {env.k} a list, {rounds:,} rounds.\n"
-        f"EALinUCB in the reading '{READING}': a click low in the list counts more."
+        f"EALinUCB in the reading '{READING}': a click low in the list counts more "
+        "(no penalties: gamma is 0)."
     )
     weights = ("log", "rbp", "linear")
     policies = [
@@ -49,8 +52,10 @@ def demo(
         out,
         title="Who gets seen? LinUCB and EALinUCB on synthetic data",
         notes=[
-            f"Reading '{READING}': rewards rise with the position of the click and penalties fall, "
-            "so that both criteria of the paper hold."
+            f"{users:,} of the {len(env.users):,} users of the data were served.",
+            f"EALinUCB in the reading '{READING}': the reward rises with the position of the "
+            "click. Ignored items are not penalised here (gamma = 0).",
+            "One seed: differences of a percent or two may be luck.",
         ],
     )
     if as_json:
@@ -58,5 +63,8 @@ def demo(
     else:
         print_comparison(comparison)
     if comparison.interrupted:
-        remark(f"Stopped early: the results cover the {comparison.rounds:,} rounds all finished.")
+        remark(
+            f"Stopped early: the results cover {', '.join(comparison.labels)} "
+            f"over {comparison.rounds:,} rounds."
+        )
     remark(f"Report: {page}")

@@ -49,6 +49,9 @@ def main() -> None:
     try:
         code = app(standalone_mode=False)
     except typer.TyperException as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help text
+            print(error)
+            sys.exit(0)
         _fail(_usage(error))
     except BrokenPipeError:  # the reader of our output has gone, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -57,6 +60,8 @@ def main() -> None:
         if os.environ.get("FAIRCASCADE_DEBUG"):
             raise
         _fail(_describe(error) if isinstance(error, OSError) else str(error))
+    except MemoryError as error:
+        _fail(f"not enough memory ({error}); try fewer rounds, users or items")
     except (KeyboardInterrupt, typer.Abort):
         print("Stopped before anything was finished.", file=sys.stderr)
         sys.exit(130)
@@ -74,7 +79,7 @@ def _usage(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "faircascade"
     text = error.format_message() if hasattr(error, "format_message") else str(error)
-    return f"{text} Try '{command} --help'."
+    return f"{text.rstrip('.')}. Try '{command} --help'."
 
 
 def _describe(error: OSError) -> str:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,16 +9,10 @@ import typer
 
 from faircascade.cli.console import print_json, progress, remark
 from faircascade.cli.data import showing
+from faircascade.cli.settings import sort_settings
 from faircascade.cli.tables import print_summary
-from faircascade.registry import (
-    Component,
-    build,
-    check_type,
-    components,
-    lookup,
-    parameters_of,
-    suggest,
-)
+from faircascade.registry import build
+from faircascade.storage import check_folder
 
 if TYPE_CHECKING:
     from faircascade.policies import Policy
@@ -37,21 +28,6 @@ _POLICY_FLAGS = (
     "sigma",
     "ridge",
 )
-_ENVIRONMENT = (
-    "dim",
-    "k",
-    "seed",
-    "users",
-    "sampling",
-    "threshold",
-    "train_share",
-    "normalize",
-    "zero_rows",
-    "preferences",
-    "align",
-    "merit",
-    "merit_floor",
-)
 
 
 def simulate(
@@ -64,7 +40,9 @@ def simulate(
     preferences: Annotated[str, typer.Option(help="svd or lstsq.")] = "svd",
     align: Annotated[str, typer.Option(help="sign, none or procrustes.")] = "sign",
     policy: Annotated[str, typer.Option(help="linucb, ealinucb, lints, random, ...")] = "ealinucb",
-    weight: Annotated[str | None, typer.Option(help="log, rbp or linear.")] = None,
+    weight: Annotated[
+        str | None, typer.Option(help="log, rbp, linear; or --set weight=[1,2,...].")
+    ] = None,
     beta: Annotated[float | None, typer.Option(help="Parameter of rbp and linear.")] = None,
     gamma: Annotated[float | None, typer.Option(help="Penalty of ignored items.")] = None,
     reading: Annotated[str | None, typer.Option(help="paper, intended or reference.")] = None,
@@ -91,13 +69,15 @@ def simulate(
     from faircascade.experiment.store import save_comparison
 
     flags = locals()
+    if out is not None:
+        check_folder(out)
     extra = sort_settings(settings or [], policy, data)
     chosen: Policy = build(
         "policy",
         policy,
         {name: flags[name] for name in _POLICY_FLAGS if flags[name] is not None} | extra["policy"],
     )
-    with showing("Reading") as report:
+    with showing() as report:
         ratings = fc.load_dataset(data, path=path, progress=report, **extra["data"])
     world: dict[str, Any] = {
         "dim": dim,
@@ -133,56 +113,3 @@ def simulate(
         print_json(result.summary())
     else:
         print_summary(result.summary())
-
-
-def sort_settings(settings: Sequence[str], policy: str, data: str) -> dict[str, dict[str, Any]]:
-    """Give each `name=value` to the part that has a parameter of that name.
-
-    `part.name=value` says which part where several have it: policy, environment, simulate, data.
-    """
-    known = _settable(policy, data)
-    sorted_: dict[str, dict[str, Any]] = {part: {} for part in known}
-    for setting in settings:
-        name, equals, text = setting.partition("=")
-        if not equals:
-            raise ValueError(f"--set must be name=value, got {setting!r}")
-        prefix, dot, last = name.rpartition(".")
-        among = {prefix: known.get(prefix, {})} if dot else known
-        part = next((part for part, names in among.items() if last in names), None)
-        if part is None:
-            names = sorted({name for names in known.values() for name in names})
-            raise ValueError(
-                f"--set must name one of {', '.join(names)}{suggest(last, names)}, got {name!r}"
-            )
-        value = parse_value(text)
-        check_type(last, known[part][last], value)
-        sorted_[part][last] = value
-    return sorted_
-
-
-def _settable(policy: str, data: str) -> dict[str, dict[str, str]]:
-    """Return the parameters of every part and their types."""
-    import faircascade as fc
-    from faircascade.data.tabular import Tabular
-
-    def of_component(cls: type[Component]) -> dict[str, str]:
-        return {p.name: p.type for p in parameters_of(cls)}
-
-    def of_function(function: Callable[..., Any], names: Sequence[str]) -> dict[str, str]:
-        parameters = inspect.signature(function).parameters
-        return {name: str(parameters[name].annotation) for name in names}
-
-    return {
-        "policy": of_component(lookup("policy", policy)),
-        "environment": of_function(fc.Environment.from_ratings, _ENVIRONMENT),
-        "simulate": of_function(fc.simulate, ("checkpoints", "activity", "realised")),
-        "data": of_component(components("data").get(data, Tabular)),
-    }
-
-
-def parse_value(text: str) -> Any:
-    """Read a value as Python would: numbers, True, lists; anything else is text."""
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return {"true": True, "false": False}.get(text.lower(), text)

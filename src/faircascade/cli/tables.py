@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from faircascade.cli.console import percent, print_table
+from faircascade.registry import components
 
 if TYPE_CHECKING:
     from faircascade.experiment import Comparison
@@ -32,6 +33,7 @@ def print_comparison(comparison: Comparison) -> None:
         ["Policy", *(title_of(metric) for metric in HEADLINE)],
         rows,
         title=f"Change against {comparison.baseline} in percent; * marks the best",
+        numbers=True,
     )
 
 
@@ -44,7 +46,8 @@ def print_summary(summary: dict[str, Any]) -> None:
         f"{summary['items']:,} items, d={summary['dim']}, k={summary['k']}, "
         f"{summary['rounds']:,} rounds, seed {summary['seed']}"
     )
-    for metric in (*HEADLINE, "optimal_clicks", "coverage"):
+    others = [name for name in components("metric") if name not in HEADLINE]
+    for metric in (*HEADLINE, "optimal_clicks", *others):
         value = summary[metric]
         typer.echo(f"  {metric:<16} {'–' if value is None else f'{value:.4f}'}")
     typer.echo(

@@ -46,6 +46,14 @@ class Ratings:
     def __post_init__(self) -> None:
         if len(self.ratings) == 0:
             raise DataError(f"{self.name}: no ratings")
+        if not len(self.users) == len(self.items) == len(self.ratings):
+            raise DataError(f"{self.name}: users, items and ratings must be equally long")
+        for what, rows, n in (
+            ("users", self.users, self.n_users),
+            ("items", self.items, self.n_items),
+        ):
+            if not 0 <= rows.min() <= rows.max() < n:
+                raise DataError(f"{self.name}: {what} must be rows from 0 to {n - 1}")
 
     @property
     def n_users(self) -> int:
@@ -79,6 +87,10 @@ class Dataset(Component):
     @abstractmethod
     def load(self, path: Path | None = None, progress: Progress | None = None) -> Ratings:
         """Read (or generate, or download) the ratings; `path` overrides the download."""
+
+    def here(self) -> bool:
+        """Tell whether `load` works without a path and without a download."""
+        return not self.needs_path
 
     def fetch(self, progress: Progress | None = None) -> Path | None:
         """Download what `load` needs; return where it lies, or None if nothing is needed."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.data.base import DataError
+from faircascade.random import uniforms
 
 Floats = NDArray[np.float64]
 Align = Literal["sign", "none", "procrustes"]
@@ -15,6 +16,8 @@ Preferences = Literal["svd", "lstsq"]
 
 ROW_NORM = 1 / np.sqrt(2)
 """Length of a normalised feature row."""
+_GRAM_LIMIT = 3000
+"""Up to this many users (or items, if fewer) the matrix of their products is made dense."""
 
 
 class SVD(NamedTuple):
@@ -37,17 +40,48 @@ def truncated_svd(matrix: Any, dim: int, *, raw_signs: bool = False) -> SVD:
             f"dim must be between 1 and {limit - 1} (one less than the smaller side of "
             f"{matrix.shape[0]} users x {matrix.shape[1]} items), got {dim}"
         )
+    if matrix.nnz == 0:
+        raise DataError(
+            "one half of the positives is empty: most users have fewer than 2, so nothing is left "
+            "to learn features or preferences from"
+        )
     if raw_signs:
         U, S, Vt = np.linalg.svd(matrix.toarray(), full_matrices=False)
         return SVD(U[:, :dim], S[:dim], Vt[:dim].T)
-    from scipy.sparse.linalg import svds
-
-    start = np.full(limit, 1 / np.sqrt(limit))  # fixed, so that two runs agree to the bit
-    U, S, Vt = svds(matrix.astype(np.float64), k=dim, v0=start, solver="arpack")
-    order = np.argsort(-S, kind="stable")
-    U, S, V = U[:, order], S[order], Vt[order].T
+    U, S, V = _by_gram(matrix, dim) if limit <= _GRAM_LIMIT else _by_arpack(matrix, dim)
+    negligible = 1e-7 * S[0] >= S  # noise, where the matrix has a lower rank than asked for
+    U[:, negligible], S[negligible], V[:, negligible] = 0.0, 0.0, 0.0
     flip = np.where(V.sum(axis=0) < 0, -1.0, 1.0)
     return SVD(U * flip, S, V * flip)
+
+
+def _by_gram(matrix: Any, dim: int) -> SVD:
+    """Decompose by the eigenvectors of the smaller of A A^T and A^T A: always the same ones."""
+    from scipy.linalg import eigh
+
+    if matrix.shape[0] > matrix.shape[1]:
+        U, S, V = _by_gram(matrix.T, dim)
+        return SVD(V, S, U)
+    n = matrix.shape[0]
+    squares, U = eigh((matrix @ matrix.T).toarray(), subset_by_index=(n - dim, n - 1))
+    S = np.sqrt(np.maximum(squares[::-1], 0.0))
+    U = np.ascontiguousarray(U[:, ::-1])
+    V = matrix.T @ U
+    V = np.divide(V, S, out=np.zeros_like(V), where=S > 0)
+    return SVD(U, S, V)
+
+
+def _by_arpack(matrix: Any, dim: int) -> SVD:
+    """Decompose a large matrix without ever making it dense."""
+    from scipy.sparse.linalg import ArpackError, svds
+
+    start = uniforms(0, "svd", np.arange(min(matrix.shape)))  # fixed, so that two runs agree
+    try:
+        U, S, Vt = svds(matrix.astype(np.float64), k=dim, v0=start, solver="arpack")
+    except ArpackError as error:
+        raise DataError(f"the ratings cannot be factorised with dim = {dim} ({error})") from None
+    order = np.argsort(-S, kind="stable")
+    return SVD(U[:, order], S[order], Vt[order].T)
 
 
 def item_features(train: Any, svd: SVD, *, normalize: bool) -> Floats:
@@ -66,9 +100,7 @@ def user_preferences(
 ) -> Floats:
     """Return theta* of every user, (n_users, d), from the test half."""
     if method == "lstsq":
-        return np.ascontiguousarray(np.linalg.lstsq(X, test.T.toarray(), rcond=None)[0].T)
-    if method != "svd":
-        raise ValueError(f"preferences must be 'svd' or 'lstsq', got {method!r}")
+        return np.ascontiguousarray(test @ np.linalg.pinv(X).T)
     svd = truncated_svd(test, X.shape[1], raw_signs=align == "none")
     return np.ascontiguousarray(svd.U @ _rotation(svd.V, train_svd.V, align))
 
@@ -80,10 +112,8 @@ def _rotation(V_test: Floats, V_train: Floats, align: Align) -> Floats:
     overlap = V_test.T @ V_train  # (d, d)
     if align == "sign":
         return np.diag(np.where(np.diag(overlap) < 0, -1.0, 1.0))
-    if align == "procrustes":
-        left, _, right = np.linalg.svd(overlap)
-        return np.asarray(left @ right)
-    raise ValueError(f"align must be 'sign', 'none' or 'procrustes', got {align!r}")
+    left, _, right = np.linalg.svd(overlap)
+    return np.asarray(left @ right)
 
 
 def mean_relevance(matrix: Any, dim: int) -> Floats:

@@ -15,7 +15,7 @@ from faircascade.data.archive import find_member, require_member
 from faircascade.data.base import DataError, Dataset, Progress, Ratings
 from faircascade.data.coding import UNKNOWN, assemble, code_integers
 from faircascade.data.delimited import Layout, TextFile, place_in, read_text, records
-from faircascade.data.download import fetch_zip
+from faircascade.data.download import cache_folder, fetch_zip
 from faircascade.registry import register
 
 BASE_URL = "https://files.grouplens.org/datasets/movielens"
@@ -87,6 +87,10 @@ class MovieLens(Dataset):
     files: ClassVar[Files]
     md5: ClassVar[str | None] = None
     """Checksum of the published zip file; None if the file changes over time."""
+
+    def here(self) -> bool:
+        """Tell whether the archive is in the cache."""
+        return (cache_folder() / f"{self.name}.zip").is_file()
 
     def fetch(self, progress: Progress | None = None) -> Path:
         """Download the archive unless the cache has it; return where it lies."""

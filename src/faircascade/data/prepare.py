@@ -38,10 +38,8 @@ def sample_users(ratings: Ratings, users: int, sampling: Sampling, seed: int) ->
     if sampling == "active":
         counts = np.bincount(ratings.users, minlength=ratings.n_users)
         ranked = np.argsort(-counts, kind="stable")
-    elif sampling == "random":
-        ranked = np.argsort(draws(seed, "sample", keys_of(ratings.user_ids)), kind="stable")
     else:
-        raise ValueError(f"sampling must be 'active' or 'random', got {sampling!r}")
+        ranked = np.argsort(draws(seed, "sample", keys_of(ratings.user_ids)), kind="stable")
     kept = np.zeros(ratings.n_users, dtype=bool)
     kept[ranked[:users]] = True
     return _restrict(ratings, kept[ratings.users])
@@ -64,6 +62,9 @@ def split_positives(positives: Ratings, train_share: float, seed: int) -> Split:
 
     if not 0 < train_share < 1:
         raise ValueError(f"train_share must be between 0 and 1, got {train_share}")
+    pairs = positives.users.astype(np.int64) * positives.n_items + positives.items
+    if len(np.unique(pairs)) < len(pairs):
+        raise DataError(f"{positives.name}: a user rates an item twice; keep one of the ratings")
     user_keys, item_keys = keys_of(positives.user_ids), keys_of(positives.item_ids)
     lots = draws(seed, "split", user_keys[positives.users], item_keys[positives.items])
     order = np.lexsort((lots, positives.users))

@@ -6,6 +6,7 @@ Nothing that is reported depends on the cut.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -22,6 +23,8 @@ from faircascade.types import Feedback, Ints, Rows
 
 SHARD = 64
 """Users that are served together at most."""
+STEP = 16_384
+"""Lists that are shown between two looks at the keyboard: about half a second's work."""
 _POLL_SECONDS = 0.2
 
 
@@ -48,10 +51,10 @@ class Shard:
         self.round = 0
         self.trace: list[TraceRows] = []
 
-    def advance(self, interval: int) -> None:
-        """Serve every user of the shard up to the end of an interval."""
+    def advance(self, interval: int, target: int) -> None:
+        """Serve every user of the shard up to a round of an interval."""
         with np.errstate(over="raise", divide="raise", invalid="raise"):
-            while self.round < self.job.checkpoints[interval] and not self.stop.is_set():
+            while self.round < target and not self.stop.is_set():
                 self.round += 1
                 try:
                     self._serve(interval, self.round)
@@ -71,7 +74,7 @@ class Shard:
         lists = self.policy.recommend(self.state, rows, pool, env.k, round=t, seed=job.seed).items
         response = env.respond(lists, rows, round=t, seed=job.seed)
         shown = env.items.by_feature[:, lists]  # (d, n, K)
-        exploration = to_units(self.policy.bonus(self.state, rows, shown))
+        width = to_units(self.policy.widths(self.state, rows, shown))
         feedback = Feedback(
             features=env.items.features[lists],
             clicked=response.clicked,
@@ -88,10 +91,10 @@ class Shard:
             tally = self.books.tally
             tally.count(interval, t, lists, response.clicked)
             tally.regret[t - 1] += regret
-            tally.exploration[t - 1] += exploration
+            tally.width[t - 1] += width
             tally.optimal_clicks[t - 1] += optimal_clicks
         if job.trace is not None:
-            self.trace.append(TraceRows(t, env.users.ids[rows], lists, feedback))
+            self.trace.append(TraceRows.of(t, env.users.ids[rows], lists, response))
 
     def _visitors(self, t: int) -> Rows:
         """Return the users who come in round t: all, or a share of them drawn at random."""
@@ -103,37 +106,57 @@ class Shard:
 
 
 def run(job: Job) -> Outcome:
-    """Run a job to its end, or to the last checkpoint before an interruption."""
+    """Run a job to its end, or to the round in which it is interrupted.
+
+    Users go forward together in short steps, so that an interrupted run is a run of fewer rounds.
+    """
     stop = Event()
-    tally = Tally.empty(
-        checkpoints=job.checkpoints,
-        items=len(job.env.items),
-        k=job.env.k,
-        users=len(job.env.users),
+    books = Books(
+        Tally.empty(
+            checkpoints=job.checkpoints,
+            items=len(job.env.items),
+            k=job.env.k,
+            users=len(job.env.users),
+            realised=job.realised,
+        )
     )
-    books = Books(tally)
     shards = [Shard(job, rows, books, stop) for rows in cut(len(job.env.users), job.threads)]
-    finished, interrupted = 0, False
+    step = max(1, STEP // len(job.env.users))
+    interrupted = False
     with (
         threadpool_limits(1, user_api="blas"),
         ThreadPoolExecutor(job.threads) as pool,
         TraceWriter(job.trace, job.env) as trace,
     ):
         try:
-            for interval in range(len(job.checkpoints)):
-                _await([pool.submit(shard.advance, interval) for shard in shards], shards, job)
-                for shard in shards:
-                    trace.write(shard.trace)
-                    shard.trace = []
-                finished = interval + 1
-        except KeyboardInterrupt:
-            if finished == 0:
-                raise
-            interrupted = True
+            for interval, target in _steps(job.checkpoints, step):
+                futures = [pool.submit(shard.advance, interval, target) for shard in shards]
+                try:
+                    _await(futures, shards, job)
+                except KeyboardInterrupt:  # finish the step, so that all users end alike
+                    interrupted = True
+                    for future in futures:
+                        future.result()
+                if interrupted or target == job.checkpoints[interval]:
+                    trace.write([shard.trace for shard in shards])
+                    for shard in shards:
+                        shard.trace = []
+                if interrupted:
+                    break
         finally:
             stop.set()
+    rounds = shards[0].round
     state = shards[0].policy.join([shard.state for shard in shards])
-    return Outcome(tally=tally.up_to(finished), state=state, interrupted=interrupted)
+    return Outcome(tally=books.tally.up_to(rounds), state=state, interrupted=interrupted)
+
+
+def _steps(checkpoints: tuple[int, ...], step: int) -> Iterator[tuple[int, int]]:
+    """Yield (interval, last round) of short steps that end at every checkpoint."""
+    done = 0
+    for interval, checkpoint in enumerate(checkpoints):
+        while done < checkpoint:
+            done = min(done + step, checkpoint)
+            yield interval, done
 
 
 def cut(users: int, threads: int) -> list[slice]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -29,15 +29,14 @@ class Result:
     policy: Policy
     tally: Tally
     state: Any
-    """The policy's final state (see `Ranker.from_state`); after an interruption it may have
-    learned a few rounds more than are counted."""
+    """The policy's final state: `Ranker.from_result` takes it online."""
     seed: int
     engine: str
     engine_reason: str
     """Why this engine was taken."""
     seconds: float
     interrupted: bool
-    """True if the run was stopped at an earlier checkpoint than asked for."""
+    """True if Ctrl-C ended the run."""
     realised: bool
     """True if realised regret was counted."""
 
@@ -45,6 +44,10 @@ class Result:
     def rounds(self) -> int:
         """Rounds that all users finished."""
         return int(self.tally.checkpoints[-1])
+
+    def up_to(self, checkpoint: int) -> Result:
+        """Return the result as it was at a checkpoint (the state stays the last one)."""
+        return replace(self, tally=self.tally.up_to(checkpoint))
 
     @cached_property
     def record(self) -> Record:
@@ -100,7 +103,7 @@ class Result:
     @property
     def exploration_by_round(self) -> Floats:
         """Mean exploration bonus of the recommended items in each round, (rounds,)."""
-        return self._per_list(self.tally.exploration) * UNIT
+        return self._per_list(self.tally.width) * (UNIT * self.policy.compose().width_factor)
 
     @property
     def clicks_by_round(self) -> Floats:
@@ -142,6 +145,11 @@ class Result:
             "interrupted": self.interrupted,
             "optimal_clicks": self.optimal_clicks,
             **{name: None if math.isnan(v) else v for name, v in self._all_metrics()},
+            "missing": {
+                name: metric.why_missing(self.record)
+                for name, metric in _metrics().items()
+                if math.isnan(self.metrics[name])
+            },
             "seconds": self.seconds,
             "recommendations_per_second": self.recommendations / self.seconds,
         }

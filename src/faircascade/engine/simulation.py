@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from numbers import Integral
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from faircascade.engine.job import Job, Progress
 from faircascade.engine.result import Result
 from faircascade.environment import Environment
 from faircascade.policies import Policy
+from faircascade.types import whole
 
 ENGINES = ("auto", "loop")
 
@@ -47,14 +50,21 @@ def simulate(
         trace: Write who saw what to this Parquet file.
         progress: Called with the share of the work done.
 
-    Ctrl-C ends the run at the last checkpoint that all users reached, with `interrupted` set.
+    Ctrl-C ends the run after the next round that all users finish, with `interrupted` set.
     """
+    if not isinstance(env, Environment):
+        raise TypeError(f"env must be an Environment, got {env!r}")
+    if not isinstance(policy, Policy):
+        raise TypeError(f"policy must be a policy such as LinUCB(), got {policy!r}")
+    rounds, seed = whole(rounds, "rounds"), whole(seed, "seed")
     if rounds < 1:
         raise ValueError(f"rounds must be at least 1, got {rounds}")
     if engine not in ENGINES:
         raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
     if not 0 < activity <= 1:
         raise ValueError(f"activity must be in (0, 1], got {activity}")
+    if trace is not None and Path(trace).is_dir():
+        raise ValueError(f"trace must name a file, got the folder {str(trace)!r}")
     if threads is not None and threads < 1:
         raise ValueError(f"threads must be at least 1, got {threads}")
     job = Job(
@@ -93,15 +103,16 @@ def cores() -> int:
 
 def _checkpoints(wanted: Sequence[int] | int, rounds: int) -> tuple[int, ...]:
     """Return the rounds at which to look: half evenly, half denser towards the start."""
-    if isinstance(wanted, int):
-        if wanted < 1:
-            raise ValueError(f"checkpoints must be at least 1, got {wanted}")
-        half = (wanted + 1) // 2
+    if isinstance(wanted, Integral):
+        count = int(wanted)
+        if count < 1:
+            raise ValueError(f"checkpoints must be at least 1, got {count}")
+        half = (count + 1) // 2
         even = np.linspace(rounds / half, rounds, half)
-        early = np.geomspace(1, rounds, wanted - half + 1)
+        early = np.geomspace(1, rounds, count - half + 1)[: count - half]
         rounded = np.rint(np.concatenate([even, early]))
         return tuple(int(t) for t in np.unique(np.clip(rounded, 1, rounds)))
-    given = tuple(int(t) for t in wanted)
+    given = tuple(whole(t, "checkpoints") for t in cast(Sequence[int], wanted))
     if not given or given[0] < 1 or given[-1] != rounds or list(given) != sorted(set(given)):
         raise ValueError(
             f"checkpoints must rise from at least 1 to the last round, {rounds}, got {list(given)}"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from faircascade.environment import Environment
+from faircascade.environment import Environment, Response
 from faircascade.storage import replacing
-from faircascade.types import Feedback, Ids, Ints
+from faircascade.types import Ids, Ints
 
 
 class TraceRows(NamedTuple):
@@ -20,12 +22,21 @@ class TraceRows(NamedTuple):
 
     round: int
     users: Ids  # (n,)
-    lists: Ints  # (n, K)
-    feedback: Feedback
+    lists: NDArray[np.int32]  # (n, K)
+    clicked: NDArray[np.int32]  # (n,)
+    examined: NDArray[np.int32]  # (n,)
+
+    @classmethod
+    def of(cls, round: int, users: Ids, lists: Ints, response: Response) -> TraceRows:
+        small = (a.astype(np.int32) for a in (lists, response.clicked, response.examined))
+        return cls(round, users, *small)
 
 
 class TraceWriter:
-    """Writes one row for each listed item, interval by interval; does nothing without a path."""
+    """Writes one row for each listed item, in the order of rounds, users and positions.
+
+    A checkpoint's rows are one row group. Without a path nothing is written.
+    """
 
     def __init__(self, path: Path | None, env: Environment) -> None:
         self.path = path
@@ -38,7 +49,11 @@ class TraceWriter:
             import pyarrow.parquet as pq
 
             temporary = self._stack.enter_context(replacing(self.path))
-            self._writer = self._stack.enter_context(pq.ParquetWriter(temporary, self._schema()))
+            try:
+                writer = pq.ParquetWriter(temporary, self._schema)
+            except OSError as error:
+                raise ValueError(f"trace: {self.path} cannot be written ({error})") from None
+            self._writer = self._stack.enter_context(writer)
         return self
 
     def __exit__(
@@ -49,6 +64,7 @@ class TraceWriter:
     ) -> None:
         self._stack.__exit__(kind, error, traceback)
 
+    @cached_property
     def _schema(self) -> Any:
         import pyarrow as pa
 
@@ -63,25 +79,27 @@ class TraceWriter:
             ]
         )
 
-    def write(self, parts: Iterable[TraceRows]) -> None:
-        """Append the rounds of one shard."""
-        if self._writer is None:
+    def write(self, shards: Sequence[Sequence[TraceRows]]) -> None:
+        """Append the rounds of one interval; the shards are in the order of their users."""
+        parts = sorted((part for shard in shards for part in shard), key=lambda part: part.round)
+        if self._writer is None or not parts:
             return
         import pyarrow as pa
 
-        for part in parts:
-            n, k = part.lists.shape
-            position = np.broadcast_to(np.arange(1, k + 1), (n, k))
-            columns = [
-                np.full(n * k, part.round, dtype=np.int32),
-                np.repeat(part.users, k),
-                position.ravel().astype(np.int16),
-                self.env.items.ids[part.lists].ravel(),
-                (position <= part.feedback.examined[:, None]).ravel(),
-                (position == part.feedback.clicked[:, None]).ravel(),
-            ]
-            arrays = [
-                pa.array(column, type=field.type)
-                for column, field in zip(columns, self._schema(), strict=True)
-            ]
-            self._writer.write_batch(pa.record_batch(arrays, schema=self._schema()))
+        lists = np.concatenate([part.lists for part in parts])  # (rows, K)
+        rows, k = lists.shape
+        position = np.broadcast_to(np.arange(1, k + 1, dtype=np.int16), (rows, k))
+        rounds = np.repeat([part.round for part in parts], [len(part.lists) for part in parts])
+        columns = [
+            np.repeat(rounds, k),
+            np.repeat(np.concatenate([part.users for part in parts]), k),
+            position.ravel(),
+            self.env.items.ids[lists].ravel(),
+            (position <= np.concatenate([part.examined for part in parts])[:, None]).ravel(),
+            (position == np.concatenate([part.clicked for part in parts])[:, None]).ravel(),
+        ]
+        arrays = [
+            pa.array(column, type=field.type)
+            for column, field in zip(columns, self._schema, strict=True)
+        ]
+        self._writer.write_table(pa.table(arrays, schema=self._schema), row_group_size=rows * k)

@@ -14,7 +14,8 @@ from faircascade.registry import Component, register
 from faircascade.types import Floats, Ints, Pool, Rows
 
 REFINE_EVERY = 256
-"""A user's inverse is refined against M after this many updates of that user."""
+"""A user's inverse is refined against M after this many updates of that user, and after the
+first, second, fourth, ... update, as it changes most at the start."""
 _MANY_USERS = 8
 """From here on one large product for all users is faster than one for each."""
 
@@ -125,7 +126,7 @@ class Ridge(Component):
             M += (self.gain * x)[:, None, :] * x[None, :, :]
             B += (weights[:, position] * seen) * x
         updates = state.updates[rows] + 1
-        due = updates % REFINE_EVERY == 0
+        due = (updates % REFINE_EVERY == 0) | (updates & (updates - 1) == 0)
         if due.any():
             M_inv[:, :, due] = refine_inverse(M[:, :, due], M_inv[:, :, due])
         state.M[:, :, rows], state.M_inv[:, :, rows], state.B[:, rows] = M, M_inv, B

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
@@ -14,8 +15,8 @@ from faircascade.engine import HEADLINE, Result, simulate
 from faircascade.environment import Environment
 from faircascade.metrics import Metric
 from faircascade.policies import Policy
-from faircascade.registry import lookup, parameters_of
-from faircascade.types import Floats
+from faircascade.registry import flat_spec, lookup
+from faircascade.types import Floats, whole
 
 Worlds = Environment | Callable[[int], Environment]
 """A world for every seed, or a function that makes one from a seed (so that splits vary too)."""
@@ -29,8 +30,8 @@ class Comparison:
 
     results: Mapping[str, tuple[Result, ...]]
     """By label, in the order given; one result a seed."""
-    cut_short: bool = False
-    """True if the comparison was stopped before every policy and seed had run."""
+    interrupted: bool = False
+    """True if it was stopped before every policy and seed had run to the end."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -54,12 +55,6 @@ class Comparison:
     def rounds(self) -> int:
         """Rounds that every run finished."""
         return min(result.rounds for runs in self.results.values() for result in runs)
-
-    @property
-    def interrupted(self) -> bool:
-        """True if something is missing: a policy, a seed, or rounds."""
-        runs = [result for runs in self.results.values() for result in runs]
-        return self.cut_short or any(result.interrupted for result in runs)
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
@@ -127,13 +122,13 @@ def compare(
     """
     if not policies:
         raise ValueError("policies must name at least one policy")
-    chosen = list(range(1, seeds + 1)) if isinstance(seeds, int) else [int(s) for s in seeds]
+    chosen = list(range(1, int(seeds) + 1)) if isinstance(seeds, Integral) else _each_whole(seeds)
     if not chosen or len(set(chosen)) < len(chosen):
         raise ValueError(f"seeds must be at least one and distinct, got {chosen}")
     labels = distinct_labels(policies)
     results: dict[str, list[Result]] = {label: [] for label in labels}
     total, done = len(labels) * len(chosen), 0
-    cut_short = False
+    interrupted = False
     try:
         for seed in chosen:
             world = env if isinstance(env, Environment) else env(seed)
@@ -143,14 +138,14 @@ def compare(
                     world, policy, rounds=rounds, seed=seed, progress=report, **options
                 )
                 results[label].append(result)
-                done += 1
+                done += result.rounds == rounds
                 if result.interrupted:
                     raise KeyboardInterrupt
     except KeyboardInterrupt:
-        if done == 0:
+        if not any(results.values()):
             raise
-        cut_short = done < total
-    return _paired(results, cut_short)
+        interrupted = done < total
+    return _comparable(results, rounds, interrupted)
 
 
 def higher_is_better(metric: str) -> bool:
@@ -168,19 +163,20 @@ def distinct_labels(policies: Sequence[Policy]) -> list[str]:
     labels = [policy.label for policy in policies]
     for label in {label for label in labels if labels.count(label) > 1}:
         alike = [i for i, other in enumerate(labels) if other == label]
-        names = [p.name for p in parameters_of(type(policies[alike[0]]))]
-        differ = [
-            name
-            for name in names
-            if len({repr(getattr(policies[i], name, None)) for i in alike}) > 1
-        ]
+        specs = {i: flat_spec(policies[i]) for i in alike}
+        names = dict.fromkeys(name for spec in specs.values() for name in spec)
+        differ = [n for n in names if len({repr(spec.get(n)) for spec in specs.values()}) > 1]
         for i in alike:
-            values = ", ".join(f"{name}={getattr(policies[i], name, None)}" for name in differ)
+            values = ", ".join(f"{n.split('.')[-1]}={specs[i][n]}" for n in differ if n in specs[i])
             labels[i] = f"{label} ({values})"
     if len(set(labels)) < len(labels):
         twice = next(label for label in labels if labels.count(label) > 1)
         raise ValueError(f"policies must be distinct, got {twice!r} twice")
     return labels
+
+
+def _each_whole(seeds: Any) -> list[int]:
+    return [whole(seed, "seeds") for seed in seeds]
 
 
 def _part(
@@ -191,8 +187,16 @@ def _part(
     return lambda share: progress(label, (done + share) / total)
 
 
-def _paired(results: Mapping[str, list[Result]], cut_short: bool) -> Comparison:
-    """Keep the seeds that every policy has; if there is none, the first as far as it went."""
-    shortest = max(1, min(len(runs) for runs in results.values()))
-    kept = {label: tuple(runs[:shortest]) for label, runs in results.items() if runs}
-    return Comparison(kept, cut_short)
+def _comparable(results: Mapping[str, list[Result]], rounds: int, interrupted: bool) -> Comparison:
+    """Keep the seeds that all policies finished; if there is none, equally long runs of one."""
+    seeds = min(sum(run.rounds == rounds for run in runs) for runs in results.values())
+    if seeds > 0:
+        kept = {label: tuple(runs[:seeds]) for label, runs in results.items()}
+        return Comparison(kept, interrupted)
+    first = {label: runs[0] for label, runs in results.items() if runs}
+    finished = {label: run for label, run in first.items() if run.rounds == rounds}
+    shared = set.intersection(*(set(run.tally.checkpoints.tolist()) for run in first.values()))
+    if len(finished) >= 2 or (finished and not shared):
+        return Comparison({label: (run,) for label, run in finished.items()}, interrupted)
+    last = max(shared)
+    return Comparison({label: (run.up_to(last),) for label, run in first.items()}, interrupted)

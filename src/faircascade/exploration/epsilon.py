@@ -8,6 +8,7 @@ import numpy as np
 
 from faircascade.exploration.base import Exploration, Request
 from faircascade.random import uniforms
+from faircascade.ranking import tie_keys, top_k
 from faircascade.registry import register
 from faircascade.types import Bools, Floats, Ints, Lists
 
@@ -28,15 +29,15 @@ class Epsilon(Exploration):
         return request.estimator.means(request.state, request.rows, request.pool)
 
     def lists(self, request: Request) -> Lists:
-        # zero-argument super() does not work in a dataclass with slots
-        greedy = Exploration.lists(self, request)
+        means = self.scores(request)
+        ties = tie_keys(request.seed, request.users, request.round, request.pool)
+        greedy = top_k(means, request.k, request.pool, ties)
         rounds = np.broadcast_to(np.asarray(request.round), request.users.shape)[:, None]
         where = (request.users[:, None], rounds, np.arange(1, request.k + 1)[None])
         explore = uniforms(request.seed, "epsilon/coin", *where) < self.epsilon  # (n, k)
         lots = uniforms(request.seed, "epsilon/item", *where)
         items = mingle(greedy.items, explore, lots, request.pool.by_key)
         shown = np.searchsorted(request.pool.rows, items)
-        means = request.estimator.means(request.state, request.rows, request.pool)
         return Lists(items=items, scores=np.take_along_axis(means, shown, axis=1))
 
 

@@ -20,3 +20,7 @@ class Metric(Component):
     @abstractmethod
     def measure(self, record: Record) -> float:
         """Return the value; NaN where there is none."""
+
+    def why_missing(self, record: Record) -> str:
+        """Say why `measure` gave NaN."""
+        return "nothing was shown"

@@ -34,3 +34,6 @@ class Regret(Metric):
 
     def measure(self, record: Record) -> float:
         return record.realised_regret if self.realised else record.regret
+
+    def why_missing(self, record: Record) -> str:
+        return "realised regret is counted only by simulate(..., realised=True)"

@@ -35,7 +35,7 @@ class Entropy(Metric):
     def measure(self, record: Record) -> float:
         share = _share(exposure_p(record))
         if len(share) == 1:
-            return 1.0
+            return float(share[0])
         logs = np.log(share, out=np.zeros_like(share), where=share > 0)
         return float(-(share * logs).sum() / np.log(len(share)))
 
@@ -45,7 +45,7 @@ class Entropy(Metric):
 class TailShare(Metric):
     """Share of appearances that went to the least popular items (all of those tied at the edge)."""
 
-    title: ClassVar[str] = "Tail share"
+    title: ClassVar[str] = "Tail share (popularity)"
 
     tail: float = 0.8
     """Which share of the catalogue, least popular first, is the tail."""
@@ -55,9 +55,14 @@ class TailShare(Metric):
             raise ValueError(f"tail must be between 0 and 1, got {self.tail}")
 
     def measure(self, record: Record) -> float:
+        if record.popularity.min() == record.popularity.max():
+            return float("nan")
         popularity = np.sort(record.popularity)
         edge = popularity[max(int(self.tail * len(popularity)) - 1, 0)]
         return float(_share(exposure_b(record))[record.popularity <= edge].sum())
+
+    def why_missing(self, record: Record) -> str:
+        return "all items are equally popular, so there is no tail"
 
 
 @register("merit_kl")

@@ -1,7 +1,7 @@
-"""What a run leaves behind: integer counts that merge to the very same bits however work was cut.
+"""What a run leaves behind: integer counts, which merge to the same bits however work was cut.
 
-Sums of fractions (regret, exploration) are kept as integers too, in units of 2^-32: integers add
-up to the same total in any order.
+Sums of fractions (regret, confidence widths) are kept as integers too, in units of 2^-32: integers
+add up to the same total in any order.
 """
 
 from __future__ import annotations
@@ -14,12 +14,16 @@ import numpy as np
 from faircascade.types import Floats, Ints, Items
 
 UNIT = 2.0**-32
-"""Resolution of regret and exploration sums."""
+"""Resolution of the sums of regret and widths."""
+
+
+_LARGEST = 2.0**20
+"""What a single value counts at most, so that sums cannot overflow."""
 
 
 def to_units(values: Floats) -> int:
-    """Add up fractions as multiples of 2^-32."""
-    return int(np.rint(values / UNIT).astype(np.int64).sum())
+    """Add up fractions as multiples of 2^-32; a value above 2^20 counts as 2^20."""
+    return int(np.rint(np.minimum(values, _LARGEST) / UNIT).astype(np.int64).sum())
 
 
 @dataclass(kw_only=True, eq=False)
@@ -40,13 +44,17 @@ class Tally:
     """Clicks that the optimal lists would have had under the same draws, (rounds,)."""
     regret: Ints
     """Expected reward given up in each round, summed over users, in units, (rounds,)."""
-    exploration: Ints
-    """Mean exploration bonus of each list, summed over users, in units, (rounds,)."""
+    width: Ints
+    """Mean confidence width of each list, summed over users, in units, (rounds,)."""
     users: int
     """How many users were served."""
+    realised: bool
+    """True if `optimal_clicks` were counted."""
 
     @classmethod
-    def empty(cls, *, checkpoints: Sequence[int], items: int, k: int, users: int) -> Tally:
+    def empty(
+        cls, *, checkpoints: Sequence[int], items: int, k: int, users: int, realised: bool = False
+    ) -> Tally:
         """Return a tally of nothing yet."""
         c, rounds = len(checkpoints), int(checkpoints[-1])
         by_item = (c, items, k)
@@ -58,8 +66,9 @@ class Tally:
             clicks=np.zeros(rounds, dtype=np.int64),
             optimal_clicks=np.zeros(rounds, dtype=np.int64),
             regret=np.zeros(rounds, dtype=np.int64),
-            exploration=np.zeros(rounds, dtype=np.int64),
+            width=np.zeros(rounds, dtype=np.int64),
             users=users,
+            realised=realised,
         )
 
     def count(self, interval: int, round: int, lists: Ints, clicked: Ints) -> None:
@@ -77,6 +86,8 @@ class Tally:
         """Return the tally of both parts together."""
         if not np.array_equal(self.checkpoints, other.checkpoints):
             raise ValueError("tallies must have the same checkpoints to be merged")
+        if self.realised != other.realised:
+            raise ValueError("tallies must both count realised regret, or neither, to be merged")
         if self.appearances.shape != other.appearances.shape:
             raise ValueError(
                 f"tallies must have the same items and k to be merged, got "
@@ -85,14 +96,17 @@ class Tally:
         sums = {
             f.name: getattr(self, f.name) + getattr(other, f.name)
             for f in fields(self)
-            if f.name != "checkpoints"
+            if f.name not in ("checkpoints", "realised")
         }
-        return Tally(checkpoints=self.checkpoints, **sums)
+        return Tally(checkpoints=self.checkpoints, realised=self.realised, **sums)
 
-    def up_to(self, intervals: int) -> Tally:
-        """Return the run as it stood after some of its intervals."""
-        checkpoints = self.checkpoints[:intervals]
-        rounds = int(checkpoints[-1])
+    def up_to(self, rounds: int) -> Tally:
+        """Return the run as it stood after some rounds.
+
+        `rounds` is a checkpoint, or the last round that was counted.
+        """
+        intervals = int(np.searchsorted(self.checkpoints, rounds)) + 1
+        checkpoints = np.append(self.checkpoints[: intervals - 1], rounds)
         return Tally(
             checkpoints=checkpoints,
             appearances=self.appearances[:intervals],
@@ -101,8 +115,9 @@ class Tally:
             clicks=self.clicks[:rounds],
             optimal_clicks=self.optimal_clicks[:rounds],
             regret=self.regret[:rounds],
-            exploration=self.exploration[:rounds],
+            width=self.width[:rounds],
             users=self.users,
+            realised=self.realised,
         )
 
 
@@ -123,7 +138,8 @@ class Record:
     regret: float
     """Mean over users of the expected reward given up."""
     realised_regret: float
-    """The same with the clicks that were drawn, both lists under the same draws."""
+    """The same with the clicks that were drawn, both lists under the same draws; NaN if these
+    were not counted."""
     popularity: Floats
     """How often each item was liked in the training data, (m,)."""
 
@@ -150,7 +166,7 @@ class Record:
                 served=served,
                 clicks=clicks,
                 regret=regret * UNIT / tally.users,
-                realised_regret=(optimal - clicks) / tally.users,
+                realised_regret=(optimal - clicks) / tally.users if tally.realised else np.nan,
             )
 
     @classmethod

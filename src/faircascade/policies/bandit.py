@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from numpy.typing import NDArray
@@ -17,14 +18,18 @@ from faircascade.rewards import RewardModel, RewardTable, Standard
 from faircascade.types import Feedback, Floats, Ints, Lists, Pool, Rows, Users
 
 
+@lru_cache(maxsize=1024)
+def table_of(reward: RewardModel, k: int) -> RewardTable:
+    """Return the weights of a reward model for lists of length k, made once."""
+    return reward.table(k)
+
+
 @dataclass(kw_only=True, eq=False)
 class BanditState:
     """What a bandit knows: its users and their sums."""
 
     users: Users
     sums: RidgeState
-    tables: dict[int, RewardTable] = field(default_factory=dict)
-    """The reward model by length of list, as they come up."""
 
 
 @register("bandit")
@@ -46,6 +51,7 @@ class Bandit(Policy):
     def recommend(
         self, state: BanditState, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
     ) -> Lists:
+        table_of(self.reward, k)  # a list that could not be learned from is not shown
         request = Request(
             estimator=self.estimator,
             state=state.sums,
@@ -59,15 +65,18 @@ class Bandit(Policy):
         return self.exploration.lists(request)
 
     def update(self, state: BanditState, users: Rows, feedback: Feedback) -> None:
-        k = feedback.features.shape[1]
-        table = state.tables.get(k) or state.tables.setdefault(k, self.reward.table(k))
+        table = table_of(self.reward, feedback.features.shape[1])
         weights = table.weights(feedback.clicked, feedback.examined)  # (n, K)
         self.estimator.update(state.sums, users, feedback.features, weights, feedback.examined)
 
-    def bonus(self, state: BanditState, users: Rows, shown: Floats) -> Floats:
+    @property
+    def width_factor(self) -> float:
+        return self.exploration.width_factor
+
+    def widths(self, state: BanditState, users: Rows, shown: Floats) -> Floats:
         widths = self.estimator.widths_of(state.sums, users, shown)  # (n, K)
         total = ordered_sum(widths.T)
-        total *= self.exploration.width_factor / widths.shape[1]
+        total /= widths.shape[1]
         return total
 
     def join(self, states: Sequence[BanditState]) -> BanditState:

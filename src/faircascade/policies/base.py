@@ -41,8 +41,13 @@ class Policy(Component):
         """Learn from feedback: late, in batches, in any order; each user at most once a call."""
         return
 
-    def bonus(self, state: Any, users: Rows, shown: Floats) -> Floats:
-        """Return the mean exploration bonus of each list, features (d, n, K), (n,)."""
+    @property
+    def width_factor(self) -> float:
+        """How much of a confidence width a score gains: exploration is this times the width."""
+        return 0.0
+
+    def widths(self, state: Any, users: Rows, shown: Floats) -> Floats:
+        """Return the mean confidence width of each list, features (d, n, K), (n,)."""
         return np.zeros(shown.shape[1])
 
     @abstractmethod

@@ -58,8 +58,12 @@ class Recipe(Policy):
     def update(self, state: Any, users: Rows, feedback: Feedback) -> None:
         self.compose().update(state, users, feedback)
 
-    def bonus(self, state: Any, users: Rows, shown: Floats) -> Floats:
-        return self.compose().bonus(state, users, shown)
+    def widths(self, state: Any, users: Rows, shown: Floats) -> Floats:
+        return self.compose().widths(state, users, shown)
+
+    @property
+    def width_factor(self) -> float:
+        return self.explorer().width_factor
 
     def join(self, states: Sequence[Any]) -> Any:
         return self.compose().join(states)

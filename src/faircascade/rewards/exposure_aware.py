@@ -35,6 +35,7 @@ class ExposureAware(RewardModel):
         if not (self.gamma >= 0 and math.isfinite(self.gamma)):
             raise ValueError(f"gamma must be >= 0, got {self.gamma}")
         check_reading(self.reading)
+        self.table(self.weight.probe_length)  # a mistake shows now, not in the middle of a run
 
     def table(self, k: int) -> RewardTable:
         return _TABLES[self.reading](self.weight, self.gamma, k)

@@ -23,6 +23,11 @@ class Weight(Component):
     def values(self, k: int) -> Floats:
         """Return F(1..k) as the paper writes it, (k,)."""
 
+    @property
+    def probe_length(self) -> int:
+        """A length of list on which a mistake in the weights shows."""
+        return 2
+
     def reference_reward(self, position: int, k: int) -> float:
         """Return what the authors' package gives a click at `position` of k."""
         raise ValueError(f"weight {self.name!r} has no 'reference' reading: the package lacks it")
@@ -102,6 +107,11 @@ class Custom(Weight):
     def __post_init__(self) -> None:
         if not callable(self.weights):
             object.__setattr__(self, "weights", tuple(float(w) for w in self.weights))
+            self.values(len(self.weights))
+
+    @property
+    def probe_length(self) -> int:
+        return 2 if callable(self.weights) else len(self.weights)
 
     def values(self, k: int) -> Floats:
         if callable(self.weights):
