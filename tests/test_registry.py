@@ -73,6 +73,7 @@ def test_recipes_are_equal_by_their_parameters() -> None:
     assert LinUCB(alpha=1) == LinUCB(alpha=1.0)
     assert EALinUCB(weight=[1, 2]) == EALinUCB(weight=(1.0, 2.0))
     assert EALinUCB(weight="log") != EALinUCB(weight="rbp")
+    assert EALinUCB(weight="rbp") == EALinUCB(weight="rbp", beta=0.9)
 
 
 def test_an_entry_point_brings_components_in(monkeypatch, tmp_path) -> None:

@@ -146,7 +146,14 @@ def test_without_groups_there_is_no_such_section(single: Comparison) -> None:
 
 def test_the_setup_names_what_was_run(several_page: Path) -> None:
     text = read(several_page).text
-    for given in ("alpha = 0.25", "weight = log", "Fingerprint", "Seeds", "1, 2", "A first look."):
+    for given in (
+        "alpha = 0.25",
+        "weight = log",
+        "Fingerprint",
+        "Random seeds",
+        "1, 2",
+        "A first look.",
+    ):
         assert given in text
 
 

@@ -117,6 +117,9 @@ class _ExposureAware(Recipe):
     def __post_init__(self) -> None:
         if not isinstance(self.weight, str | Weight) and not callable(self.weight):
             object.__setattr__(self, "weight", tuple(float(w) for w in self.weight))
+        if isinstance(self.weight, str) and self.beta is None:
+            default = getattr(as_weight(self.weight), "beta", None)
+            object.__setattr__(self, "beta", default)
         super().__post_init__()
 
     @property

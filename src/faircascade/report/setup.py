@@ -46,7 +46,7 @@ def facts(comparison: Comparison) -> list[tuple[str, str]]:
         ("Length of a list (k)", _spread(run.env.k for run in runs)),
         ("Rounds", f"{comparison.rounds:,}"),
         ("Lists shown in a run", _spread(run.recommendations for run in runs)),
-        ("Seeds", _seeds(comparison)),
+        ("Random seeds" if len(comparison.seeds) > 1 else "Random seed", _seeds(comparison)),
         ("Click model", _described(env.click_model)),
         ("Reading of the paper", _distinct(_readings(comparison))),
         ("Clicks of the optimal lists", number(optimal_clicks(comparison))),
