@@ -177,8 +177,8 @@ def items(comparison: Comparison) -> Plate | None:
         f"Each point is an item: its change in exposure against {comparison.baseline}, in percent "
         "of the mean of both (+200% is shown only here, −200% only by the baseline). Points below "
         "zero at the left and above zero at the right mean that exposure moves from the items "
-        "most shown to those least shown; the colour says whether clicks follow. Right of the dotted line are items that "
-        f"the baseline never shows.{left_out}",
+        "most shown to those least shown; the colour says whether clicks follow. Right of the "
+        f"dotted line are items that the baseline never shows.{left_out}",
         f"Scatter charts, one for each of {', '.join(others)}: percent change in exposure of every "
         f"item against {comparison.baseline}, coloured by the percent change in its clicks.",
         figure,
