@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -44,10 +44,6 @@ class Result:
     def rounds(self) -> int:
         """Rounds that all users finished."""
         return int(self.tally.checkpoints[-1])
-
-    def up_to(self, checkpoint: int) -> Result:
-        """Return the result as it was at a checkpoint (the state stays the last one)."""
-        return replace(self, tally=self.tally.up_to(checkpoint))
 
     @cached_property
     def record(self) -> Record:

@@ -188,15 +188,15 @@ def _part(
 
 
 def _comparable(results: Mapping[str, list[Result]], rounds: int, interrupted: bool) -> Comparison:
-    """Keep the seeds that all policies finished; if there is none, equally long runs of one."""
-    seeds = min(sum(run.rounds == rounds for run in runs) for runs in results.values())
-    if seeds > 0:
-        kept = {label: tuple(runs[:seeds]) for label, runs in results.items()}
-        return Comparison(kept, interrupted)
-    first = {label: runs[0] for label, runs in results.items() if runs}
-    finished = {label: run for label, run in first.items() if run.rounds == rounds}
-    shared = set.intersection(*(set(run.tally.checkpoints.tolist()) for run in first.values()))
-    if len(finished) >= 2 or (finished and not shared):
-        return Comparison({label: (run,) for label, run in finished.items()}, interrupted)
-    last = max(shared)
-    return Comparison({label: (run.up_to(last),) for label, run in first.items()}, interrupted)
+    """Keep what can be compared: runs that were finished, of seeds that all of them share.
+
+    If not even one was, the only run there is stays as far as it went.
+    """
+    finished = {
+        label: [run for run in runs if run.rounds == rounds] for label, runs in results.items()
+    }
+    seeds = min(len(runs) for runs in finished.values())
+    kept = {label: tuple(runs[: max(seeds, 1)]) for label, runs in finished.items() if runs}
+    if not kept:
+        kept = {label: tuple(runs) for label, runs in results.items() if runs}
+    return Comparison(kept, interrupted)
