@@ -69,6 +69,15 @@ def test_nested_components_round_trip() -> None:
     assert registry.from_spec("policy", spec) == policy
 
 
+def test_parts_can_be_given_by_name() -> None:
+    policy = Bandit(exploration="ucb", reward=ExposureAware(weight="linear"))
+    assert policy == Bandit(exploration=UCB(), reward=ExposureAware(weight=Linear()))
+    with pytest.raises(ValueError, match="reward must be a name or a component of that kind, got"):
+        Bandit(reward=UCB())
+    with pytest.raises(ValueError, match="exploration must be a name or a component"):
+        Bandit(exploration=UCB)
+
+
 def test_recipes_are_equal_by_their_parameters() -> None:
     assert LinUCB(alpha=1) == LinUCB(alpha=1.0)
     assert EALinUCB(weight=[1, 2]) == EALinUCB(weight=(1.0, 2.0))

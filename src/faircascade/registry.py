@@ -57,19 +57,17 @@ def register(name: str) -> Callable[[C], C]:
         if not cls.kind:
             raise TypeError(f"{cls.__name__} must derive from the base class of its room")
         taken = _registered.setdefault(cls.kind, {}).get(name)
-        same = taken and (taken.__module__, taken.__qualname__) == (
-            cls.__module__,
-            cls.__qualname__,
-        )
-        if taken is not None and not same:
-            raise ValueError(
-                f"{cls.kind} {name!r} is already {taken.__module__}.{taken.__qualname__}"
-            )
+        if taken is not None and _full_name(taken) != _full_name(cls):
+            raise ValueError(f"{cls.kind} {name!r} is already {_full_name(taken)}")
         cls.name = name
         _registered[cls.kind][name] = cls
         return cls
 
     return add
+
+
+def _full_name(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
 
 
 @cache
@@ -118,8 +116,6 @@ def build(kind: str, name: str, parameters: Mapping[str, Any] | None = None) -> 
                 f"{suggest(given, known)} (it has: {', '.join(known) or 'none'})"
             )
         check_type(given, known[given], value)
-        if known[given] in _base_names(given):  # a nested component
-            parameters[given] = as_component(given, value)
     return cls(**parameters)
 
 
@@ -130,12 +126,6 @@ def as_component(kind: str, value: Any) -> Any:
     if getattr(value, "kind", None) != kind or isinstance(value, type):
         raise ValueError(f"{kind} must be a name or a component of that kind, got {value!r}")
     return value
-
-
-def _base_names(kind: str) -> set[str]:
-    """Return the names of the classes that components of a kind derive from, or are."""
-    classes = _registered.get(kind, {}).values()
-    return {base.__name__ for cls in classes for base in cls.__mro__ if issubclass(base, Component)}
 
 
 _PLAIN_TYPES: dict[str, tuple[tuple[type, ...], str]] = {

@@ -13,7 +13,7 @@ from faircascade.estimators import Ridge, RidgeState
 from faircascade.estimators.ridge import ordered_sum
 from faircascade.exploration import UCB, Exploration, Request
 from faircascade.policies.base import Policy
-from faircascade.registry import register
+from faircascade.registry import as_component, register
 from faircascade.rewards import RewardModel, RewardTable, Standard
 from faircascade.types import Feedback, Floats, Ints, Lists, Pool, Rows, Users
 
@@ -35,11 +35,18 @@ class BanditState:
 @register("bandit")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bandit(Policy):
-    """Algorithm 1 with its parts exchangeable: any combination of the three works."""
+    """Algorithm 1 with its parts exchangeable: any combination of the three works.
+
+    A part can be given by its name too: `Bandit(exploration="thompson")` has its defaults.
+    """
 
     estimator: Ridge = field(default_factory=Ridge)
     exploration: Exploration = field(default_factory=UCB)
     reward: RewardModel = field(default_factory=Standard)
+
+    def __post_init__(self) -> None:
+        for part in ("estimator", "exploration", "reward"):
+            object.__setattr__(self, part, as_component(part, getattr(self, part)))
 
     @property
     def label(self) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from faircascade.readings import Reading, check_reading
 from faircascade.registry import register
 from faircascade.rewards.base import RewardModel, RewardTable
-from faircascade.rewards.weights import Log, Weight
+from faircascade.rewards.weights import Log, Weight, as_weight
 from faircascade.types import Floats
 
 
@@ -25,7 +25,7 @@ class ExposureAware(RewardModel):
     """
 
     weight: Weight = field(default_factory=Log)
-    """The weight function F."""
+    """The weight function F; a name, a vector or a function of (k, K) will do."""
     gamma: float = 0.0
     """Strength of the penalty, >= 0."""
     reading: Reading = "paper"
@@ -35,6 +35,7 @@ class ExposureAware(RewardModel):
         if not (self.gamma >= 0 and math.isfinite(self.gamma)):
             raise ValueError(f"gamma must be >= 0, got {self.gamma}")
         check_reading(self.reading)
+        object.__setattr__(self, "weight", as_weight(self.weight))
         self.table(self.weight.probe_length)  # a mistake shows now, not in the middle of a run
 
     def table(self, k: int) -> RewardTable:
