@@ -55,7 +55,6 @@ def demo(
             f"{users:,} of the {len(env.users):,} users of the data were served.",
             f"EALinUCB in the reading '{READING}': the reward rises with the position of the "
             "click. Ignored items are not penalised here (gamma = 0).",
-            "One seed: differences of a percent or two may be luck.",
         ],
     )
     if as_json:
