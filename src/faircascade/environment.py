@@ -22,6 +22,7 @@ from faircascade.data.factors import (
     user_preferences,
 )
 from faircascade.data.prepare import Sampling, Split, binarise, sample_users, split_positives
+from faircascade.numerics import ordered_sum
 from faircascade.random import uniforms
 from faircascade.registry import from_spec, to_spec
 from faircascade.types import Floats, Ids, Ints, Items, Rows, Users, as_ids, check_finite, whole
@@ -216,10 +217,7 @@ class Environment:
         """Return w of the listed items (n, K) for the users in `rows`, (n, K)."""
         shown = self.items.by_feature[:, lists]  # (d, n, K)
         theta = self.preferences[rows].T[:, :, None]  # (d, n, 1)
-        total = shown[0] * theta[0]
-        for feature in range(1, len(shown)):  # in order: every engine gets these bits
-            total += shown[feature] * theta[feature]
-        return np.asarray(np.clip(total, 0.0, 1.0))
+        return np.asarray(np.clip(ordered_sum(shown * theta), 0.0, 1.0))
 
     def respond(self, lists: Ints, rows: Rows = slice(None), *, round: int, seed: int) -> Response:
         """Let users react to their lists (n, K); draws belong to (user, round, item)."""

@@ -269,7 +269,7 @@ def test_demo_compares_and_writes_a_report(run, tmp_path: Path) -> None:
 def test_ctrl_c_keeps_the_rounds_that_all_users_finished(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "faircascade", "simulate", "--rounds", "1000000", "--json"]
     with subprocess.Popen(
-        [*command, "--users", "50"],
+        [*command, "--users", "50", "--out", "here"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -286,3 +286,4 @@ def test_ctrl_c_keeps_the_rounds_that_all_users_finished(tmp_path: Path) -> None
     document = json.loads(out)
     assert document["interrupted"]
     assert 0 < document["rounds"] < 1_000_000
+    assert "stopped before it was complete" in (tmp_path / "here/report.html").read_text()

@@ -104,7 +104,7 @@ def simulate(
             **extra["simulate"],
         )
     if out is not None:
-        comparison = Comparison({chosen.label: (result,)})
+        comparison = Comparison({chosen.label: (result,)}, interrupted=result.interrupted)
         save_comparison(comparison, out)
         remark(f"Report: {fc.write_report(comparison, out, title=f'{chosen.label} on {data}')}")
     if result.interrupted:

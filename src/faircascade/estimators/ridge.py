@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from faircascade.numerics import ordered_sum
 from faircascade.readings import Reading, check_reading
 from faircascade.registry import Component, register
 from faircascade.types import Floats, Ints, Pool, Rows
@@ -157,14 +158,6 @@ class Ridge(Component):
         """Return sqrt(x^T M^-1 x) of listed items (d, n, K), (n, K), the same in every engine."""
         v = ordered_sum(state.M_inv[:, :, rows][..., None] * shown[:, None])  # (d, n, K)
         return np.sqrt(np.maximum(ordered_sum(shown * v), 0.0))
-
-
-def ordered_sum(terms: Floats) -> Floats:
-    """Sum over the first axis in index order: every engine gets the same bits."""
-    total: Floats = terms[0].copy()
-    for term in terms[1:]:
-        total += term
-    return total
 
 
 def refine_inverse(M: Floats, M_inv: Floats) -> Floats:

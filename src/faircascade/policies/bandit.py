@@ -10,8 +10,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from faircascade.estimators import Ridge, RidgeState
-from faircascade.estimators.ridge import ordered_sum
 from faircascade.exploration import UCB, Exploration, Request
+from faircascade.numerics import ordered_sum
 from faircascade.policies.base import Policy
 from faircascade.registry import as_component, register
 from faircascade.rewards import RewardModel, RewardTable, Standard
