@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faircascade.ranking import RESOLUTION, tie_keys, top_k
+from faircascade.ranking import RESOLUTION, Scores, tie_keys, top_k
 from faircascade.types import Items, Users
 
 
@@ -35,7 +35,7 @@ def test_top_k_is_what_sorting_gives(data: st.DataObject) -> None:
     ties = tie_keys(3, users.keys, 5, items.pool)
     rows, columns = np.indices((n, m))
     expected = by_sorting(scores, k, ties(rows, columns), items.pool.rows)
-    found = top_k(scores, k, items.pool, ties)
+    found = top_k(Scores.final(scores), k, items.pool, ties)
     assert found.items.tolist() == expected
     assert np.allclose(found.scores, np.take_along_axis(scores, found.items, 1), atol=2**-32)
 
@@ -45,5 +45,5 @@ def test_equal_scores_are_shared_out_evenly_over_rounds() -> None:
     counts = np.zeros(10)
     for t in range(1, 4001):
         ties = tie_keys(0, users.keys, t, items.pool)
-        counts[top_k(np.ones((1, 10)), 1, items.pool, ties).items] += 1
+        counts[top_k(Scores.final(np.ones((1, 10))), 1, items.pool, ties).items] += 1
     assert np.abs(counts - 400).max() < 5 * np.sqrt(400)

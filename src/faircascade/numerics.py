@@ -1,14 +1,56 @@
-"""Arithmetic whose result must not depend on who does it."""
+"""Arithmetic whose result must not depend on who does it: every engine gets the same bits.
+
+Sums are taken in index order, one addition after the other.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
 
-def ordered_sum(terms: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum over the first axis in index order: every engine gets the same bits."""
-    total: NDArray[np.float64] = terms[0].copy()
+ROUNDOFF = 2.0**-53
+"""Largest relative error of one rounding in float64."""
+
+
+def ordered_sum(terms: Floats) -> Floats:
+    """Sum over the first axis in index order."""
+    total: Floats = terms[0].copy()
     for term in terms[1:]:
         total += term
     return total
+
+
+def ordered_dot(a: Floats, b: Floats) -> Floats:
+    """Return sum_i a_i b_i over the first axis in index order, without the array of products."""
+    total: Floats = a[0] * b[0]
+    for left, right in zip(a[1:], b[1:], strict=True):
+        total += left * right
+    return total
+
+
+def quadratic_form(A: Floats, x: Floats) -> Floats:
+    """Return x^T A x for symmetric A (d, d, ...) and x (d, ...), from the upper half of A."""
+    d = len(x)
+    total: Floats = np.zeros(np.broadcast_shapes(A.shape[2:], x.shape[1:]))
+    for a in range(d):
+        inner = A[a, a] * x[a]
+        if a + 1 < d:
+            beside = ordered_dot(A[a, a + 1 :], x[a + 1 :])
+            inner = inner + (beside + beside)
+        total += x[a] * inner
+    return total
+
+
+def cholesky(A: Floats) -> Floats:
+    """Return the lower factor of symmetric positive definite matrices (d, d, n)."""
+    d = len(A)
+    L = np.zeros_like(A)
+    for j in range(d):
+        for i in range(j, d):
+            rest = A[i, j].copy()
+            for c in range(j):
+                rest -= L[i, c] * L[j, c]
+            L[i, j] = np.sqrt(rest) if i == j else rest / L[j, j]
+    return L

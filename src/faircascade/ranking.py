@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from faircascade.types import Floats, Ints, Lists, Pool
 
 RESOLUTION = 2.0**-32
 """Scores are compared as multiples of this (a power of two, so that scaling is exact)."""
+
+_AT_ONCE = 4096
+"""Pairs of user and item that are scored exactly in one go, which bounds the memory."""
 
 TieKeys = Callable[[Ints, Ints], Words]
 """Keys of (rows, columns): among equal scores the smaller key comes first."""
@@ -26,30 +30,55 @@ def tie_keys(seed: int, users: Words, round: int | Ints, pool: Pool) -> TieKeys:
     return keys
 
 
-def top_k(scores: Floats, k: int, pool: Pool, ties: TieKeys) -> Lists:
-    """Return the k items of the pool with the largest scores (n, p), in descending order."""
-    rows, columns = np.nonzero(scores >= _lower_bound(scores, k)[:, None])
-    values = np.rint(scores[rows, columns] / RESOLUTION)
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Scores of all items, fast and a little off, and exact ones for those near the top.
+
+    Fast sums (a matrix product) round differently from one machine and engine to the next. Lists
+    depend on the exact scores alone, which are sums in a fixed order.
+    """
+
+    rough: Floats
+    """Of every item of the pool, (n, p)."""
+    error: Floats
+    """How far rough and exact scores can be apart, (n,)."""
+    exact: Callable[[Ints, Ints], Floats]
+    """Scores of (rows, columns)."""
+
+    @classmethod
+    def final(cls, scores: Floats) -> Scores:
+        """Return scores that are exact as they are."""
+        return cls(scores, np.zeros(len(scores)), lambda rows, columns: scores[rows, columns])
+
+
+def top_k(scores: Scores, k: int, pool: Pool, ties: TieKeys) -> Lists:
+    """Return the k items of the pool with the largest scores, in descending order."""
+    too_low = _lower_bound(scores.rough, k) - 2.0 * scores.error - RESOLUTION
+    rows, columns = np.nonzero(~(scores.rough < too_low[:, None]))  # a bound of NaN rules out none
+    parts = [
+        scores.exact(rows[first : first + _AT_ONCE], columns[first : first + _AT_ONCE])
+        for first in range(0, len(rows), _AT_ONCE)
+    ]
+    values = np.rint(np.concatenate(parts) / RESOLUTION)
     order = np.lexsort((ties(rows, columns), -values, rows))
-    first = np.searchsorted(rows, np.arange(len(scores)))
+    first = np.searchsorted(rows, np.arange(len(scores.rough)))
     best = order[first[:, None] + np.arange(k)]  # (n, k)
     return Lists(items=pool.rows[columns[best]], scores=values[best] * RESOLUTION)
 
 
 def _lower_bound(scores: Floats, k: int) -> Floats:
-    """Return a level that all of the k largest scores reach after rounding, (n,).
+    """Return a level that is not above the k-th largest score, (n,).
 
-    With the columns in at least k groups, the k-th largest of the groups' maxima is not above the
-    k-th largest score. One unit less allows for the rounding of both.
+    With the columns in at least k groups, the k-th largest of the groups' maxima is such a level.
     """
     n, p = scores.shape
     size = max(1, min(16, p // (4 * k)))
     groups = p // size
     maxima = scores[:, : groups * size].reshape(n, size, groups).max(axis=1)
-    return np.partition(maxima, groups - k, axis=1)[:, groups - k] - RESOLUTION
+    return np.partition(maxima, groups - k, axis=1)[:, groups - k]
 
 
 def most_attractive(preferences: Floats, pool: Pool, k: int) -> Lists:
     """Return each user's optimal list: the k largest w = clip(x . theta*, 0, 1), ties by key."""
     scores = np.clip(preferences @ pool.by_feature, 0.0, 1.0)  # (n, p)
-    return top_k(scores, k, pool, lambda _rows, columns: pool.keys[columns])
+    return top_k(Scores.final(scores), k, pool, lambda _rows, columns: pool.keys[columns])

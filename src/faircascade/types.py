@@ -208,6 +208,12 @@ class Pool:
         return self.by_feature[a] * self.by_feature[b]
 
     @cached_property
+    def radius(self) -> float:
+        """The largest norm of a feature row, rounded up."""
+        squares = (self.by_feature * self.by_feature).sum(axis=0)
+        return float(np.sqrt(squares.max())) * (1.0 + 2.0**-40)
+
+    @cached_property
     def by_key(self) -> Ints:
         """Catalogue rows in the order of their keys, which no relabelling changes, (p,)."""
         return self.rows[np.argsort(self.keys)]

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faircascade.estimators import Ridge
+from faircascade.estimators.ridge import width_of
 from faircascade.types import Items
 
 EVERY = slice(None)
@@ -111,7 +112,7 @@ def test_widths_are_the_same_for_one_user_and_for_many() -> None:
         assert np.allclose(alone, slow)
         assert np.allclose(together[user], slow)
     shown = pool.by_feature[:, np.array([[0, 3]] * 12)]
-    assert np.allclose(estimator.widths_of(state, EVERY, shown), together[:, [0, 3]])
+    assert np.allclose(width_of(state.M_inv[..., None], shown), together[:, [0, 3]])
 
 
 def test_the_reference_reading_starts_at_one_until_the_first_update() -> None:

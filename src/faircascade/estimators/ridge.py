@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
@@ -9,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from faircascade.numerics import ordered_sum
+from faircascade.numerics import ROUNDOFF, ordered_dot, quadratic_form
 from faircascade.readings import Reading, check_reading
 from faircascade.registry import Component, register
 from faircascade.types import Floats, Ints, Pool, Rows
@@ -121,25 +122,25 @@ class Ridge(Component):
             if not seen.any():
                 break
             x = features[:, position, :].T * seen  # (d, n); an unseen row of zeros changes nothing
-            v = ordered_sum(M_inv * x[:, None, :])  # M^-1 x, (d, n)
-            v *= 1.0 / np.sqrt(1.0 / self.gain + ordered_sum(x * v))
+            v = ordered_dot(M_inv, x[:, None, :])  # M^-1 x, (d, n)
+            v *= 1.0 / np.sqrt(1.0 / self.gain + ordered_dot(x, v))
             M_inv -= v[:, None, :] * v[None, :, :]
-            M += (self.gain * x)[:, None, :] * x[None, :, :]
+            M += self.gain * (x[:, None, :] * x[None, :, :])
             B += (weights[:, position] * seen) * x
         updates = state.updates[rows] + 1
         due = (updates % REFINE_EVERY == 0) | (updates & (updates - 1) == 0)
         if due.any():
             M_inv[:, :, due] = refine_inverse(M[:, :, due], M_inv[:, :, due])
         state.M[:, :, rows], state.M_inv[:, :, rows], state.B[:, rows] = M, M_inv, B
-        state.theta[:, rows] = self.scale * ordered_sum(M_inv * B[:, None, :])
+        state.theta[:, rows] = self.scale * ordered_dot(M_inv, B[:, None, :])
         state.updates[rows] = updates
 
     def means(self, state: RidgeState, rows: Rows, pool: Pool) -> Floats:
-        """Return theta . x of every item in the pool, (n, p)."""
+        """Return theta . x of every item in the pool, (n, p), up to `mean_error`."""
         return np.asarray(state.theta[:, rows].T @ pool.by_feature)
 
     def widths(self, state: RidgeState, rows: Rows, pool: Pool) -> Floats:
-        """Return sqrt(x^T M^-1 x) of every item in the pool, (n, p)."""
+        """Return sqrt(x^T M^-1 x) of every item in the pool, (n, p), up to `width_error`."""
         M_inv = state.M_inv[:, :, rows]
         if M_inv.shape[2] < _MANY_USERS:
             squares = np.stack(
@@ -154,10 +155,28 @@ class Ridge(Component):
             squares = packed.T @ pool.pairs
         return np.asarray(np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares))
 
-    def widths_of(self, state: RidgeState, rows: Rows, shown: Floats) -> Floats:
-        """Return sqrt(x^T M^-1 x) of listed items (d, n, K), (n, K), the same in every engine."""
-        v = ordered_sum(state.M_inv[:, :, rows][..., None] * shown[:, None])  # (d, n, K)
-        return np.sqrt(np.maximum(ordered_sum(shown * v), 0.0))
+
+def width_of(M_inv: Floats, x: Floats) -> Floats:
+    """Return sqrt(x^T M^-1 x) for M^-1 (d, d, ...) and x (d, ...), the same in every engine."""
+    squares = quadratic_form(M_inv, x)
+    return np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares)
+
+
+def mean_error(theta: Floats, radius: float) -> Floats:
+    """Bound the rounding of theta . x for |x| <= radius and theta (d, n), in any order, (n,)."""
+    norm: Floats = np.sqrt((theta * theta).sum(axis=0))
+    return (len(theta) + 2) * ROUNDOFF * radius * norm
+
+
+def width_error(M_inv: Floats, radius: float) -> Floats:
+    """Bound the rounding of sqrt(x^T M^-1 x) for |x| <= radius and M^-1 (d, d, n), (n,).
+
+    In any order the square is off by at most (d + 2)^2 roundoffs of |x|^T |M^-1| |x|, which the
+    Frobenius norm bounds; and sqrt(q + e) <= sqrt(q) + sqrt(e).
+    """
+    norm: Floats = np.sqrt((M_inv * M_inv).sum(axis=(0, 1)))
+    error = (len(M_inv) + 2) ** 2 * ROUNDOFF
+    return (math.sqrt(error) + error) * radius * np.sqrt(norm)
 
 
 def refine_inverse(M: Floats, M_inv: Floats) -> Floats:
@@ -174,4 +193,4 @@ def refine_inverse(M: Floats, M_inv: Floats) -> Floats:
 
 def _product(A: Floats, B: Floats) -> Floats:
     """Multiply matrices (d, d, n) user by user."""
-    return ordered_sum(A.transpose(1, 0, 2)[:, :, None, :] * B[:, None, :, :])
+    return ordered_dot(A.transpose(1, 0, 2)[:, :, None, :], B[:, None, :, :])

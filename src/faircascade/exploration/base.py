@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from faircascade.estimators import Ridge, RidgeState
 from faircascade.random import Words
-from faircascade.ranking import tie_keys, top_k
+from faircascade.ranking import Scores, tie_keys, top_k
 from faircascade.registry import Component
-from faircascade.types import Floats, Ints, Lists, Pool, Rows
+from faircascade.types import Ints, Lists, Pool, Rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,10 +41,14 @@ class Exploration(Component):
         return 0.0
 
     @abstractmethod
-    def scores(self, request: Request) -> Floats:
-        """Return the score of every item in the pool for every user, (n, p)."""
+    def scores(self, request: Request) -> Scores:
+        """Score every item in the pool for every user; `Scores.final(array)` will do."""
 
     def lists(self, request: Request) -> Lists:
+        """Return the lists to show: the k largest scores, best first."""
+        return self.best(request, self.scores(request))
+
+    def best(self, request: Request, scores: Scores) -> Lists:
         """Return the k largest scores, best first."""
         ties = tie_keys(request.seed, request.users, request.round, request.pool)
-        return top_k(self.scores(request), request.k, request.pool, ties)
+        return top_k(scores, request.k, request.pool, ties)

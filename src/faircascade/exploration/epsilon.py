@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from faircascade.exploration.base import Exploration, Request
+from faircascade.exploration.ucb import UCB
 from faircascade.random import uniforms
-from faircascade.ranking import tie_keys, top_k
+from faircascade.ranking import Scores
 from faircascade.registry import register
 from faircascade.types import Bools, Floats, Ints, Lists
 
@@ -25,20 +26,19 @@ class Epsilon(Exploration):
         if not 0 <= self.epsilon <= 1:
             raise ValueError(f"epsilon must be between 0 and 1, got {self.epsilon}")
 
-    def scores(self, request: Request) -> Floats:
-        return request.estimator.means(request.state, request.rows, request.pool)
+    def scores(self, request: Request) -> Scores:
+        return UCB(alpha=0.0).scores(request)
 
     def lists(self, request: Request) -> Lists:
-        means = self.scores(request)
-        ties = tie_keys(request.seed, request.users, request.round, request.pool)
-        greedy = top_k(means, request.k, request.pool, ties)
+        scores = self.scores(request)
+        greedy = self.best(request, scores)
         rounds = np.broadcast_to(np.asarray(request.round), request.users.shape)[:, None]
         where = (request.users[:, None], rounds, np.arange(1, request.k + 1)[None])
         explore = uniforms(request.seed, "epsilon/coin", *where) < self.epsilon  # (n, k)
         lots = uniforms(request.seed, "epsilon/item", *where)
         items = mingle(greedy.items, explore, lots, request.pool.by_key)
         shown = np.searchsorted(request.pool.rows, items)
-        return Lists(items=items, scores=np.take_along_axis(means, shown, axis=1))
+        return Lists(items=items, scores=np.take_along_axis(scores.rough, shown, axis=1))
 
 
 def mingle(greedy: Ints, explore: Bools, lots: Floats, pool: Ints) -> Ints:

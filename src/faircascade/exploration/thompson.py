@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from faircascade.estimators.ridge import mean_error
 from faircascade.exploration.base import Exploration, Request
+from faircascade.numerics import cholesky, ordered_dot
 from faircascade.random import normals
+from faircascade.ranking import Scores
 from faircascade.registry import register
-from faircascade.types import Floats
 
 
 @register("thompson")
@@ -29,11 +31,15 @@ class Thompson(Exploration):
     def width_factor(self) -> float:
         return self.scale
 
-    def scores(self, request: Request) -> Floats:
-        theta = request.state.theta[:, request.rows].T  # (n, d)
-        M_inv = request.state.M_inv[:, :, request.rows].transpose(2, 0, 1)
+    def scores(self, request: Request) -> Scores:
+        theta = request.state.theta[:, request.rows]  # (d, n)
+        L = cholesky(request.state.M_inv[:, :, request.rows])
         rounds = np.broadcast_to(np.asarray(request.round), request.users.shape)
-        z = normals(request.seed, "thompson", theta.shape[1], request.users, rounds)  # (n, d)
-        noise = np.linalg.cholesky(M_inv) @ z[:, :, None]
-        drawn = theta + self.scale * noise[:, :, 0]
-        return np.asarray(drawn @ request.pool.by_feature)
+        z = normals(request.seed, "thompson", len(theta), request.users, rounds)  # (n, d)
+        drawn = theta + self.scale * ordered_dot(L.transpose(1, 0, 2), z.T[:, None])
+        x = request.pool.by_feature
+        return Scores(
+            drawn.T @ x,
+            mean_error(drawn, request.pool.radius),
+            lambda rows, columns: ordered_dot(drawn[:, rows], x[:, columns]),
+        )

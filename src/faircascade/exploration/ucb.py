@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from faircascade.estimators.ridge import mean_error, width_error, width_of
 from faircascade.exploration.base import Exploration, Request
+from faircascade.numerics import ordered_dot
+from faircascade.ranking import Scores
 from faircascade.registry import register
-from faircascade.types import Floats
+from faircascade.types import Floats, Ints
 
 
 @register("ucb")
@@ -26,10 +29,18 @@ class UCB(Exploration):
     def width_factor(self) -> float:
         return self.alpha
 
-    def scores(self, request: Request) -> Floats:
-        scores = request.estimator.means(request.state, request.rows, request.pool)
+    def scores(self, request: Request) -> Scores:
+        estimator, state, pool = request.estimator, request.state, request.pool
+        theta, M_inv = state.theta[:, request.rows], state.M_inv[:, :, request.rows]
+        rough = estimator.means(state, request.rows, pool)
+        error = mean_error(theta, pool.radius)
         if self.alpha > 0:
-            widths = request.estimator.widths(request.state, request.rows, request.pool)
-            widths *= self.alpha
-            scores += widths
-        return scores
+            rough += self.alpha * estimator.widths(state, request.rows, pool)
+            error += self.alpha * width_error(M_inv, pool.radius)
+
+        def exact(rows: Ints, columns: Ints) -> Floats:
+            x = pool.by_feature[:, columns]  # (d, pairs)
+            mean = ordered_dot(theta[:, rows], x)
+            return mean + self.alpha * width_of(M_inv[:, :, rows], x) if self.alpha > 0 else mean
+
+        return Scores(rough, error, exact)

@@ -10,6 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from faircascade.estimators import Ridge, RidgeState
+from faircascade.estimators.ridge import width_of
 from faircascade.exploration import UCB, Exploration, Request
 from faircascade.numerics import ordered_sum
 from faircascade.policies.base import Policy
@@ -81,7 +82,7 @@ class Bandit(Policy):
         return self.exploration.width_factor
 
     def widths(self, state: BanditState, users: Rows, shown: Floats) -> Floats:
-        widths = self.estimator.widths_of(state.sums, users, shown)  # (n, K)
+        widths = width_of(state.sums.M_inv[:, :, users, None], shown)  # (n, K)
         total = ordered_sum(widths.T)
         total /= widths.shape[1]
         return total

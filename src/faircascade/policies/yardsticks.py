@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from faircascade.policies.base import Policy
 from faircascade.random import uniforms
-from faircascade.ranking import most_attractive, tie_keys, top_k
+from faircascade.ranking import Scores, most_attractive, tie_keys, top_k
 from faircascade.registry import register
 from faircascade.types import Ints, Lists, Pool, Rows, Users
 
@@ -47,7 +47,7 @@ class Random(_Yardstick):
         keys = state.keys[users]
         rounds = np.broadcast_to(np.asarray(round), keys.shape)
         lots = uniforms(seed, "random", keys[:, None], rounds[:, None], pool.keys[None])
-        return top_k(lots, k, pool, tie_keys(seed, keys, round, pool))
+        return top_k(Scores.final(lots), k, pool, tie_keys(seed, keys, round, pool))
 
 
 @register("most-popular")
@@ -60,7 +60,7 @@ class MostPopular(_Yardstick):
     ) -> Lists:
         keys = state.keys[users]
         popularity = np.tile(pool.items.popularity[pool.rows], (len(keys), 1))
-        return top_k(popularity, k, pool, tie_keys(seed, keys, round, pool))
+        return top_k(Scores.final(popularity), k, pool, tie_keys(seed, keys, round, pool))
 
 
 @register("optimal")
