@@ -149,7 +149,7 @@ def test_out_and_trace_write_what_they_promise(run, tmp_path: Path) -> None:
         (["--policy", "bandit", "--set", "reward=3"], "reward must be a name or a component"),
         (["--policy", "bandit", "--set", "reward.nope=3"], "has no parameter 'nope'"),
         (["--set", "threshold=9"], "no positives after binarising"),
-        (["--engine", "warp"], "engine must be one of auto, loop, got 'warp'"),
+        (["--engine", "warp"], "engine must be one of auto, cpu, loop, got 'warp'"),
         (["--rounds", "many"], "Invalid value for '--rounds'"),
         (["--nonsense"], "No such option: --nonsense"),
     ],

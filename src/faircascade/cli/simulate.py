@@ -54,7 +54,7 @@ def simulate(
     rounds: Annotated[int, typer.Option(help="How often each user is served.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the split and of the run.")] = 0,
     env_seed: Annotated[int | None, typer.Option(help="Seed of the split alone.")] = None,
-    engine: Annotated[str, typer.Option(help="auto or loop.")] = "auto",
+    engine: Annotated[str, typer.Option(help="auto, cpu or loop.")] = "auto",
     threads: Annotated[int | None, typer.Option(help="Threads; default: all cores.")] = None,
     trace: Annotated[Path | None, typer.Option(help="Write who saw what to Parquet.")] = None,
     settings: Annotated[

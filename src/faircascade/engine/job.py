@@ -27,6 +27,8 @@ class Job:
     activity: float = 1.0
     realised: bool = False
     trace: Path | None = None
+    lazy: bool = True
+    """Whether scores that cannot matter may be left out."""
     progress: Progress | None = None
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import cast
@@ -12,13 +12,15 @@ from typing import cast
 import numpy as np
 
 from faircascade.engine import loop
-from faircascade.engine.job import Job, Progress
+from faircascade.engine.job import Job, Outcome, Progress
 from faircascade.engine.result import Result
 from faircascade.environment import Environment
 from faircascade.policies import Policy
 from faircascade.types import whole
 
-ENGINES = ("auto", "loop")
+ENGINES = ("auto", "cpu", "loop")
+SHORT = 20_000
+"""Lists below which `auto` does not load (or compile) the cpu engine: `loop` needs a second."""
 
 
 def simulate(
@@ -33,6 +35,7 @@ def simulate(
     activity: float = 1.0,
     realised: bool = False,
     trace: str | Path | None = None,
+    lazy: bool = True,
     progress: Progress | None = None,
 ) -> Result:
     """Serve every user of `env` once a round and let `policy` learn from their clicks.
@@ -42,15 +45,18 @@ def simulate(
         policy: A recipe such as `EALinUCB(weight="log")`, or any `Policy`.
         rounds: How often every user is served.
         seed: Fixes all draws; two policies with one seed meet the same users.
-        engine: "loop" (NumPy) or "auto" (the fastest that can run the policy).
+        engine: "cpu" (compiled), "loop" (NumPy) or "auto" (the fastest that can run the policy);
+            lists and clicks are the same, bit for bit.
         threads: How many threads to use; default: the cores of this process.
         checkpoints: Rounds at which the metrics are taken, or how many of them.
         activity: Probability that a user comes in a round.
         realised: Also count the regret of the drawn clicks.
         trace: Write who saw what to this Parquet file.
+        lazy: Let the cpu engine leave out scores that cannot matter; False scores every item in
+            every round, for the same result.
         progress: Called with the share of the work done.
 
-    Ctrl-C ends the run after the next round that all users finish, with `interrupted` set.
+    Ctrl-C ends the run with the rounds that all users finished, and `interrupted` set.
     """
     if not isinstance(env, Environment):
         raise TypeError(f"env must be an Environment, got {env!r}")
@@ -76,22 +82,40 @@ def simulate(
         activity=activity,
         realised=realised,
         trace=None if trace is None else Path(trace),
+        lazy=lazy,
         progress=progress,
     )
+    run, name, reason = _choose(engine, job)
     begin = time.perf_counter()
-    outcome = loop.run(job)
+    outcome = run(job)
     return Result(
         env=env,
         policy=policy,
         tally=outcome.tally,
         state=outcome.state,
         seed=seed,
-        engine="loop",
-        engine_reason="asked for" if engine == "loop" else "the only engine there is",
+        engine=name,
+        engine_reason=reason,
         seconds=time.perf_counter() - begin,
         interrupted=outcome.interrupted,
         realised=realised,
     )
+
+
+def _choose(engine: str, job: Job) -> tuple[Callable[[Job], Outcome], str, str]:
+    """Return the engine to use, its name, and why it is used."""
+    if engine == "loop":
+        return loop.run, "loop", "asked for"
+    if engine == "auto" and len(job.env.users) * job.rounds <= SHORT:
+        return loop.run, "loop", "a short run"
+    from faircascade.engine import cpu  # loads Numba
+
+    lacking = cpu.lacks(job)
+    if not lacking:
+        return cpu.run, "cpu", "asked for" if engine == "cpu" else "the fastest that can run it"
+    if engine == "cpu":
+        raise ValueError(f"engine 'cpu' has no {lacking}; 'loop' has, and 'auto' takes it")
+    return loop.run, "loop", f"cpu has no {lacking}"
 
 
 def cores() -> int:

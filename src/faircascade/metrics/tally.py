@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from faircascade.types import Floats, Ints, Items
 
@@ -17,13 +19,20 @@ UNIT = 2.0**-32
 """Resolution of the sums of regret and widths."""
 
 
-_LARGEST = 2.0**20
+Counts = NDArray[np.signedinteger[Any]]
+
+LARGEST = 2.0**20
 """What a single value counts at most, so that sums cannot overflow."""
 
 
 def to_units(values: Floats) -> int:
     """Add up fractions as multiples of 2^-32; a value above 2^20 counts as 2^20."""
-    return int(np.rint(np.minimum(values, _LARGEST) / UNIT).astype(np.int64).sum())
+    return int(np.rint(np.minimum(values, LARGEST) / UNIT).astype(np.int64).sum())
+
+
+def counts(users: int, rounds: int) -> type[np.signedinteger[Any]]:
+    """Return the smallest type in which no count of a run can overflow."""
+    return np.int32 if users * rounds < 2**31 else np.int64
 
 
 @dataclass(kw_only=True, eq=False)
@@ -32,9 +41,9 @@ class Tally:
 
     checkpoints: Ints
     """Last round of each interval, (c,); the first interval begins at round 1."""
-    appearances: Ints
+    appearances: Counts
     """How often each item stood at each position, by interval, (c, m, K)."""
-    item_clicks: Ints
+    item_clicks: Counts
     """How often it was clicked there, by interval, (c, m, K)."""
     served: Ints
     """Lists shown in each round, (rounds,)."""
@@ -60,8 +69,8 @@ class Tally:
         by_item = (c, items, k)
         return cls(
             checkpoints=np.asarray(checkpoints, dtype=np.int64),
-            appearances=np.zeros(by_item, dtype=np.int64),
-            item_clicks=np.zeros(by_item, dtype=np.int64),
+            appearances=np.zeros(by_item, dtype=counts(users, rounds)),
+            item_clicks=np.zeros(by_item, dtype=counts(users, rounds)),
             served=np.zeros(rounds, dtype=np.int64),
             clicks=np.zeros(rounds, dtype=np.int64),
             optimal_clicks=np.zeros(rounds, dtype=np.int64),
@@ -93,11 +102,14 @@ class Tally:
                 f"tallies must have the same items and k to be merged, got "
                 f"{self.appearances.shape[1:]} and {other.appearances.shape[1:]}"
             )
+        kind = counts(self.users + other.users, int(self.checkpoints[-1]))
         sums = {
             f.name: getattr(self, f.name) + getattr(other, f.name)
             for f in fields(self)
-            if f.name not in ("checkpoints", "realised")
+            if f.name not in ("checkpoints", "realised", "appearances", "item_clicks")
         }
+        for name in ("appearances", "item_clicks"):
+            sums[name] = np.add(getattr(self, name), getattr(other, name), dtype=kind)
         return Tally(checkpoints=self.checkpoints, realised=self.realised, **sums)
 
     def up_to(self, rounds: int) -> Tally:
@@ -146,8 +158,8 @@ class Record:
     @classmethod
     def series(cls, tally: Tally, items: Items) -> Iterator[Record]:
         """Yield what had accumulated at each checkpoint."""
-        appearances = np.zeros_like(tally.appearances[0])
-        item_clicks = np.zeros_like(tally.item_clicks[0])
+        appearances = np.zeros(tally.appearances.shape[1:], dtype=np.int64)
+        item_clicks = np.zeros(tally.item_clicks.shape[1:], dtype=np.int64)
         served = clicks = optimal = regret = first = 0
         for interval, last in enumerate(tally.checkpoints.tolist()):
             appearances = appearances + tally.appearances[interval]

@@ -1,0 +1,262 @@
+"""The meaning of `loop`, compiled: exact, lazy, and parallel over users.
+
+docs/explanation/engine.md says how it works and why its lists are those of `loop`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from itertools import pairwise
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from faircascade.clicks import Cascade
+from faircascade.engine.job import Job, Outcome
+from faircascade.engine.kernels import packing
+from faircascade.engine.kernels.bandit import serve_bandit
+from faircascade.engine.kernels.compiling import announce
+from faircascade.engine.kernels.lanes import USERS
+from faircascade.engine.kernels.records import Books, Trace
+from faircascade.engine.kernels.yardstick import serve_yardstick
+from faircascade.engine.trace import TraceRows, TraceWriter
+from faircascade.estimators import Ridge
+from faircascade.metrics import Tally
+from faircascade.policies import Bandit, MostPopular, Optimal, Policy, Random
+from faircascade.policies.bandit import BanditState
+
+STEP_SECONDS = 0.2
+"""How long all users go forward before what they did is counted."""
+FIRST_STEP = 1024
+"""Lists of the first step; the next ones grow until they take long enough."""
+PARTS = 8
+"""Parts of a step for each thread, so that none is idle for long at its end."""
+TRACED = 2_000_000
+"""Lists of a step at most that is traced, which bounds the memory."""
+_POLL_SECONDS = 0.1
+
+_YARDSTICKS: tuple[type[Policy], ...] = (Random, MostPopular, Optimal)
+
+
+def lacks(job: Job) -> str:
+    """Return what this engine cannot do of a job; nothing if it can do all of it."""
+    policy = job.policy.compose()
+    if type(job.env.click_model) is not Cascade:
+        return f"click model {job.env.click_model.name!r}"
+    if type(policy) in _YARDSTICKS:
+        return ""
+    if type(policy) is not Bandit:
+        return f"policy {job.policy.name!r}"
+    if type(policy.estimator) is not Ridge:
+        return f"estimator {policy.estimator.name!r}"
+    if type(policy.exploration) not in packing.EXPLORERS:
+        return f"exploration {policy.exploration.name!r}"
+    return ""
+
+
+def run(job: Job) -> Outcome:
+    """Run a job to its end, or to the last round that all users finished when interrupted."""
+    policy = job.policy.compose()
+    if isinstance(policy, Bandit):
+        return Run(job, Learning(job, policy)).to_the_end()
+    return Run(job, Standing(job, policy)).to_the_end()
+
+
+class Learning:
+    """A bandit's users."""
+
+    def __init__(self, job: Job, policy: Bandit) -> None:
+        self.job = job
+        self.world = packing.pack_world(job)
+        self.draws = packing.pack_draws(job)
+        self.rules = packing.pack_rules(job, policy)
+        self.sums = packing.start_sums(policy.estimator, len(job.env.users), job.env.items.dim)
+        self.shortlist = packing.start_shortlist(self.world, self.rules)
+        self.kept = packing.start_sums(policy.estimator, len(job.env.users), job.env.items.dim)
+
+    def serve(self, *where: Any) -> None:
+        serve_bandit(self.world, self.draws, self.rules, self.sums, self.shortlist, *where)
+
+    def announce(self) -> None:
+        announce(serve_bandit)
+
+    def keep(self, last: int) -> None:
+        """Take a step as done."""
+        for array, kept in zip(self.sums, self.kept, strict=True):
+            if array.dtype.kind == "f" and not np.isfinite(array).all():
+                raise FloatingPointError(
+                    f"{self.job.policy.label}: a sum is no longer finite by round {last}; "
+                    "check the scale of the features, sigma and the reward weights"
+                )
+            kept[:] = array
+
+    def state(self) -> BanditState:
+        """Return what was learned up to the last step that was kept."""
+        users = self.job.env.users
+        return BanditState(users=users, sums=packing.unpack_sums(self.kept, len(users)))
+
+
+class Standing:
+    """The users of a policy that does not learn."""
+
+    def __init__(self, job: Job, policy: Policy) -> None:
+        self.job = job
+        self.world = packing.pack_world(job)
+        self.draws = packing.pack_draws(job)
+        self.rules = packing.pack_rules(job, policy)
+        self.shortlist = packing.start_shortlist(self.world, self.rules._replace(lazy=False))
+        self.contenders = packing.pack_contenders(job, policy)
+
+    def serve(self, *where: Any) -> None:
+        serve_yardstick(self.world, self.draws, self.rules, self.contenders, *where)
+
+    def announce(self) -> None:
+        announce(serve_yardstick)
+
+    def keep(self, last: int) -> None:
+        return
+
+    def state(self) -> Any:
+        return self.job.policy.start(self.job.env.users, self.job.env.items.dim)
+
+
+class Run:
+    """A job under way: all users go forward in short steps."""
+
+    def __init__(self, job: Job, users: Learning | Standing) -> None:
+        self.job = job
+        self.users = users
+        self.n = len(job.env.users)
+        self.stop = np.zeros(1, dtype=np.int64)
+        self.scratch = [
+            packing.make_scratch(users.world, users.rules, users.shortlist)
+            for _ in range(job.threads)
+        ]
+        self.work = np.zeros(len(users.shortlist.room) + 2, dtype=np.int64)
+        groups = -(-self.n // USERS)
+        parts = min(groups, PARTS * job.threads)
+        self.parts = list(pairwise(groups * part // parts for part in range(parts + 1)))
+        self.tally = Tally.empty(
+            checkpoints=job.checkpoints,
+            items=len(job.env.items),
+            k=job.env.k,
+            users=self.n,
+            realised=job.realised,
+        )
+
+    def to_the_end(self) -> Outcome:
+        """Go on to the last checkpoint, or until Ctrl-C."""
+        done, step = 0, max(1, FIRST_STEP // self.n)
+        interrupted = False
+        self.users.announce()
+        with (
+            ThreadPoolExecutor(self.job.threads) as pool,
+            TraceWriter(self.job.trace, self.job.env) as trace,
+        ):
+            try:
+                for interval, checkpoint in enumerate(self.job.checkpoints):
+                    rows: list[TraceRows] = []
+                    try:
+                        while done < checkpoint:
+                            last = min(done + step, checkpoint)
+                            begin = time.perf_counter()
+                            shown = self._advance(pool, interval, done + 1, last)
+                            rows.extend(self._trace_rows(shown, done + 1))
+                            taken = time.perf_counter() - begin
+                            step, done = self._next_step(last - done, taken), last
+                            self._tell(done, 0.0)
+                    finally:
+                        trace.write([rows])
+            except KeyboardInterrupt:
+                interrupted = True
+        if done == 0:
+            raise KeyboardInterrupt
+        return Outcome(
+            tally=self.tally.up_to(done), state=self.users.state(), interrupted=interrupted
+        )
+
+    def _next_step(self, rounds: int, seconds: float) -> int:
+        longer = int(rounds * min(4.0, STEP_SECONDS / max(seconds, 1e-6)))
+        most = TRACED // self.n if self.job.trace is not None else longer
+        return max(1, min(longer, most))
+
+    def _advance(self, pool: ThreadPoolExecutor, interval: int, first: int, last: int) -> Trace:
+        """Serve all users in some rounds and count what happened, all of it or nothing."""
+        books = [
+            packing.make_books(self.job, last - first + 1, len(self.users.shortlist.room))
+            for _ in self.scratch
+        ]
+        trace = packing.make_trace(self.job, last - first + 1)
+        parts = Parts(self.parts)
+
+        def work(thread: int) -> None:
+            for part in parts:
+                self.users.serve(
+                    books[thread], trace, self.scratch[thread], self.stop, part, first, last
+                )
+
+        futures = [pool.submit(work, thread) for thread in range(len(self.scratch))]
+        try:
+            while wait(futures, timeout=_POLL_SECONDS).not_done:
+                self._tell(first - 1, (last - first + 1) * parts.taken / len(self.parts))
+            for future in futures:
+                future.result()
+        except BaseException:
+            self.stop[0] = 1
+            parts.close()
+            wait(futures)
+            raise
+        self.users.keep(last)
+        for book in books:
+            self._enter(book, interval, slice(first - 1, last))
+        return trace
+
+    def _enter(self, book: Books, interval: int, rounds: slice) -> None:
+        tally = self.tally
+        tally.appearances[interval] += book.appearances
+        tally.item_clicks[interval] += book.item_clicks
+        totals = (tally.served, tally.clicks, tally.optimal_clicks, tally.regret, tally.width)
+        for total, part in zip(totals, book.by_round, strict=True):
+            total[rounds] += part
+        self.work += book.work
+
+    def _trace_rows(self, trace: Trace, first: int) -> Iterator[TraceRows]:
+        for place in range(len(trace.lists)):
+            came = np.flatnonzero(trace.examined[place])
+            yield TraceRows(
+                first + place,
+                self.job.env.users.ids[came],
+                trace.lists[place, came],
+                trace.clicked[place, came],
+                trace.examined[place, came],
+            )
+
+    def _tell(self, rounds: int, more: float) -> None:
+        if self.job.progress is not None:
+            self.job.progress(min(1.0, (rounds + more) / self.job.rounds))
+
+
+class Parts:
+    """Parts of the users, each handed out once."""
+
+    def __init__(self, parts: list[tuple[int, int]]) -> None:
+        self._left = iter(parts)
+        self._lock = Lock()
+        self.taken = 0
+
+    def __iter__(self) -> Parts:
+        return self
+
+    def __next__(self) -> tuple[int, int]:
+        with self._lock:
+            part = next(self._left)
+            self.taken += 1
+            return part
+
+    def close(self) -> None:
+        """Hand out no more."""
+        with self._lock:
+            self._left = iter(())

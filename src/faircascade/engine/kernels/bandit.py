@@ -1,0 +1,192 @@
+"""Rounds of a bandit: recommend, observe, learn. Algorithm 1, compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from faircascade.engine.kernels.compiling import inlined, inner, kernel
+from faircascade.engine.kernels.draws import absorb, normal_pair, uniform
+from faircascade.engine.kernels.lanes import USERS
+from faircascade.engine.kernels.learning import draw_theta, learn, refine
+from faircascade.engine.kernels.observing import comes, observe
+from faircascade.engine.kernels.ranking import keep_best
+from faircascade.engine.kernels.scoring import gather, score
+from faircascade.engine.kernels.shortlist import grow, limits, rank_front, widen
+
+
+@kernel
+def serve_bandit(
+    world, draws, rules, sums, shortlist, books, trace, scratch, stop, groups, first, last
+):
+    """Serve the users of some groups in rounds first, ..., last; return early if told to stop."""
+    for group in range(groups[0], groups[1]):
+        M, M_inv, B, theta = sums.M[group], sums.M_inv[group], sums.B[group], sums.theta[group]
+        updates = sums.updates[group]
+        users = min(USERS, len(world.preferences) - group * USERS)
+        for t in range(first, last + 1):
+            if stop[0]:
+                return
+            if rules.lazy:
+                limits(shortlist.tiers, group, theta, scratch.limit)
+            longest = np.int64(0)
+            for lane in range(users):
+                user = group * USERS + lane
+                seen = serve_one(
+                    world, draws, rules, shortlist, books, trace, scratch, user, lane, theta,
+                    M_inv, t, first,
+                )  # fmt: skip
+                scratch.examined[lane] = seen
+                longest = max(longest, seen)
+            if longest == 0:
+                continue
+            learn(
+                M, M_inv, B, theta, scratch.shown, scratch.weights, longest,
+                rules.gain, rules.scale, scratch.v,
+            )  # fmt: skip
+            for lane in range(users):
+                if scratch.examined[lane] > 0:
+                    updates[lane] += 1
+                    refine_if_due(
+                        M, M_inv, B, theta, rules, shortlist, scratch, group, lane, updates[lane]
+                    )
+                elif updates[lane] == 0:  # never served: theta stays where it starts
+                    for a in range(lane, len(theta), USERS):
+                        theta[a] = rules.first_theta
+
+
+@inlined
+def serve_one(
+    world, draws, rules, shortlist, books, trace, scratch, user, lane, theta, M_inv, t, first
+):
+    """Serve one user and note what there is to learn; return how many positions were examined."""
+    word = np.uint64(t)
+    d, k = len(theta) // USERS, rules.k
+    shown, weights, items = scratch.shown, scratch.weights, scratch.slate
+    clicked, seen = 0, 0
+    if comes(world, draws, rules, trace, user, word, t - first):
+        width = recommend(
+            world, draws, rules, shortlist, books, scratch, user, lane, theta, M_inv, word
+        )
+        clicked = observe(world, draws, rules, books, trace, user, items, width, word, t - first)
+        seen = clicked if clicked > 0 else k
+    for position in range(k):
+        at = position * d * USERS + lane
+        if position < seen:
+            row = world.features[items[position]]
+            for a in range(d):
+                shown[at + a * USERS] = row[a]
+            weights[position * USERS + lane] = rules.ignored[seen - 1, position]
+        else:
+            for a in range(d):
+                shown[at + a * USERS] = 0.0
+            weights[position * USERS + lane] = 0.0
+    if clicked > 0:
+        weights[(clicked - 1) * USERS + lane] = rules.clicked[clicked - 1]
+    return seen
+
+
+@inner
+def refine_if_due(M, M_inv, B, theta, rules, shortlist, scratch, group, lane, updates):
+    """Refine a user's inverse now and then, as `Ridge.update` does."""
+    if updates % rules.refine_every != 0 and updates & (updates - 1) != 0:
+        return
+    moved = refine(M, M_inv, B, theta, lane, rules.scale, scratch.matrices)
+    if rules.lazy:
+        for tier in range(len(scratch.limit) // USERS):
+            grow(shortlist.tiers, tier, group, lane, moved, rules, len(B) // USERS)
+
+
+@inlined
+def recommend(world, draws, rules, shortlist, books, scratch, user, lane, theta, M_inv, word):
+    """Put a user's list into the slate; return the mean confidence width of what it shows."""
+    d, k = len(theta) // USERS, rules.k
+    scores, bonus, items = scratch.scores, scratch.bonus, scratch.slate
+    ties = absorb(draws.tie[user], word)
+    level = len(scratch.limit) // USERS  # score the set that holds every tier that can matter
+    if rules.lazy:
+        if shortlist.front_size[user] >= k:
+            enough = rank_front(
+                world, shortlist, user, lane, theta, M_inv, ties, rules, d, scores, bonus,
+                scratch.places,
+            )  # fmt: skip
+            while level > 0 and scratch.limit[(level - 1) * USERS + lane] < enough:
+                level -= 1
+        if level > 0:
+            widen(world, shortlist, scratch, user, lane, theta, M_inv, ties, rules, level, d)
+        else:
+            front, order = shortlist.front[user], shortlist.order[user]
+            for position in range(k):
+                items[position] = front[order[position]]
+    else:
+        rank_all(world, draws, rules, scratch, user, lane, theta, M_inv, ties, word)
+    books.work[level] += 1
+    if level == 0 and rules.alpha > 0.0 and rules.epsilon == 0.0:  # the widths are known already
+        order = shortlist.order[user]
+        total = bonus[order[0]]
+        for position in range(1, k):
+            total += bonus[order[position]]
+        return total / k
+    if rules.epsilon > 0.0:
+        mingle(world, draws, rules, scratch, user, word)
+    x, widths = scratch.slate_x, scratch.slate_widths
+    gather(world.features, items, k, len(widths), x)
+    score(x, k, len(widths), theta, lane, USERS, M_inv, lane, d, 1.0, scores, widths)
+    total = widths[0]
+    for position in range(1, k):
+        total += widths[position]
+    return total / k
+
+
+@inner
+def rank_all(world, draws, rules, scratch, user, lane, theta, M_inv, ties, word):
+    """Score every item, with a draw from the posterior if the policy makes one, and rank them."""
+    d, p = len(theta) // USERS, len(world.keys)
+    used, at, step = theta, lane, USERS
+    if rules.noise > 0.0:
+        z = scratch.z
+        for pair in range((d + 1) // 2):
+            index = np.uint64(pair)
+            radius = absorb(absorb(draws.radius[user], word), index)
+            angle = absorb(absorb(draws.angle[user], word), index)
+            z[2 * pair], z[2 * pair + 1] = normal_pair(radius, angle)
+        draw_theta(M_inv, theta, lane, d, z, rules.noise, scratch.matrices[0], scratch.drawn)
+        used, at, step = scratch.drawn, 0, 1
+    score(
+        world.by_feature, p, world.padded, used, at, step, M_inv, lane, d, rules.alpha,
+        scratch.scores, scratch.bonus,
+    )  # fmt: skip
+    items = scratch.slate
+    keep_best(scratch.scores, items[:0], p, rules.k, ties, world.keys, items, scratch.values)
+
+
+@inner
+def mingle(world, draws, rules, scratch, user, word):
+    """Replace items by random ones at random positions: `exploration.epsilon.mingle`."""
+    k, p = rules.k, len(world.keys)
+    items, greedy, used = scratch.slate, scratch.greedy, scratch.used
+    listed = scratch.listed  # places in the order of keys, ascending
+    for position in range(k):
+        greedy[position] = items[position]
+        used[position] = False
+    coins, lots = absorb(draws.coin[user], word), absorb(draws.lot[user], word)
+    for position in range(k):
+        index = np.uint64(position + 1)
+        if uniform(absorb(coins, index)) < rules.epsilon:
+            rank = np.int64(uniform(absorb(lots, index)) * (p - position))
+            for i in range(position):
+                rank += rank >= listed[i]
+            pick = world.by_key[rank]
+        else:
+            best = 0
+            while used[best]:
+                best += 1
+            pick = greedy[best]
+        items[position] = pick
+        for i in range(k):
+            used[i] |= greedy[i] == pick
+        rank = world.rank[pick]
+        i = position
+        while i > 0 and listed[i - 1] > rank:
+            listed[i] = listed[i - 1]
+            i -= 1
+        listed[i] = rank

@@ -1,0 +1,72 @@
+"""What happens to a list once it is shown: clicks, counts, a trace."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from faircascade.engine.kernels.compiling import inlined
+from faircascade.engine.kernels.draws import absorb, uniform
+from faircascade.metrics.tally import LARGEST, UNIT
+
+SERVED, CLICKS, OPTIMAL_CLICKS, REGRET, WIDTH = range(5)
+"""Rows of `Books.by_round`."""
+
+
+@inlined
+def comes(world, draws, rules, trace, user, word, place):
+    """Say whether a user comes in a round."""
+    if rules.activity == 1.0 or uniform(absorb(draws.visit[user], word)) < rules.activity:
+        return True
+    if rules.traced:
+        trace.examined[place, user] = 0
+    return False
+
+
+@inlined
+def observe(world, draws, rules, books, trace, user, items, width, word, place):
+    """Show a list in the round at a place of the step; return the clicked position, or 0."""
+    luck = absorb(draws.attraction[user], word)
+    clicked, expected = respond(world, items, user, luck)
+    for position in range(rules.k):
+        books.appearances[world.rows[items[position]], position] += 1
+    by_round = books.by_round
+    by_round[SERVED, place] += 1
+    if clicked > 0:
+        books.item_clicks[world.rows[items[clicked - 1]], clicked - 1] += 1
+        by_round[CLICKS, place] += 1
+    if rules.realised:
+        ideal, _ = respond(world, world.optimal_lists[user], user, luck)
+        by_round[OPTIMAL_CLICKS, place] += ideal > 0
+    by_round[REGRET, place] += to_units(world.optimal_rewards[user] - expected)
+    by_round[WIDTH, place] += to_units(width)
+    if rules.traced:
+        for position in range(rules.k):
+            trace.lists[place, user, position] = world.rows[items[position]]
+        trace.clicked[place, user] = clicked
+        trace.examined[place, user] = clicked if clicked > 0 else rules.k
+    return clicked
+
+
+@inlined
+def respond(world, items, user, luck):
+    """Return the clicked position (0 for none) and the probability of a click: a cascade."""
+    preference = world.preferences[user]
+    clicked = 0
+    missed = 1.0
+    for position in range(len(items)):
+        item = items[position]
+        row = world.features[item]
+        attraction = row[0] * preference[0]
+        for a in range(1, len(preference)):
+            attraction += row[a] * preference[a]
+        attraction = min(max(attraction, 0.0), 1.0)
+        missed *= 1.0 - attraction
+        if clicked == 0 and uniform(absorb(luck, world.keys[item])) < attraction:
+            clicked = position + 1
+    return clicked, 1.0 - missed
+
+
+@inlined
+def to_units(value):
+    """Return a fraction as a multiple of 2^-32: `tally.to_units` of one value."""
+    return np.int64(np.rint(min(value, LARGEST) / UNIT))

@@ -1,0 +1,258 @@
+"""From the library's objects to the arrays of the kernels, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from faircascade.engine.job import Job
+from faircascade.engine.kernels.lanes import ITEMS, USERS
+from faircascade.engine.kernels.records import (
+    Books,
+    Contenders,
+    Draws,
+    Rules,
+    Scratch,
+    Shortlist,
+    Sums,
+    Tiers,
+    Trace,
+    World,
+)
+from faircascade.estimators import Ridge, RidgeState
+from faircascade.estimators.ridge import REFINE_EVERY
+from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
+from faircascade.policies import Bandit, MostPopular, Optimal, Policy
+from faircascade.policies.bandit import table_of
+from faircascade.random import draws as words
+from faircascade.types import Floats, Ints
+
+SPARE = 22
+"""How many more items than a list has are at the front; rounded up to 16s."""
+WIDER = 4
+"""How many times larger each set is than the one before."""
+LARGEST_SET = 2048
+"""More memory than this for each user's largest set does not pay."""
+
+EXPLORERS: dict[type[Exploration], Callable[[Any], tuple[float, float, float]]] = {
+    UCB: lambda ucb: (float(ucb.alpha), 0.0, 0.0),
+    Thompson: lambda thompson: (0.0, float(thompson.scale), 0.0),
+    Epsilon: lambda epsilon: (0.0, 0.0, float(epsilon.epsilon)),
+}
+"""Explorations as (weight of the width, spread of the draw, share of random positions)."""
+
+
+def zeros(*shape: int) -> Floats:
+    """Return floats that begin on a cache line, so that lanes never straddle two."""
+    size = int(np.prod(shape))
+    room = np.zeros(size + 8)
+    skip = (-room.ctypes.data // 8) % 8
+    return room[skip : skip + size].reshape(shape)
+
+
+def filled(value: Any, *shape: int) -> Floats:
+    """Return such floats with a value in them."""
+    array = zeros(*shape)
+    array[:] = value
+    return array
+
+
+def up(count: int, step: int) -> int:
+    """Round up to a multiple."""
+    return -(-count // step) * step
+
+
+def pack_world(job: Job) -> World:
+    env, pool = job.env, job.env.items.pool
+    p, d = len(pool), env.items.dim
+    padded = up(p, ITEMS)
+    by_feature = zeros(d, padded)
+    by_feature[:, :p] = pool.by_feature
+    norms = zeros(padded)
+    norms[:p] = np.sqrt((pool.by_feature * pool.by_feature).sum(axis=0)) * (1.0 + 2.0**-40)
+    place = np.full(len(env.items), -1, dtype=np.int32)
+    place[pool.rows] = np.arange(p)
+    by_key = np.argsort(pool.keys)
+    return World(
+        features=np.array(pool.by_feature.T, order="C"),
+        by_feature=by_feature.reshape(-1),
+        padded=padded,
+        norms=norms,
+        radius=float(norms.max()),
+        keys=np.array(pool.keys),
+        rows=np.array(pool.rows),
+        by_key=by_key,
+        rank=np.argsort(by_key),
+        preferences=np.array(env.preferences, order="C"),
+        optimal_rewards=np.array(env.optimal_rewards),
+        optimal_lists=place[env.optimal_lists],
+    )
+
+
+def pack_draws(job: Job) -> Draws:
+    keys = job.env.users.keys
+    return Draws(
+        attraction=words(job.seed, "attraction", keys),
+        tie=words(job.seed, "tie", keys),
+        visit=words(job.seed, "visit", keys),
+        radius=words(job.seed, "thompson/radius", keys),
+        angle=words(job.seed, "thompson/angle", keys),
+        coin=words(job.seed, "epsilon/coin", keys),
+        lot=words(job.seed, "epsilon/item", keys),
+        random=words(job.seed, "random", keys),
+    )
+
+
+def pack_rules(job: Job, policy: Policy) -> Rules:
+    k = job.env.k
+    bandit = policy if isinstance(policy, Bandit) else Bandit()
+    alpha, noise, epsilon = EXPLORERS[type(bandit.exploration)](bandit.exploration)
+    table = table_of(bandit.reward, k)
+    return Rules(
+        k=k,
+        alpha=alpha,
+        noise=noise,
+        epsilon=epsilon,
+        gain=float(bandit.estimator.gain),
+        scale=float(bandit.estimator.scale),
+        first_theta=float(bandit.estimator.first_theta),
+        clicked=np.array(table.clicked),
+        ignored=np.array(table.ignored, order="C"),
+        refine_every=REFINE_EVERY,
+        activity=float(job.activity),
+        realised=bool(job.realised),
+        lazy=bool(job.lazy and noise == 0.0),
+        traced=job.trace is not None,
+    )
+
+
+def pack_contenders(job: Job, policy: Policy) -> Contenders:
+    """Return what a yardstick's lists come from."""
+    pool, k = job.env.items.pool, job.env.k
+    if isinstance(policy, Optimal):
+        items = pack_world(job).optimal_lists
+        falling = np.arange(k, 0, -1, dtype=np.float64)
+        return Contenders(items, np.tile(falling, (len(items), 1)), False)
+    every = np.arange(len(pool), dtype=np.int32)
+    if isinstance(policy, MostPopular):
+        popularity = pool.items.popularity[pool.rows]
+        enough = np.partition(popularity, -k)[-k] - 1.0  # below it no rounding can help
+        liked = every[popularity >= enough]
+        return Contenders(liked[None], popularity[liked][None], False)
+    return Contenders(every[None], np.zeros((1, len(every))), True)
+
+
+def start_sums(estimator: Ridge, n: int, d: int) -> Sums:
+    groups = up(n, USERS) // USERS
+    a, b = np.triu_indices(d)
+    diagonal = np.repeat((a == b).astype(np.float64), USERS)
+    return Sums(
+        M=filled(diagonal * estimator.ridge, groups, len(diagonal)),
+        M_inv=filled(diagonal / estimator.ridge, groups, len(diagonal)),
+        B=zeros(groups, d * USERS),
+        theta=filled(estimator.first_theta, groups, d * USERS),
+        updates=np.zeros((groups, USERS), dtype=np.int64),
+    )
+
+
+def start_shortlist(world: World, rules: Rules) -> Shortlist:
+    n, d = world.preferences.shape if rules.lazy else (0, 1)
+    front = up(rules.k + SPARE, ITEMS)
+    room = [WIDER * front]
+    while WIDER * room[-1] <= min(LARGEST_SET, len(world.keys) // 2):
+        room.append(WIDER * room[-1])
+    groups, tiers = up(n, USERS) // USERS, len(room) + 1
+    lanes = (groups, tiers * USERS)
+    return Shortlist(
+        front=np.zeros((n, front), dtype=np.int32),
+        front_size=np.zeros(n, dtype=np.int64),
+        front_x=zeros(n, d * front),
+        order=np.zeros((n, front), dtype=np.int32),
+        sets=np.zeros((n, sum(room)), dtype=np.int32),
+        sizes=np.zeros((n, len(room)), dtype=np.int64),
+        start=np.cumsum([0, *room[:-1]]),
+        room=np.array(room, dtype=np.int64),
+        tiers=Tiers(
+            fixed=filled(np.inf, *lanes),
+            slope=zeros(*lanes),
+            theta=zeros(groups, tiers * d * USERS),
+            ceiling=zeros(*lanes),
+            radius=zeros(*lanes),
+            theta_norm=zeros(*lanes),
+            norm=zeros(*lanes),
+            growth=zeros(*lanes),
+        ),
+    )
+
+
+def make_scratch(world: World, rules: Rules, shortlist: Shortlist) -> Scratch:
+    k, d = rules.k, world.features.shape[1]
+    front, slate = shortlist.front.shape[1], up(k, ITEMS)
+    return Scratch(
+        scores=zeros(world.padded + ITEMS),
+        bonus=zeros(world.padded + ITEMS),
+        x=zeros(d * int(shortlist.room[-1])),
+        values=zeros(max(k, front)),
+        places=np.zeros(front, dtype=np.int32),
+        block=zeros(2 * ITEMS),
+        limit=zeros((len(shortlist.room) + 1) * USERS),
+        slate=np.zeros(k, dtype=np.int32),
+        slate_x=zeros(d * slate),
+        slate_widths=zeros(slate),
+        greedy=np.zeros(k, dtype=np.int32),
+        listed=np.zeros(k, dtype=np.int64),
+        used=np.zeros(k, dtype=np.bool_),
+        shown=zeros(k * d * USERS),
+        weights=zeros(k * USERS),
+        examined=np.zeros(USERS, dtype=np.int64),
+        v=zeros(2 * d * USERS),
+        matrices=zeros(4, d, d),
+        drawn=zeros(d),
+        z=zeros(d + 1),
+    )
+
+
+def make_books(job: Job, rounds: int, sets: int) -> Books:
+    m, k = len(job.env.items), job.env.k
+    return Books(
+        appearances=np.zeros((m, k), dtype=np.int64),
+        item_clicks=np.zeros((m, k), dtype=np.int64),
+        by_round=np.zeros((5, rounds), dtype=np.int64),
+        work=np.zeros(sets + 2, dtype=np.int64),
+    )
+
+
+def make_trace(job: Job, rounds: int) -> Trace:
+    n = len(job.env.users)
+    rounds = rounds if job.trace is not None else 0
+    return Trace(
+        lists=np.zeros((rounds, n, job.env.k), dtype=np.int32),
+        clicked=np.zeros((rounds, n), dtype=np.int32),
+        examined=np.zeros((rounds, n), dtype=np.int32),
+    )
+
+
+def unpack_sums(sums: Sums, n: int) -> RidgeState:
+    """Return what was learned in the layout of the library: the user is the last axis."""
+    d = sums.B.shape[1] // USERS
+    a, b = np.triu_indices(d)
+
+    def by_user(lanes: Floats | Ints) -> Any:  # (groups, c * 8) -> (c, n)
+        groups = len(lanes)
+        rows = lanes.reshape(groups, -1, USERS).transpose(1, 0, 2)
+        return rows.reshape(-1, groups * USERS)[:, :n].copy()
+
+    def full(packed: Floats) -> Floats:
+        matrix = np.empty((d, d, n))
+        matrix[a, b] = matrix[b, a] = by_user(packed)
+        return matrix
+
+    return RidgeState(
+        M=full(sums.M),
+        M_inv=full(sums.M_inv),
+        B=by_user(sums.B),
+        theta=by_user(sums.theta),
+        updates=by_user(sums.updates)[0],
+    )

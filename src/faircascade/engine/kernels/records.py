@@ -1,0 +1,224 @@
+"""What kernels work on: plain arrays by name. Item numbers are rows of the pool.
+
+Numbers of users are laid out in groups of 8 lanes, (groups, ..., 8), the last axis the user.
+Symmetric matrices are stored as their upper half, row by row: (0, 0), (0, 1), ..., (1, 1), ...
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircascade.random import Words
+from faircascade.types import Floats, Ints
+
+Small = NDArray[np.int32]
+
+
+class World(NamedTuple):
+    """Who is served, and from what."""
+
+    features: Floats
+    """One row an item, (p, d)."""
+    by_feature: Floats
+    """One row a feature, zeros behind the last item up to a multiple of 16, flat (d * padded)."""
+    padded: int
+    norms: Floats
+    """Norm of each feature row, rounded up, zeros behind the last, (padded,)."""
+    radius: float
+    """The largest of them."""
+    keys: Words
+    """Key of each item, (p,)."""
+    rows: Ints
+    """Row of each item in the catalogue, (p,)."""
+    by_key: Ints
+    """Items in the order of their keys, (p,)."""
+    rank: Ints
+    """Place of each item in that order, (p,)."""
+    preferences: Floats
+    """theta* of each user, (n, d)."""
+    optimal_rewards: Floats
+    """Expected reward of each user's optimal list, (n,)."""
+    optimal_lists: Small
+    """Each user's optimal list, (n, K)."""
+
+
+class Draws(NamedTuple):
+    """Where each user's draws begin: (seed, purpose, user) hashed, (n,) each."""
+
+    attraction: Words
+    tie: Words
+    visit: Words
+    radius: Words
+    angle: Words
+    coin: Words
+    lot: Words
+    random: Words
+
+
+class Rules(NamedTuple):
+    """The policy and the options of a run, as numbers."""
+
+    k: int
+    alpha: float
+    """Weight of the confidence width."""
+    noise: float
+    """Spread of the posterior draw (Thompson sampling); 0 for none."""
+    epsilon: float
+    """Probability of a random item at a position."""
+    gain: float
+    scale: float
+    first_theta: float
+    clicked: Floats
+    """Weight of a click at each position, (K,)."""
+    ignored: Floats
+    """Weight of an ignored position for each examined length, (K, K)."""
+    refine_every: int
+    activity: float
+    realised: bool
+    lazy: bool
+    """Whether scores are computed only where they can matter."""
+    traced: bool
+
+
+class Sums(NamedTuple):
+    """What is learned of each user."""
+
+    M: Floats
+    """(groups, pairs * 8)."""
+    M_inv: Floats
+    """(groups, pairs * 8)."""
+    B: Floats
+    """(groups, d * 8)."""
+    theta: Floats
+    """(groups, d * 8)."""
+    updates: Ints
+    """(groups, 8)."""
+
+
+class Tiers(NamedTuple):
+    """Items left out when others were scored: how high they can have risen since.
+
+    Tier i is what set i + 1 has beyond set i. All are (groups, tiers * 8) but theta.
+    """
+
+    fixed: Floats
+    """What they score at most if theta has not moved."""
+    slope: Floats
+    """How much more for each unit by which theta has moved."""
+    theta: Floats
+    """theta when they were left out, (groups, tiers * d * 8)."""
+    ceiling: Floats
+    """Their highest score then; -inf if none was left out."""
+    radius: Floats
+    """Their largest norm."""
+    theta_norm: Floats
+    """Norm of theta then."""
+    norm: Floats
+    """Norm of M^-1 then."""
+    growth: Floats
+    """How much x^T M^-1 x / |x|^2 can have grown by rounding since."""
+
+
+class Shortlist(NamedTuple):
+    """The items that each user's lists come from, in nested sets: 0 is the front, in order."""
+
+    front: Small
+    """Items at the front, (n, F)."""
+    front_size: Ints
+    """(n,); 0 before the first list."""
+    front_x: Floats
+    """Their features, one row a feature, (n, d * F)."""
+    order: Small
+    """Places in the front, the last list first, (n, F)."""
+    sets: Small
+    """Items of sets 1, 2, ... one after the other, (n, sum of their rooms)."""
+    sizes: Ints
+    """How many items they have, (n, sets)."""
+    start: Ints
+    """Where each set begins, (sets,)."""
+    room: Ints
+    """How many items each set has at most, (sets,)."""
+    tiers: Tiers
+
+
+class Contenders(NamedTuple):
+    """What the lists of a policy that does not learn come from."""
+
+    items: Small
+    """Items that can be listed, one row a user, or one for all, (n or 1, c)."""
+    scores: Floats
+    """Their scores, (n or 1, c)."""
+    drawn: bool
+    """Whether scores are drawn anew for every list."""
+
+
+class Scratch(NamedTuple):
+    """Room to work in: one set for each thread."""
+
+    scores: Floats
+    """(padded + 16,)."""
+    bonus: Floats
+    """Confidence widths of what was scored, (padded + 16,)."""
+    x: Floats
+    """Features of what is scored, (d * items of the largest set,)."""
+    values: Floats
+    """Rounded scores of the best, (max(K, F),)."""
+    places: Small
+    """(F,)."""
+    block: Floats
+    """(32,)."""
+    limit: Floats
+    """What each tier can score at most, (tiers * 8,)."""
+    slate: Small
+    """The list, (K,)."""
+    slate_x: Floats
+    """Its features, (d * K rounded up to 16s,)."""
+    slate_widths: Floats
+    """Its confidence widths, (K rounded up to 16s,)."""
+    greedy: Small
+    """(K,)."""
+    listed: Ints
+    """(K,)."""
+    used: NDArray[np.bool_]
+    """(K,)."""
+    shown: Floats
+    """Features of the lists of a group, zero where not examined, (K * d * 8,)."""
+    weights: Floats
+    """What each position teaches, (K * 8,)."""
+    examined: Ints
+    """(8,)."""
+    v: Floats
+    """(2 * d * 8,)."""
+    matrices: Floats
+    """(4, d, d)."""
+    drawn: Floats
+    """(d,)."""
+    z: Floats
+    """(d + 1,)."""
+
+
+class Books(NamedTuple):
+    """What is counted: one set for each thread, one interval at a time."""
+
+    appearances: Ints
+    """(m, K)."""
+    item_clicks: Ints
+    """(m, K)."""
+    by_round: Ints
+    """Served, clicks, optimal clicks, regret and width, (5, rounds of the step)."""
+    work: Ints
+    """Lists that needed the scores of set 0, 1, ..., all, (sets + 2,)."""
+
+
+class Trace(NamedTuple):
+    """Who saw what in the rounds of a step; empty unless it was asked for."""
+
+    lists: Small
+    """Catalogue rows, (rounds, n, K)."""
+    clicked: Small
+    """(rounds, n)."""
+    examined: Small
+    """(rounds, n); 0 for a user who did not come."""

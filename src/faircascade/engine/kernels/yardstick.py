@@ -1,0 +1,38 @@
+"""Rounds of policies that do not learn: lists from scores that are fixed, or drawn."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from faircascade.engine.kernels.compiling import kernel
+from faircascade.engine.kernels.draws import absorb, uniform
+from faircascade.engine.kernels.lanes import USERS
+from faircascade.engine.kernels.observing import comes, observe
+from faircascade.engine.kernels.ranking import keep_best
+
+
+@kernel
+def serve_yardstick(
+    world, draws, rules, contenders, books, trace, scratch, stop, groups, first, last
+):
+    """Serve the users of some groups in rounds first, ..., last; return early if told to stop."""
+    users = len(world.preferences)
+    for user in range(groups[0] * USERS, min(groups[1] * USERS, users)):
+        row = user if len(contenders.items) == users else 0
+        items, scores = contenders.items[row], contenders.scores[row]
+        for t in range(first, last + 1):
+            if stop[0]:
+                return
+            word = np.uint64(t)
+            if not comes(world, draws, rules, trace, user, word, t - first):
+                continue
+            if contenders.drawn:
+                lots = absorb(draws.random[user], word)
+                scores = scratch.scores
+                for i in range(len(items)):
+                    scores[i] = uniform(absorb(lots, world.keys[items[i]]))
+            ties = absorb(draws.tie[user], word)
+            keep_best(
+                scores, items, len(items), rules.k, ties, world.keys, scratch.slate, scratch.values
+            )
+            observe(world, draws, rules, books, trace, user, scratch.slate, 0.0, word, t - first)
