@@ -68,6 +68,8 @@ def run(job: Job) -> Outcome:
 class Learning:
     """A bandit's users."""
 
+    kernel = staticmethod(serve_bandit)
+
     def __init__(self, job: Job, policy: Bandit) -> None:
         self.job = job
         self.world = packing.pack_world(job)
@@ -78,10 +80,7 @@ class Learning:
         self.kept = packing.start_sums(policy.estimator, len(job.env.users), job.env.items.dim)
 
     def serve(self, *where: Any) -> None:
-        serve_bandit(self.world, self.draws, self.rules, self.sums, self.shortlist, *where)
-
-    def announce(self) -> None:
-        announce(serve_bandit)
+        self.kernel(self.world, self.draws, self.rules, self.sums, self.shortlist, *where)
 
     def keep(self, last: int) -> None:
         """Take a step as done."""
@@ -102,6 +101,8 @@ class Learning:
 class Standing:
     """The users of a policy that does not learn."""
 
+    kernel = staticmethod(serve_yardstick)
+
     def __init__(self, job: Job, policy: Policy) -> None:
         self.job = job
         self.world = packing.pack_world(job)
@@ -111,10 +112,7 @@ class Standing:
         self.contenders = packing.pack_contenders(job, policy)
 
     def serve(self, *where: Any) -> None:
-        serve_yardstick(self.world, self.draws, self.rules, self.contenders, *where)
-
-    def announce(self) -> None:
-        announce(serve_yardstick)
+        self.kernel(self.world, self.draws, self.rules, self.contenders, *where)
 
     def keep(self, last: int) -> None:
         return
@@ -138,6 +136,8 @@ class Run:
         self.work = np.zeros(len(users.shortlist.room) + 2, dtype=np.int64)
         groups = -(-self.n // USERS)
         parts = min(groups, PARTS * job.threads)
+        self.done, self.step = 0, max(1, FIRST_STEP // self.n)
+        self.rows: list[TraceRows] = []
         self.parts = list(pairwise(groups * part // parts for part in range(parts + 1)))
         self.tally = Tally.empty(
             checkpoints=job.checkpoints,
@@ -149,47 +149,51 @@ class Run:
 
     def to_the_end(self) -> Outcome:
         """Go on to the last checkpoint, or until Ctrl-C."""
-        done, step = 0, max(1, FIRST_STEP // self.n)
+        self._compile()
         interrupted = False
-        self.users.announce()
         with (
             ThreadPoolExecutor(self.job.threads) as pool,
             TraceWriter(self.job.trace, self.job.env) as trace,
         ):
             try:
                 for interval, checkpoint in enumerate(self.job.checkpoints):
-                    rows: list[TraceRows] = []
-                    try:
-                        while done < checkpoint:
-                            last = min(done + step, checkpoint)
-                            begin = time.perf_counter()
-                            shown = self._advance(pool, interval, done + 1, last)
-                            rows.extend(self._trace_rows(shown, done + 1))
-                            taken = time.perf_counter() - begin
-                            step, done = self._next_step(last - done, taken), last
-                            self._tell(done, 0.0)
-                    finally:
-                        trace.write([rows])
+                    while self.done < checkpoint:
+                        begin = time.perf_counter()
+                        first, last = self.done + 1, min(self.done + self.step, checkpoint)
+                        self._advance(pool, interval, first, last)
+                        self.step = self._next_step(last - first + 1, time.perf_counter() - begin)
+                        self._tell(0.0)
+                    trace.write([self.rows])
+                    self.rows = []
             except KeyboardInterrupt:
                 interrupted = True
-        if done == 0:
+                trace.write([self.rows])
+        if self.done == 0:
             raise KeyboardInterrupt
         return Outcome(
-            tally=self.tally.up_to(done), state=self.users.state(), interrupted=interrupted
+            tally=self.tally.up_to(self.done), state=self.users.state(), interrupted=interrupted
         )
+
+    def _compile(self) -> None:
+        """Compile or load the kernel by a call that serves nobody."""
+        announce(self.users.kernel)
+        books = packing.make_books(self.job, 1, len(self.users.shortlist.room))
+        trace = packing.make_trace(self.job, 1)
+        self.users.serve(books, trace, self.scratch[0], self.stop, (0, 0), 1, 1)
 
     def _next_step(self, rounds: int, seconds: float) -> int:
         longer = int(rounds * min(4.0, STEP_SECONDS / max(seconds, 1e-6)))
         most = TRACED // self.n if self.job.trace is not None else longer
         return max(1, min(longer, most))
 
-    def _advance(self, pool: ThreadPoolExecutor, interval: int, first: int, last: int) -> Trace:
+    def _advance(self, pool: ThreadPoolExecutor, interval: int, first: int, last: int) -> None:
         """Serve all users in some rounds and count what happened, all of it or nothing."""
+        rounds = last - first + 1
         books = [
-            packing.make_books(self.job, last - first + 1, len(self.users.shortlist.room))
+            packing.make_books(self.job, rounds, len(self.users.shortlist.room))
             for _ in self.scratch
         ]
-        trace = packing.make_trace(self.job, last - first + 1)
+        trace = packing.make_trace(self.job, rounds)
         parts = Parts(self.parts)
 
         def work(thread: int) -> None:
@@ -201,7 +205,7 @@ class Run:
         futures = [pool.submit(work, thread) for thread in range(len(self.scratch))]
         try:
             while wait(futures, timeout=_POLL_SECONDS).not_done:
-                self._tell(first - 1, (last - first + 1) * parts.taken / len(self.parts))
+                self._tell(rounds * parts.taken / len(self.parts))
             for future in futures:
                 future.result()
         except BaseException:
@@ -209,19 +213,28 @@ class Run:
             parts.close()
             wait(futures)
             raise
-        self.users.keep(last)
-        for book in books:
-            self._enter(book, interval, slice(first - 1, last))
-        return trace
+        entry = pool.submit(self._enter, books, trace, interval, first, last)
+        try:  # in a thread, where no Ctrl-C can come between its parts
+            entry.result()
+        except KeyboardInterrupt:
+            entry.result()
+            raise
 
-    def _enter(self, book: Books, interval: int, rounds: slice) -> None:
-        tally = self.tally
-        tally.appearances[interval] += book.appearances
-        tally.item_clicks[interval] += book.item_clicks
+    def _enter(
+        self, books: list[Books], trace: Trace, interval: int, first: int, last: int
+    ) -> None:
+        """Count a step and take it as done."""
+        self.users.keep(last)
+        tally, rounds = self.tally, slice(first - 1, last)
         totals = (tally.served, tally.clicks, tally.optimal_clicks, tally.regret, tally.width)
-        for total, part in zip(totals, book.by_round, strict=True):
-            total[rounds] += part
-        self.work += book.work
+        for book in books:
+            tally.appearances[interval] += book.appearances
+            tally.item_clicks[interval] += book.item_clicks
+            for total, part in zip(totals, book.by_round, strict=True):
+                total[rounds] += part
+            self.work += book.work
+        self.rows.extend(self._trace_rows(trace, first))
+        self.done = last
 
     def _trace_rows(self, trace: Trace, first: int) -> Iterator[TraceRows]:
         for place in range(len(trace.lists)):
@@ -234,9 +247,9 @@ class Run:
                 trace.examined[place, came],
             )
 
-    def _tell(self, rounds: int, more: float) -> None:
+    def _tell(self, more: float) -> None:
         if self.job.progress is not None:
-            self.job.progress(min(1.0, (rounds + more) / self.job.rounds))
+            self.job.progress(min(1.0, (self.done + more) / self.job.rounds))
 
 
 class Parts:

@@ -81,7 +81,8 @@ class TraceWriter:
 
     def write(self, shards: Sequence[Sequence[TraceRows]]) -> None:
         """Append the rounds of one interval; the shards are in the order of their users."""
-        parts = sorted((part for shard in shards for part in shard), key=lambda part: part.round)
+        some = (part for shard in shards for part in shard if len(part.lists))
+        parts = sorted(some, key=lambda part: part.round)
         if self._writer is None or not parts:
             return
         import pyarrow as pa

@@ -71,7 +71,9 @@ def pack_world(job: Job) -> World:
     by_feature = zeros(d, padded)
     by_feature[:, :p] = pool.by_feature
     norms = zeros(padded)
-    norms[:p] = np.sqrt((pool.by_feature * pool.by_feature).sum(axis=0)) * (1.0 + 2.0**-40)
+    with np.errstate(over="ignore"):  # what is too large shows when it is learned
+        squares = (pool.by_feature * pool.by_feature).sum(axis=0)
+    norms[:p] = np.sqrt(squares) * (1.0 + 2.0**-40)
     place = np.full(len(env.items), -1, dtype=np.int32)
     place[pool.rows] = np.arange(p)
     by_key = np.argsort(pool.keys)

@@ -1,0 +1,308 @@
+"""The compiled engine: the lists, clicks and sums of the loop engine, bit for bit."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from faircascade.clicks import Cascade
+from faircascade.engine import cpu, loop, simulate, simulation
+from faircascade.engine.job import Job
+from faircascade.engine.kernels import compiling, packing
+from faircascade.engine.kernels.lanes import USERS
+from faircascade.environment import Environment
+from faircascade.estimators import Ridge
+from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
+from faircascade.policies import Bandit, EALinUCB, LinTS, LinUCB, MostPopular, Optimal, Random
+from faircascade.policies.yardsticks import _Yardstick
+from faircascade.ranking import Scores
+from faircascade.rewards import Custom, ExposureAware, Linear, Log, Standard
+from tests.worlds import small_world
+
+SUMS = ("M", "M_inv", "B", "theta", "updates")
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> Environment:
+    """Problems with ties, zero rows, duplicates, wild norms, K = m, K = 1, d = 1, one user."""
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    items, dim = draw(st.sampled_from([1, 2, 9, 40, 150, 400])), draw(st.integers(1, 6))
+    users = draw(st.sampled_from([1, 3, 8, 19]))
+    k = draw(st.sampled_from([1, min(4, items), min(17, items), items if items <= 40 else 10]))
+    X = rng.normal(size=(items, dim))
+    if draw(st.booleans()):
+        X /= np.linalg.norm(X, axis=1, keepdims=True) * np.sqrt(2)
+    else:
+        X *= rng.exponential(size=(items, 1)) ** 2
+    if draw(st.booleans()):
+        X = np.round(X, 1)  # many items alike
+    X[rng.random(items) < draw(st.sampled_from([0.0, 0.2]))] = 0.0
+    X[rng.random(items) < draw(st.sampled_from([0.0, 0.5]))] = X[0]
+    return Environment.from_arrays(
+        X, rng.normal(size=(users, dim)) * 0.4, k=k, popularity=rng.integers(0, 5, items) * 1.0
+    )
+
+
+explorations = st.one_of(
+    st.builds(UCB, alpha=st.sampled_from([0.0, 1e-9, 0.25, 5.0, 1e9])),
+    st.builds(Thompson, scale=st.sampled_from([0.0, 0.25, 3.0])),
+    st.builds(Epsilon, epsilon=st.sampled_from([0.0, 0.3, 1.0])),
+)
+rewards = st.sampled_from(
+    [
+        Standard(),
+        ExposureAware(weight=Log(), gamma=0.1),
+        ExposureAware(weight=Linear(beta=0.3), gamma=0.05, reading="reference"),
+    ]
+)
+estimators = st.builds(
+    Ridge,
+    ridge=st.sampled_from([1.0, 0.1]),
+    sigma=st.sampled_from([1.0, 0.3]),
+    reading=st.sampled_from(["paper", "reference"]),
+)
+policies = st.one_of(
+    st.builds(Bandit, estimator=estimators, exploration=explorations, reward=rewards),
+    st.sampled_from([Random(), MostPopular(), Optimal()]),
+)
+
+
+def assert_same(first: object, second: object) -> None:
+    for name, value in vars(first.tally).items():
+        assert np.array_equal(value, getattr(second.tally, name)), name
+    if hasattr(first.state, "sums"):
+        for name in SUMS:
+            one, other = getattr(first.state.sums, name), getattr(second.state.sums, name)
+            assert np.array_equal(one, other), name
+
+
+@settings(max_examples=120, deadline=None)
+@given(env=worlds(), policy=policies, data=st.data())
+def test_cpu_gives_what_loop_gives_bit_for_bit(env, policy, data, tmp_path_factory) -> None:
+    folder = tmp_path_factory.mktemp("traces")
+    job = {
+        "env": env,
+        "policy": policy,
+        "checkpoints": data.draw(st.sampled_from([(1,), (3, 40), (70,)])),
+        "seed": data.draw(st.integers(0, 9)),
+        "threads": data.draw(st.sampled_from([1, 2])),
+        "activity": data.draw(st.sampled_from([1.0, 0.4])),
+        "realised": data.draw(st.booleans()),
+    }
+    expected = loop.run(Job(**job, trace=folder / "loop.parquet"))
+    with pytest.MonkeyPatch.context() as patch:
+        if data.draw(st.booleans()):  # several small sets, so that every tier is used
+            patch.setattr(packing, "SPARE", 0)
+            patch.setattr(packing, "WIDER", 2)
+        lazy = data.draw(st.booleans())
+        found = cpu.run(Job(**job, lazy=lazy, trace=folder / "cpu.parquet"))
+    assert_same(expected, found)
+    traces = [pq.read_table(folder / f"{name}.parquet") for name in ("loop", "cpu")]
+    assert traces[0].equals(traces[1])
+
+
+def test_every_reward_model_is_a_table() -> None:
+    env = small_world(users=9, items=120, k=4)
+    reward = ExposureAware(weight=Custom(weights=(3.0, 0.1, 2.0, 5.0)), gamma=0.2)
+    runs = [
+        simulate(env, Bandit(reward=reward), rounds=300, seed=2, engine=engine)
+        for engine in ("loop", "cpu")
+    ]
+    assert_same(*runs)
+
+
+@pytest.mark.parametrize("policy", [LinUCB(), EALinUCB(weight="log"), LinUCB(alpha=0.0)])
+def test_a_long_lazy_run_is_the_full_one_and_keeps_its_inverse(policy) -> None:
+    env = small_world(users=11, items=600, dim=6, k=5, seed=3)
+    job = {"env": env, "policy": policy, "checkpoints": (20_000,), "seed": 1, "threads": 2}
+    users = cpu.Learning(Job(**job), policy.compose())
+    run = cpu.Run(Job(**job), users)
+    lazy = run.to_the_end()
+    assert run.work[0] > 0.9 * run.work.sum()  # most lists came from the front alone
+    assert_same(cpu.run(Job(**job, lazy=False)), lazy)
+    M, M_inv = lazy.state.sums.M, lazy.state.sums.M_inv
+    assert np.array_equal(M, M.transpose(1, 0, 2))
+    assert np.array_equal(M_inv, M_inv.transpose(1, 0, 2))
+    for user in range(11):
+        product = M[:, :, user] @ M_inv[:, :, user]
+        assert np.abs(product - np.eye(6)).max() < 1e-9
+        assert (np.linalg.eigvalsh(M_inv[:, :, user]) > 0).all()
+
+
+@settings(max_examples=25, deadline=None)
+@given(env=worlds(), exploration=explorations, rounds=st.integers(1, 600))
+def test_no_item_scores_more_than_the_limit_of_its_tier(env, exploration, rounds) -> None:
+    # the promise on which lazy scoring rests, looked at from outside at the end of a run
+    if isinstance(exploration, Thompson):
+        exploration = UCB()
+    policy = Bandit(exploration=exploration)
+    job = Job(env=env, policy=policy, checkpoints=(rounds,), seed=5, threads=1)
+    users = cpu.Learning(job, policy)
+    state = cpu.Run(job, users).to_the_end().state.sums
+    shortlist, sums = users.shortlist, users.sums
+    limit = np.empty((len(shortlist.room) + 1) * USERS)
+    x = env.items.pool.by_feature
+    for user in range(len(env.users)):
+        group, lane = divmod(user, USERS)
+        cpu_limits(shortlist.tiers, group, sums.theta[group], limit)
+        highest = limit.reshape(-1, USERS)[:, lane].max()
+        front = shortlist.front[user][: shortlist.front_size[user]]
+        elsewhere = np.setdiff1d(np.arange(x.shape[1]), front)
+        width = np.sqrt(np.einsum("am,ab,bm->m", x, state.M_inv[:, :, user], x).clip(0))
+        scores = state.theta[:, user] @ x + users.rules.alpha * width
+        if len(elsewhere):
+            assert scores[elsewhere].max() <= highest + 1e-12 * max(1.0, abs(highest))
+
+
+def cpu_limits(*arguments: object) -> None:
+    from faircascade.engine.kernels.shortlist import limits
+
+    limits(*arguments)
+
+
+def test_parts_of_the_users_merge_to_the_whole_in_every_reported_number() -> None:
+    env = small_world(users=30, items=200, k=4)
+    options = {"rounds": 200, "seed": 3, "engine": "cpu", "checkpoints": 7}
+    whole = simulate(env, EALinUCB(), threads=1, **options)
+    parts = [
+        simulate(env.take(rows), EALinUCB(), threads=2, **options)
+        for rows in (slice(0, 13), slice(13, 30))
+    ]
+    merged = parts[0].tally.merge(parts[1].tally)
+    for name, array in vars(whole.tally).items():
+        assert np.array_equal(array, getattr(merged, name)), name
+    joined = EALinUCB().join([part.state for part in parts])
+    for name in SUMS:
+        assert np.array_equal(getattr(whole.state.sums, name), getattr(joined.sums, name))
+
+
+def test_ctrl_c_before_the_first_step_is_done_is_an_interrupt() -> None:
+    def interrupt(share: float) -> None:
+        raise KeyboardInterrupt
+
+    job = Job(
+        env=small_world(users=64, items=400),
+        policy=LinUCB(),
+        checkpoints=(100_000,),
+        seed=1,
+        threads=1,
+        progress=interrupt,
+    )
+    run = cpu.Run(job, cpu.Learning(job, job.policy.compose()))
+    run.step = 100_000
+    with pytest.raises(KeyboardInterrupt):
+        run.to_the_end()
+    assert run.done == 0
+    assert not run.tally.appearances.any()
+
+
+def test_ctrl_c_in_a_step_forgets_that_step_alone() -> None:
+    calls = []
+
+    def interrupt(share: float) -> None:
+        calls.append(share)
+        if len(calls) == 2:  # 1: after the first step; 2: in the middle of a long one
+            raise KeyboardInterrupt
+
+    env = small_world(users=64, items=400)
+    job = Job(
+        env=env, policy=LinUCB(), checkpoints=(5, 200_000), seed=1, threads=2, progress=interrupt
+    )
+    run = cpu.Run(job, cpu.Learning(job, job.policy.compose()))
+    run.step = 5
+    run._next_step = lambda rounds, seconds: 200_000
+    stopped = run.to_the_end()
+    assert stopped.interrupted
+    assert_same(
+        cpu.run(Job(env=env, policy=LinUCB(), checkpoints=(5,), seed=1, threads=1)), stopped
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mine(Exploration):
+    name = "mine"
+
+    def scores(self, request) -> Scores:
+        return Scores.final(np.zeros((len(request.users), len(request.pool))))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MyClicks(Cascade):
+    name = "my-clicks"
+
+
+class MyPolicy(_Yardstick):
+    name = "my-policy"
+
+
+@pytest.mark.parametrize(
+    ("policy", "click_model", "lacking"),
+    [
+        (Bandit(exploration=Mine()), Cascade(), "exploration 'mine'"),
+        (LinUCB(), MyClicks(), "click model 'my-clicks'"),
+    ],
+)
+def test_what_it_cannot_run_it_names_and_auto_takes_loop(
+    policy, click_model, lacking, monkeypatch
+) -> None:
+    monkeypatch.setattr(simulation, "SHORT", 0)
+    env = small_world(click_model=click_model)
+    with pytest.raises(ValueError, match=f"engine 'cpu' has no {lacking}; 'loop' has"):
+        simulate(env, policy, rounds=3, engine="cpu")
+    result = simulate(env, policy, rounds=3)
+    assert (result.engine, result.engine_reason) == ("loop", f"cpu has no {lacking}")
+    assert result.summary()["engine_reason"] == f"cpu has no {lacking}"
+
+
+def test_auto_takes_the_compiled_engine_for_all_but_short_runs() -> None:
+    env = small_world(users=10)
+    short = simulate(env, LinUCB(), rounds=2_000)
+    long = simulate(env, LinUCB(), rounds=2_001)
+    assert (short.engine, short.engine_reason) == ("loop", "a short run")
+    assert (long.engine, long.engine_reason) == ("cpu", "the fastest that can run it")
+
+
+def test_thompson_sampling_scores_every_item() -> None:
+    env = small_world(users=3, items=50)
+    job = Job(env=env, policy=LinTS(), checkpoints=(20,), seed=1, threads=1)
+    run = cpu.Run(job, cpu.Learning(job, job.policy.compose()))
+    run.to_the_end()
+    assert run.work[:-1].sum() == 0
+    assert run.work[-1] == 60
+
+
+def test_compiling_is_announced_once_and_kept(caplog, tmp_path: Path) -> None:
+    class Kernel:
+        __name__ = "serve"
+        signatures: tuple = ()
+
+        class stats:  # noqa: N801
+            cache_path = str(tmp_path)
+
+    with caplog.at_level(logging.WARNING, logger="faircascade"):
+        compiling.announce(Kernel())
+        assert "Compiling the cpu engine" in caplog.text
+        caplog.clear()
+        (tmp_path / "bandit.serve-12.py311.nbi").touch()
+        compiling.announce(Kernel())
+        assert caplog.text == ""
+
+
+def test_a_folder_that_cannot_be_written_is_no_obstacle(monkeypatch, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.touch()
+
+    def nowhere() -> Path:
+        raise PermissionError(str(blocked))
+
+    monkeypatch.setattr(compiling, "_cache_folder", nowhere)
+    monkeypatch.setattr(compiling.numba.config, "CACHE_DIR", "")
+    add = compiling.kernel(lambda a, b: a + b)
+    assert add(1, 2) == 3
