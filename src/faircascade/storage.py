@@ -14,7 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+CACHE_VARIABLE = "FAIRCASCADE_CACHE"
 _HEADER = "__header__"
+
+
+def cache_folder() -> Path:
+    """Return the folder for downloads and compiled code: $FAIRCASCADE_CACHE, or the platform's."""
+    given = os.environ.get(CACHE_VARIABLE)
+    if given:
+        return Path(given).expanduser()
+    from platformdirs import user_cache_dir
+
+    return Path(user_cache_dir("faircascade"))
 
 
 @contextmanager

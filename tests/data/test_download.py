@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from faircascade.data.base import DataError
-from faircascade.data.download import cache_folder
 from faircascade.data.load import load_dataset
 from faircascade.data.movielens import MovieLens1M, MovieLensLatestSmall
+from faircascade.storage import cache_folder
 
 
 def archive_of(files: dict[str, str]) -> bytes:

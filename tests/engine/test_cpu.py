@@ -302,7 +302,7 @@ def test_a_folder_that_cannot_be_written_is_no_obstacle(monkeypatch, tmp_path: P
     def nowhere() -> Path:
         raise PermissionError(str(blocked))
 
-    monkeypatch.setattr(compiling, "_cache_folder", nowhere)
+    monkeypatch.setattr(compiling, "kernel_folder", nowhere)
     monkeypatch.setattr(compiling.numba.config, "CACHE_DIR", "")
     add = compiling.kernel(lambda a, b: a + b)
     assert add(1, 2) == 3

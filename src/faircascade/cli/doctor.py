@@ -45,8 +45,10 @@ def examine() -> dict[str, Any]:
     import numpy as np
     from threadpoolctl import threadpool_info
 
-    from faircascade.data.download import cache_folder
+    from faircascade.engine.kernels.bandit import serve_bandit
+    from faircascade.engine.kernels.compiling import is_kept
     from faircascade.engine.simulation import cores
+    from faircascade.storage import cache_folder
 
     np.ones((2, 2)) @ np.ones((2, 2))  # makes NumPy load its BLAS
     blas = sorted({f"{lib['internal_api']} {lib['version']}" for lib in threadpool_info()})
@@ -69,6 +71,7 @@ def examine() -> dict[str, Any]:
             "threads": cores(),
             "blas": ", ".join(blas) or "none found",
             "cache folder": str(cache),
+            "cpu engine": "compiled" if is_kept(serve_bandit) else "compiles on first use (15 s)",
             "cached data": ", ".join(sorted(p.name for p in cache.glob("*.zip"))) or "none",
         },
         "packages": packages,

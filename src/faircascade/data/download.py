@@ -9,20 +9,10 @@ from typing import Any
 
 from faircascade.data.archive import check_zip
 from faircascade.data.base import DataError, Progress
+from faircascade.storage import CACHE_VARIABLE, cache_folder
 
-CACHE_VARIABLE = "FAIRCASCADE_CACHE"
 MIRROR_VARIABLE = "FAIRCASCADE_MIRROR"
 _CHUNK_BYTES = 1 << 18
-
-
-def cache_folder() -> Path:
-    """Return the folder for downloads: $FAIRCASCADE_CACHE, or the platform's cache folder."""
-    given = os.environ.get(CACHE_VARIABLE)
-    if given:
-        return Path(given).expanduser()
-    from platformdirs import user_cache_dir
-
-    return Path(user_cache_dir("faircascade"))
 
 
 def fetch_zip(

@@ -15,8 +15,9 @@ from faircascade.data.archive import find_member, require_member
 from faircascade.data.base import DataError, Dataset, Progress, Ratings
 from faircascade.data.coding import UNKNOWN, assemble, code_integers
 from faircascade.data.delimited import Layout, TextFile, place_in, read_text, records
-from faircascade.data.download import cache_folder, fetch_zip
+from faircascade.data.download import fetch_zip
 from faircascade.registry import register
+from faircascade.storage import cache_folder
 
 BASE_URL = "https://files.grouplens.org/datasets/movielens"
 PAGE = "https://grouplens.org/datasets/movielens/"

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numba
-import platformdirs
 from numba import njit
+
+from faircascade.storage import cache_folder
 
 _OPTIONS = {
     "nogil": True,
@@ -33,7 +34,7 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function that Python calls, once for this machine and this version of the code."""
     before = numba.config.CACHE_DIR
     try:
-        numba.config.CACHE_DIR = before or str(_cache_folder())
+        numba.config.CACHE_DIR = before or str(kernel_folder())
         return njit(cache=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
     except (RuntimeError, OSError):  # nowhere to write
         return njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
@@ -43,16 +44,20 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def announce(kernel: Any) -> None:
     """Say that a kernel is going to be compiled, if it is."""
-    if kernel.signatures:
+    if kernel.signatures or is_kept(kernel):
         return
     folder = kernel.stats.cache_path
-    if folder is None:
-        log.warning("Compiling the cpu engine (about 15 s; there is no folder to keep it in).")
-    elif not any(Path(folder).glob(f"*.{kernel.__name__}-*.nbi")):
-        log.warning("Compiling the cpu engine: about 15 s, once; kept in %s.", folder)
+    kept = "there is no folder to keep it in" if folder is None else f"once; kept in {folder}"
+    log.warning("Compiling the cpu engine: about 15 s, %s.", kept)
 
 
-def _cache_folder() -> Path:
+def is_kept(kernel: Any) -> bool:
+    """Say whether a kernel has been compiled before and can be loaded."""
+    folder = kernel.stats.cache_path
+    return folder is not None and any(Path(folder).glob(f"*.{kernel.__name__}-*.nbi"))
+
+
+def kernel_folder() -> Path:
     """Return a folder that belongs to this very code: Numba looks at one file's date only."""
     digest = blake2b(numba.__version__.encode(), digest_size=8)
     files = sorted(Path(__file__).parent.glob("*.py"))
@@ -62,4 +67,4 @@ def _cache_folder() -> Path:
             files.append(Path(spec.origin))
     for file in files:
         digest.update(file.read_bytes())
-    return Path(platformdirs.user_cache_dir("faircascade")) / "kernels" / digest.hexdigest()
+    return cache_folder() / "kernels" / digest.hexdigest()
