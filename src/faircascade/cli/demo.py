@@ -16,8 +16,8 @@ READING: Reading = "intended"
 
 
 def demo(
-    users: Annotated[int, typer.Option(help="Users to serve, of the 1,000 in the data.")] = 120,
-    rounds: Annotated[int, typer.Option(help="How often each is served.")] = 2000,
+    users: Annotated[int, typer.Option(help="Users to serve, of the 1,000 in the data.")] = 1000,
+    rounds: Annotated[int, typer.Option(help="How often each is served.")] = 5000,
     seed: Annotated[int, typer.Option(help="Seed of the data's split and of the run.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("runs/demo"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
@@ -33,9 +33,10 @@ def demo(
     if not 1 <= users <= len(env.users):
         raise ValueError(f"users must be between 1 and {len(env.users)}, got {users}")
     served = env.take(np.linspace(0, len(env.users) - 1, users).astype(np.int64))
+    people = f"{users:,}" if users == len(env.users) else f"{users:,} of {len(env.users):,}"
     remark(
-        f"Synthetic data: serving {users:,} of {len(env.users):,} users from {len(env.items):,} "
-        f"items, {env.k} a list, {rounds:,} rounds.\n"
+        f"Synthetic data: serving {people} users from {len(env.items):,} items, {env.k} a list, "
+        f"{rounds:,} rounds.\n"
         f"EALinUCB in the reading '{READING}': a click low in the list counts more "
         "(no penalties: gamma is 0)."
     )
@@ -52,7 +53,7 @@ def demo(
         out,
         title="Who gets seen? LinUCB and EALinUCB on synthetic data",
         notes=[
-            f"{users:,} of the {len(env.users):,} users of the data were served.",
+            f"{people} users were served.",
             f"EALinUCB in the reading '{READING}': the reward rises with the position of the "
             "click. Ignored items are not penalised here (gamma = 0).",
         ],

@@ -109,7 +109,7 @@ class Standing:
         self.draws = packing.pack_draws(job)
         self.rules = packing.pack_rules(job, policy)
         self.shortlist = packing.start_shortlist(self.world, self.rules._replace(lazy=False))
-        self.contenders = packing.pack_contenders(job, policy)
+        self.contenders = packing.pack_contenders(job, policy, self.world)
 
     def serve(self, *where: Any) -> None:
         self.kernel(self.world, self.draws, self.rules, self.contenders, *where)

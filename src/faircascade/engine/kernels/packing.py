@@ -130,13 +130,13 @@ def pack_rules(job: Job, policy: Policy) -> Rules:
     )
 
 
-def pack_contenders(job: Job, policy: Policy) -> Contenders:
+def pack_contenders(job: Job, policy: Policy, world: World) -> Contenders:
     """Return what a yardstick's lists come from."""
     pool, k = job.env.items.pool, job.env.k
     if isinstance(policy, Optimal):
-        items = pack_world(job).optimal_lists
         falling = np.arange(k, 0, -1, dtype=np.float64)
-        return Contenders(items, np.tile(falling, (len(items), 1)), False)
+        scores = np.tile(falling, (len(world.optimal_lists), 1))
+        return Contenders(world.optimal_lists, scores, False)
     every = np.arange(len(pool), dtype=np.int32)
     if isinstance(policy, MostPopular):
         popularity = pool.items.popularity[pool.rows]
