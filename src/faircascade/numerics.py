@@ -43,6 +43,12 @@ def quadratic_form(A: Floats, x: Floats) -> Floats:
     return total
 
 
+def mean_error(theta: Floats, radius: float) -> Floats:
+    """Bound the rounding of theta . x for |x| <= radius and theta (d, n), in any order, (n,)."""
+    norm: Floats = np.sqrt((theta * theta).sum(axis=0))
+    return (len(theta) + 2) * ROUNDOFF * radius * norm
+
+
 def cholesky(A: Floats) -> Floats:
     """Return the lower factor of symmetric positive definite matrices (d, d, n)."""
     d = len(A)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from faircascade.numerics import mean_error, ordered_dot
 from faircascade.random import Words, draws
 from faircascade.types import Floats, Ints, Lists, Pool
 
@@ -80,5 +81,10 @@ def _lower_bound(scores: Floats, k: int) -> Floats:
 
 def most_attractive(preferences: Floats, pool: Pool, k: int) -> Lists:
     """Return each user's optimal list: the k largest w = clip(x . theta*, 0, 1), ties by key."""
-    scores = np.clip(preferences @ pool.by_feature, 0.0, 1.0)  # (n, p)
-    return top_k(Scores.final(scores), k, pool, lambda _rows, columns: pool.keys[columns])
+    theta, x = preferences.T, pool.by_feature  # (d, n), (d, p)
+    scores = Scores(
+        np.clip(preferences @ x, 0.0, 1.0),
+        mean_error(theta, pool.radius),
+        lambda rows, columns: np.clip(ordered_dot(theta[:, rows], x[:, columns]), 0.0, 1.0),
+    )
+    return top_k(scores, k, pool, lambda _rows, columns: pool.keys[columns])

@@ -208,10 +208,16 @@ class Pool:
         return self.by_feature[a] * self.by_feature[b]
 
     @cached_property
+    def norms(self) -> Floats:
+        """Norms of the feature rows, rounded up, (p,)."""
+        largest = np.abs(self.by_feature).max() or 1.0  # so that no square overflows
+        scaled = self.by_feature / largest
+        return np.asarray(np.sqrt((scaled * scaled).sum(axis=0)) * (largest * (1.0 + 2.0**-40)))
+
+    @property
     def radius(self) -> float:
-        """The largest norm of a feature row, rounded up."""
-        squares = (self.by_feature * self.by_feature).sum(axis=0)
-        return float(np.sqrt(squares.max())) * (1.0 + 2.0**-40)
+        """The largest norm."""
+        return float(self.norms.max())
 
     @cached_property
     def by_key(self) -> Ints:

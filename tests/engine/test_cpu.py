@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,11 +18,12 @@ from faircascade.engine import cpu, loop, simulate, simulation
 from faircascade.engine.job import Job
 from faircascade.engine.kernels import compiling, packing
 from faircascade.engine.kernels.lanes import USERS
+from faircascade.engine.kernels.shortlist import limits
+from faircascade.engine.trace import TraceWriter
 from faircascade.environment import Environment
 from faircascade.estimators import Ridge
 from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
 from faircascade.policies import Bandit, EALinUCB, LinTS, LinUCB, MostPopular, Optimal, Random
-from faircascade.policies.yardsticks import _Yardstick
 from faircascade.ranking import Scores
 from faircascade.rewards import Custom, ExposureAware, Linear, Log, Standard
 from tests.worlds import small_world
@@ -151,20 +153,18 @@ def test_no_item_scores_more_than_the_limit_of_its_tier(env, exploration, rounds
     x = env.items.pool.by_feature
     for user in range(len(env.users)):
         group, lane = divmod(user, USERS)
-        cpu_limits(shortlist.tiers, group, sums.theta[group], limit)
-        highest = limit.reshape(-1, USERS)[:, lane].max()
-        front = shortlist.front[user][: shortlist.front_size[user]]
-        elsewhere = np.setdiff1d(np.arange(x.shape[1]), front)
+        limits(shortlist.tiers, group, sums.theta[group], limit)
         width = np.sqrt(np.einsum("am,ab,bm->m", x, state.M_inv[:, :, user], x).clip(0))
         scores = state.theta[:, user] @ x + users.rules.alpha * width
-        if len(elsewhere):
-            assert scores[elsewhere].max() <= highest + 1e-12 * max(1.0, abs(highest))
-
-
-def cpu_limits(*arguments: object) -> None:
-    from faircascade.engine.kernels.shortlist import limits
-
-    limits(*arguments)
+        inside = set(shortlist.front[user][: shortlist.front_size[user]].tolist())
+        for tier, _ in enumerate([0, *shortlist.room]):  # what is outside set `tier`
+            if tier > 0:
+                begin, size = shortlist.start[tier - 1], shortlist.sizes[user, tier - 1]
+                inside |= set(shortlist.sets[user][begin : begin + size].tolist())
+            elsewhere = np.setdiff1d(np.arange(x.shape[1]), list(inside))
+            highest = limit.reshape(-1, USERS)[tier:, lane].max()
+            if len(elsewhere):
+                assert scores[elsewhere].max() <= highest + 1e-12 * max(1.0, abs(highest))
 
 
 def test_parts_of_the_users_merge_to_the_whole_in_every_reported_number() -> None:
@@ -238,7 +238,8 @@ class MyClicks(Cascade):
     name = "my-clicks"
 
 
-class MyPolicy(_Yardstick):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MyPolicy(Random):
     name = "my-policy"
 
 
@@ -247,6 +248,7 @@ class MyPolicy(_Yardstick):
     [
         (Bandit(exploration=Mine()), Cascade(), "exploration 'mine'"),
         (LinUCB(), MyClicks(), "click model 'my-clicks'"),
+        (MyPolicy(), Cascade(), "policy 'my-policy'"),
     ],
 )
 def test_what_it_cannot_run_it_names_and_auto_takes_loop(
@@ -263,8 +265,9 @@ def test_what_it_cannot_run_it_names_and_auto_takes_loop(
 
 def test_auto_takes_the_compiled_engine_for_all_but_short_runs() -> None:
     env = small_world(users=10)
-    short = simulate(env, LinUCB(), rounds=2_000)
-    long = simulate(env, LinUCB(), rounds=2_001)
+    enough = simulation.SHORT // (10 * 1030)
+    short = simulate(env, LinUCB(), rounds=enough)
+    long = simulate(env, LinUCB(), rounds=enough + 1)
     assert (short.engine, short.engine_reason) == ("loop", "a short run")
     assert (long.engine, long.engine_reason) == ("cpu", "the fastest that can run it")
 
@@ -296,13 +299,96 @@ def test_compiling_is_announced_once_and_kept(caplog, tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_is_no_obstacle(monkeypatch, tmp_path: Path) -> None:
-    blocked = tmp_path / "file"
-    blocked.touch()
-
-    def nowhere() -> Path:
-        raise PermissionError(str(blocked))
-
-    monkeypatch.setattr(compiling, "kernel_folder", nowhere)
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("FAIRCASCADE_CACHE", str(tmp_path / "file"))
     monkeypatch.setattr(compiling.numba.config, "CACHE_DIR", "")
     add = compiling.kernel(lambda a, b: a + b)
     assert add(1, 2) == 3
+    assert add.stats.cache_path is None
+
+
+def test_the_folder_of_kernels_belongs_to_the_code(monkeypatch, tmp_path: Path) -> None:
+    folder = compiling.kernel_folder(str(tmp_path))
+    assert folder.parent == tmp_path  # also where NUMBA_CACHE_DIR is set
+    monkeypatch.setattr(compiling, "SOURCES", ("random",))
+    assert compiling.kernel_folder(str(tmp_path)) != folder
+
+
+def test_every_module_that_kernels_compile_in_is_part_of_the_folders_name() -> None:
+    known = {f"faircascade.{name}" for name in compiling.SOURCES}
+    python_only = {"packing.py", "records.py", "compiling.py"}
+    for file in Path(compiling.__file__).parent.glob("*.py"):
+        if file.name in python_only:
+            continue
+        for line in file.read_text().splitlines():
+            if line.startswith("from faircascade") and ".kernels" not in line:
+                module = line.split()[1]
+                if module == "faircascade":
+                    module = f"faircascade.{line.split()[3]}"
+                assert module in known, f"{file.name}: {line}"
+
+
+def test_without_compilation_auto_takes_loop_and_says_why(monkeypatch) -> None:
+    monkeypatch.setattr(simulation, "SHORT", 0)
+    monkeypatch.setattr(cpu.numba.config, "DISABLE_JIT", 1)
+    result = simulate(small_world(), LinUCB(), rounds=3)
+    assert result.engine == "loop"
+    assert "NUMBA_DISABLE_JIT" in result.engine_reason
+
+
+@pytest.mark.parametrize(("size", "alpha"), [(1e155, 0.25), (1e10, 1e300)])
+def test_scores_beyond_all_floats_are_an_error(size: float, alpha: float) -> None:
+    rng = np.random.default_rng(0)
+    env = Environment.from_arrays(
+        rng.normal(size=(300, 3)) * size, rng.normal(size=(8, 3)) / size, k=5
+    )
+    for engine in ("loop", "cpu"):
+        with pytest.raises(FloatingPointError, match="check the scale"):
+            simulate(env, LinUCB(alpha=alpha), rounds=20, engine=engine)
+
+
+def test_lanes_without_a_user_learn_nothing() -> None:
+    env = small_world(users=9)
+    job = Job(env=env, policy=LinUCB(), checkpoints=(50,), seed=1, threads=1)
+    users = cpu.Learning(job, job.policy.compose())
+    cpu.Run(job, users).to_the_end()
+    nobody = users.sums.M[1].reshape(-1, USERS)[:, 1:]
+    assert np.array_equal(nobody, packing.start_sums(Ridge(), 9, 4).M[1].reshape(-1, USERS)[:, 1:])
+
+
+def test_ctrl_c_while_a_trace_is_written_writes_no_row_twice(monkeypatch, tmp_path: Path) -> None:
+    write = TraceWriter.write
+    calls = []
+
+    def interrupted_write(self: TraceWriter, shards: object) -> None:
+        write(self, shards)
+        calls.append(1)
+        if len(calls) == 1:
+            signal.raise_signal(signal.SIGINT)  # the main thread hears of it when it next looks
+
+    monkeypatch.setattr(TraceWriter, "write", interrupted_write)
+    path = tmp_path / "trace.parquet"
+    result = simulate(
+        small_world(), LinUCB(), rounds=50, engine="cpu", checkpoints=[10, 50], trace=path
+    )
+    assert result.interrupted
+    assert pq.read_table(path).num_rows == result.recommendations * 3
+
+
+def test_ctrl_c_before_the_first_step_leaves_an_older_trace_alone(tmp_path: Path) -> None:
+    path = tmp_path / "trace.parquet"
+    path.write_text("older")
+    job = Job(
+        env=small_world(users=64, items=400),
+        policy=LinUCB(),
+        checkpoints=(100_000,),
+        seed=1,
+        threads=1,
+        trace=path,
+        progress=lambda share: signal.raise_signal(signal.SIGINT),
+    )
+    run = cpu.Run(job, cpu.Learning(job, job.policy.compose()))
+    run.step = 10_000
+    with pytest.raises(KeyboardInterrupt):
+        run.to_the_end()
+    assert path.read_text() == "older"

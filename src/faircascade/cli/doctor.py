@@ -45,8 +45,6 @@ def examine() -> dict[str, Any]:
     import numpy as np
     from threadpoolctl import threadpool_info
 
-    from faircascade.engine.kernels.bandit import serve_bandit
-    from faircascade.engine.kernels.compiling import is_kept
     from faircascade.engine.simulation import cores
     from faircascade.storage import cache_folder
 
@@ -71,7 +69,7 @@ def examine() -> dict[str, Any]:
             "threads": cores(),
             "blas": ", ".join(blas) or "none found",
             "cache folder": str(cache),
-            "cpu engine": "compiled" if is_kept(serve_bandit) else "compiles on first use (15 s)",
+            "cpu engine": _engine(),
             "cached data": ", ".join(sorted(p.name for p in cache.glob("*.zip"))) or "none",
         },
         "packages": packages,
@@ -82,6 +80,16 @@ def examine() -> dict[str, Any]:
             if _version(name) is None
         ],
     }
+
+
+def _engine() -> str:
+    """Tell whether the compiled engine is ready."""
+    from faircascade.engine.kernels.bandit import serve_bandit
+    from faircascade.engine.kernels.compiling import is_kept
+
+    if not hasattr(serve_bandit, "stats"):
+        return "switched off (NUMBA_DISABLE_JIT is set)"
+    return "compiled" if is_kept(serve_bandit) else "compiles on first use (up to 20 s)"
 
 
 def _needed() -> list[str]:

@@ -6,12 +6,13 @@ docs/explanation/engine.md says how it works and why its lists are those of `loo
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 from threading import Lock
 from typing import Any
 
+import numba
 import numpy as np
 
 from faircascade.clicks import Cascade
@@ -35,7 +36,7 @@ FIRST_STEP = 1024
 PARTS = 8
 """Parts of a step for each thread, so that none is idle for long at its end."""
 TRACED = 2_000_000
-"""Lists of a step at most that is traced, which bounds the memory."""
+"""Lists of a step at most that is traced."""
 _POLL_SECONDS = 0.1
 
 _YARDSTICKS: tuple[type[Policy], ...] = (Random, MostPopular, Optimal)
@@ -44,6 +45,8 @@ _YARDSTICKS: tuple[type[Policy], ...] = (Random, MostPopular, Optimal)
 def lacks(job: Job) -> str:
     """Return what this engine cannot do of a job; nothing if it can do all of it."""
     policy = job.policy.compose()
+    if numba.config.DISABLE_JIT:
+        return "compiled code (NUMBA_DISABLE_JIT is set)"
     if type(job.env.click_model) is not Cascade:
         return f"click model {job.env.click_model.name!r}"
     if type(policy) in _YARDSTICKS:
@@ -86,16 +89,21 @@ class Learning:
         """Take a step as done."""
         for array, kept in zip(self.sums, self.kept, strict=True):
             if array.dtype.kind == "f" and not np.isfinite(array).all():
-                raise FloatingPointError(
-                    f"{self.job.policy.label}: a sum is no longer finite by round {last}; "
-                    "check the scale of the features, sigma and the reward weights"
-                )
+                raise not_finite(self.job, last)
             kept[:] = array
 
     def state(self) -> BanditState:
         """Return what was learned up to the last step that was kept."""
         users = self.job.env.users
         return BanditState(users=users, sums=packing.unpack_sums(self.kept, len(users)))
+
+
+def not_finite(job: Job, last: int) -> FloatingPointError:
+    """Return the error of a run whose numbers left the range of floats."""
+    return FloatingPointError(
+        f"{job.policy.label}: a number is no longer finite by round {last}; "
+        "check the scale of the features, sigma and the reward weights"
+    )
 
 
 class Standing:
@@ -163,13 +171,12 @@ class Run:
                         self._advance(pool, interval, first, last)
                         self.step = self._next_step(last - first + 1, time.perf_counter() - begin)
                         self._tell(0.0)
-                    trace.write([self.rows])
-                    self.rows = []
+                    uninterrupted(pool, self._write, trace)
             except KeyboardInterrupt:
+                if self.done == 0:
+                    raise
                 interrupted = True
-                trace.write([self.rows])
-        if self.done == 0:
-            raise KeyboardInterrupt
+                uninterrupted(pool, self._write, trace)
         return Outcome(
             tally=self.tally.up_to(self.done), state=self.users.state(), interrupted=interrupted
         )
@@ -213,17 +220,14 @@ class Run:
             parts.close()
             wait(futures)
             raise
-        entry = pool.submit(self._enter, books, trace, interval, first, last)
-        try:  # in a thread, where no Ctrl-C can come between its parts
-            entry.result()
-        except KeyboardInterrupt:
-            entry.result()
-            raise
+        uninterrupted(pool, self._enter, books, trace, interval, first, last)
 
     def _enter(
         self, books: list[Books], trace: Trace, interval: int, first: int, last: int
     ) -> None:
         """Count a step and take it as done."""
+        if any(book.broken[0] for book in books):
+            raise not_finite(self.job, last)
         self.users.keep(last)
         tally, rounds = self.tally, slice(first - 1, last)
         totals = (tally.served, tally.clicks, tally.optimal_clicks, tally.regret, tally.width)
@@ -235,6 +239,10 @@ class Run:
             self.work += book.work
         self.rows.extend(self._trace_rows(trace, first))
         self.done = last
+
+    def _write(self, trace: TraceWriter) -> None:
+        rows, self.rows = self.rows, []
+        trace.write([rows])
 
     def _trace_rows(self, trace: Trace, first: int) -> Iterator[TraceRows]:
         for place in range(len(trace.lists)):
@@ -250,6 +258,16 @@ class Run:
     def _tell(self, more: float) -> None:
         if self.job.progress is not None:
             self.job.progress(min(1.0, (self.done + more) / self.job.rounds))
+
+
+def uninterrupted(pool: ThreadPoolExecutor, work: Callable[..., None], *arguments: Any) -> None:
+    """Do something as a whole: in a thread, where no Ctrl-C can come between its parts."""
+    future = pool.submit(work, *arguments)
+    try:
+        future.result()
+    except KeyboardInterrupt:
+        future.result()
+        raise
 
 
 class Parts:

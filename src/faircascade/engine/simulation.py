@@ -19,8 +19,8 @@ from faircascade.policies import Policy
 from faircascade.types import whole
 
 ENGINES = ("auto", "cpu", "loop")
-SHORT = 20_000
-"""Lists below which `auto` does not load (or compile) the cpu engine: `loop` needs a second."""
+SHORT = 20_000_000
+"""Work up to which `auto` does not load the cpu engine: `loop` needs a second or two for it."""
 
 
 def simulate(
@@ -106,7 +106,8 @@ def _choose(engine: str, job: Job) -> tuple[Callable[[Job], Outcome], str, str]:
     """Return the engine to use, its name, and why it is used."""
     if engine == "loop":
         return loop.run, "loop", "asked for"
-    if engine == "auto" and len(job.env.users) * job.rounds <= SHORT:
+    work = len(job.env.users) * job.rounds * (1000 + len(job.env.items))
+    if engine == "auto" and work <= SHORT:
         return loop.run, "loop", "a short run"
     from faircascade.engine import cpu  # loads Numba
 

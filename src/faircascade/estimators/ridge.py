@@ -162,12 +162,6 @@ def width_of(M_inv: Floats, x: Floats) -> Floats:
     return np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares)
 
 
-def mean_error(theta: Floats, radius: float) -> Floats:
-    """Bound the rounding of theta . x for |x| <= radius and theta (d, n), in any order, (n,)."""
-    norm: Floats = np.sqrt((theta * theta).sum(axis=0))
-    return (len(theta) + 2) * ROUNDOFF * radius * norm
-
-
 def width_error(M_inv: Floats, radius: float) -> Floats:
     """Bound the rounding of sqrt(x^T M^-1 x) for |x| <= radius and M^-1 (d, d, n), (n,).
 

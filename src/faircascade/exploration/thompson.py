@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from faircascade.estimators.ridge import mean_error
 from faircascade.exploration.base import Exploration, Request
-from faircascade.numerics import cholesky, ordered_dot
+from faircascade.numerics import cholesky, mean_error, ordered_dot
 from faircascade.random import normals
 from faircascade.ranking import Scores
 from faircascade.registry import register

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from faircascade.estimators.ridge import mean_error, width_error, width_of
+from faircascade.estimators.ridge import width_error, width_of
 from faircascade.exploration.base import Exploration, Request
-from faircascade.numerics import ordered_dot
+from faircascade.numerics import mean_error, ordered_dot
 from faircascade.ranking import Scores
 from faircascade.registry import register
 from faircascade.types import Floats, Ints

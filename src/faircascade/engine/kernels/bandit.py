@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from faircascade.engine.kernels.compiling import inlined, inner, kernel
+from faircascade.engine.kernels.compiling import inlined, kernel, part
 from faircascade.engine.kernels.draws import absorb, normal_pair, uniform
 from faircascade.engine.kernels.lanes import USERS
 from faircascade.engine.kernels.learning import draw_theta, learn, refine
@@ -23,6 +23,11 @@ def serve_bandit(
         M, M_inv, B, theta = sums.M[group], sums.M_inv[group], sums.B[group], sums.theta[group]
         updates = sums.updates[group]
         users = min(USERS, len(world.preferences) - group * USERS)
+        if users < USERS:  # lanes without a user learn nothing
+            for i in range(len(scratch.shown)):
+                scratch.shown[i] = 0.0
+            for i in range(len(scratch.weights)):
+                scratch.weights[i] = 0.0
         for t in range(first, last + 1):
             if stop[0]:
                 return
@@ -63,7 +68,7 @@ def serve_one(
     d, k = len(theta) // USERS, rules.k
     shown, weights, items = scratch.shown, scratch.weights, scratch.slate
     clicked, seen = 0, 0
-    if comes(world, draws, rules, trace, user, word, t - first):
+    if comes(draws, rules, user, word):
         width = recommend(
             world, draws, rules, shortlist, books, scratch, user, lane, theta, M_inv, word
         )
@@ -85,7 +90,7 @@ def serve_one(
     return seen
 
 
-@inner
+@part
 def refine_if_due(M, M_inv, B, theta, rules, shortlist, scratch, group, lane, updates):
     """Refine a user's inverse now and then, as `Ridge.update` does."""
     if updates % rules.refine_every != 0 and updates & (updates - 1) != 0:
@@ -111,14 +116,18 @@ def recommend(world, draws, rules, shortlist, books, scratch, user, lane, theta,
             )  # fmt: skip
             while level > 0 and scratch.limit[(level - 1) * USERS + lane] < enough:
                 level -= 1
+            if not np.isfinite(enough):
+                books.broken[0] = 1
         if level > 0:
             widen(world, shortlist, scratch, user, lane, theta, M_inv, ties, rules, level, d)
+            if not np.isfinite(scratch.values[k - 1]):
+                books.broken[0] = 1
         else:
             front, order = shortlist.front[user], shortlist.order[user]
             for position in range(k):
                 items[position] = front[order[position]]
     else:
-        rank_all(world, draws, rules, scratch, user, lane, theta, M_inv, ties, word)
+        rank_all(world, draws, rules, books, scratch, user, lane, theta, M_inv, ties, word)
     books.work[level] += 1
     if level == 0 and rules.alpha > 0.0 and rules.epsilon == 0.0:  # the widths are known already
         order = shortlist.order[user]
@@ -137,8 +146,8 @@ def recommend(world, draws, rules, shortlist, books, scratch, user, lane, theta,
     return total / k
 
 
-@inner
-def rank_all(world, draws, rules, scratch, user, lane, theta, M_inv, ties, word):
+@part
+def rank_all(world, draws, rules, books, scratch, user, lane, theta, M_inv, ties, word):
     """Score every item, with a draw from the posterior if the policy makes one, and rank them."""
     d, p = len(theta) // USERS, len(world.keys)
     used, at, step = theta, lane, USERS
@@ -157,9 +166,11 @@ def rank_all(world, draws, rules, scratch, user, lane, theta, M_inv, ties, word)
     )  # fmt: skip
     items = scratch.slate
     keep_best(scratch.scores, items[:0], p, rules.k, ties, world.keys, items, scratch.values)
+    if not np.isfinite(scratch.values[rules.k - 1]):
+        books.broken[0] = 1
 
 
-@inner
+@part
 def mingle(world, draws, rules, scratch, user, word):
     """Replace items by random ones at random positions: `exploration.epsilon.mingle`."""
     k, p = rules.k, len(world.keys)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from faircascade.engine.kernels.compiling import inner
+from faircascade.engine.kernels.compiling import part
 from faircascade.engine.kernels.lanes import (
     USERS,
     load_users,
@@ -14,7 +14,7 @@ from faircascade.engine.kernels.lanes import (
 )
 
 
-@inner
+@part
 def learn(M, M_inv, B, theta, shown, weights, longest, gain, scale, v):
     """Learn one list of each user of a group.
 
@@ -43,7 +43,7 @@ def learn(M, M_inv, B, theta, shown, weights, longest, gain, scale, v):
     add_outer_products(M, shown, longest, gain, step)
 
 
-@inner
+@part
 def shrink_and_multiply(M_inv, v, last, x, at, now, step):
     """Subtract the outer product of the last vector from M^-1 and multiply the result by x.
 
@@ -72,7 +72,7 @@ def shrink_and_multiply(M_inv, v, last, x, at, now, step):
     return inner
 
 
-@inner
+@part
 def add_outer_products(M, shown, longest, gain, step):
     """Add gain * x x^T of every position to M, two entries at a time."""
     factor = splat_users(gain)
@@ -97,7 +97,7 @@ def add_outer_products(M, shown, longest, gain, step):
             pair += USERS
 
 
-@inner
+@part
 def unpack(packed, lane, full):
     """Copy one user's symmetric matrix into a full one."""
     d = len(full)
@@ -108,7 +108,7 @@ def unpack(packed, lane, full):
             pair += USERS
 
 
-@inner
+@part
 def refine(M, M_inv, B, theta, lane, scale, matrices):
     """One Newton step for one user's inverse, and theta from it: `refine_inverse`.
 
@@ -141,7 +141,7 @@ def refine(M, M_inv, B, theta, lane, scale, matrices):
     return np.sqrt(moved)
 
 
-@inner
+@part
 def multiply(A, B, C):
     """Put A B into C, sums in index order."""
     d = len(A)
@@ -153,7 +153,7 @@ def multiply(A, B, C):
             C[i, j] = total
 
 
-@inner
+@part
 def draw_theta(M_inv, theta, lane, d, z, noise, L, drawn):
     """Draw theta from the posterior of one user: theta + noise * L z, L L^T = M^-1."""
     pair = lane

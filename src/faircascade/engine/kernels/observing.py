@@ -13,13 +13,9 @@ SERVED, CLICKS, OPTIMAL_CLICKS, REGRET, WIDTH = range(5)
 
 
 @inlined
-def comes(world, draws, rules, trace, user, word, place):
+def comes(draws, rules, user, word):
     """Say whether a user comes in a round."""
-    if rules.activity == 1.0 or uniform(absorb(draws.visit[user], word)) < rules.activity:
-        return True
-    if rules.traced:
-        trace.examined[place, user] = 0
-    return False
+    return rules.activity == 1.0 or uniform(absorb(draws.visit[user], word)) < rules.activity
 
 
 @inlined

@@ -24,7 +24,7 @@ from faircascade.engine.kernels.records import (
 from faircascade.estimators import Ridge, RidgeState
 from faircascade.estimators.ridge import REFINE_EVERY
 from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
-from faircascade.policies import Bandit, MostPopular, Optimal, Policy
+from faircascade.policies import Bandit, MostPopular, Optimal, Policy, Random
 from faircascade.policies.bandit import table_of
 from faircascade.random import draws as words
 from faircascade.types import Floats, Ints
@@ -71,9 +71,7 @@ def pack_world(job: Job) -> World:
     by_feature = zeros(d, padded)
     by_feature[:, :p] = pool.by_feature
     norms = zeros(padded)
-    with np.errstate(over="ignore"):  # what is too large shows when it is learned
-        squares = (pool.by_feature * pool.by_feature).sum(axis=0)
-    norms[:p] = np.sqrt(squares) * (1.0 + 2.0**-40)
+    norms[:p] = pool.norms
     place = np.full(len(env.items), -1, dtype=np.int32)
     place[pool.rows] = np.arange(p)
     by_key = np.argsort(pool.keys)
@@ -82,7 +80,7 @@ def pack_world(job: Job) -> World:
         by_feature=by_feature.reshape(-1),
         padded=padded,
         norms=norms,
-        radius=float(norms.max()),
+        radius=pool.radius,
         keys=np.array(pool.keys),
         rows=np.array(pool.rows),
         by_key=by_key,
@@ -138,12 +136,14 @@ def pack_contenders(job: Job, policy: Policy, world: World) -> Contenders:
         scores = np.tile(falling, (len(world.optimal_lists), 1))
         return Contenders(world.optimal_lists, scores, False)
     every = np.arange(len(pool), dtype=np.int32)
+    if isinstance(policy, Random):
+        return Contenders(every[None], np.zeros((1, len(every))), True)
     if isinstance(policy, MostPopular):
         popularity = pool.items.popularity[pool.rows]
         enough = np.partition(popularity, -k)[-k] - 1.0  # below it no rounding can help
         liked = every[popularity >= enough]
         return Contenders(liked[None], popularity[liked][None], False)
-    return Contenders(every[None], np.zeros((1, len(every))), True)
+    raise TypeError(f"not a yardstick: {policy!r}")
 
 
 def start_sums(estimator: Ridge, n: int, d: int) -> Sums:
@@ -223,6 +223,7 @@ def make_books(job: Job, rounds: int, sets: int) -> Books:
         item_clicks=np.zeros((m, k), dtype=np.int64),
         by_round=np.zeros((5, rounds), dtype=np.int64),
         work=np.zeros(sets + 2, dtype=np.int64),
+        broken=np.zeros(1, dtype=np.int64),
     )
 
 

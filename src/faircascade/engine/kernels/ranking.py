@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from faircascade.engine.kernels.compiling import inlined, inner
+from faircascade.engine.kernels.compiling import inlined, part
 from faircascade.engine.kernels.draws import absorb
 from faircascade.ranking import RESOLUTION
 
@@ -23,7 +23,7 @@ def is_before(value, item, other_value, other, ties, keys):
     return absorb(ties, keys[item]) < absorb(ties, keys[other])
 
 
-@inner
+@part
 def keep_best(scores, items, count, size, ties, keys, best, values):
     """Put the first `size` of `count` items in order into `best`, their rounded scores in `values`.
 

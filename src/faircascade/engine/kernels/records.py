@@ -211,6 +211,8 @@ class Books(NamedTuple):
     """Served, clicks, optimal clicks, regret and width, (5, rounds of the step)."""
     work: Ints
     """Lists that needed the scores of set 0, 1, ..., all, (sets + 2,)."""
+    broken: Ints
+    """Not 0 if a list had scores that were not finite, (1,)."""
 
 
 class Trace(NamedTuple):

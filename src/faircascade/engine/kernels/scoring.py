@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from faircascade.engine.kernels.compiling import inlined, inner
+from faircascade.engine.kernels.compiling import inlined, part
 from faircascade.engine.kernels.lanes import (
     ITEMS,
     USERS,
@@ -48,7 +48,7 @@ def widths(x, at, stride, M_inv, lane, d):
     return square_root(at_least_zero(total))
 
 
-@inner
+@part
 def score(x, count, stride, theta, first, step, M_inv, lane, d, alpha, scores, bonus):
     """Score `count` items (rounded up to 16s): theta . x + alpha * width into `scores`.
 
@@ -65,7 +65,7 @@ def score(x, count, stride, theta, first, step, M_inv, lane, d, alpha, scores, b
         scores[i] = -np.inf
 
 
-@inner
+@part
 def gather(features, items, count, stride, x):
     """Copy the features of some items next to each other, one row a feature."""
     d = features.shape[1]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from faircascade.engine.kernels.compiling import inlined, inner
+from faircascade.engine.kernels.compiling import inlined, part
 from faircascade.engine.kernels.lanes import (
     ITEMS,
     USERS,
@@ -34,7 +34,7 @@ HALVINGS = 40
 """Steps in the search for a score to cut at; with many equal scores there is none."""
 
 
-@inner
+@part
 def limits(tiers, group, theta, limit):
     """Compute the score that no item of each tier exceeds now, (tiers, 8)."""
     base, fixed, slope = tiers.theta[group], tiers.fixed[group], tiers.slope[group]
@@ -49,7 +49,7 @@ def limits(tiers, group, theta, limit):
         store_users(limit, tier, load_users(fixed, tier) + rise)
 
 
-@inner
+@part
 def begin(tiers, tier, group, lane, theta, M_inv, ceiling, radius, rules, d):
     """Note what is left out now: its highest score, its largest norm, and what theta is."""
     at = tier * USERS + lane
@@ -73,7 +73,7 @@ def begin(tiers, tier, group, lane, theta, M_inv, ceiling, radius, rules, d):
     grow(tiers, tier, group, lane, 0.0, rules, d)
 
 
-@inner
+@part
 def grow(tiers, tier, group, lane, moved, rules, d):
     """Allow for a Newton step that moved M^-1, and for the rounding of updates until the next."""
     at = tier * USERS + lane
@@ -82,6 +82,7 @@ def grow(tiers, tier, group, lane, moved, rules, d):
         tiers.fixed[group, at] = -np.inf
         tiers.slope[group, at] = 0.0
         return
+    tiers.norm[group, at] += moved
     norm = tiers.norm[group, at]
     tiers.growth[group, at] += moved + 8.0 * ROUNDOFF * norm * rules.refine_every * rules.k
     rounding = 4.0 * (d + 4) * ROUNDOFF
@@ -130,7 +131,7 @@ def rank_front(world, shortlist, user, lane, theta, M_inv, ties, rules, d, value
     return (values[order[k - 1]] - 1.0) * RESOLUTION
 
 
-@inner
+@part
 def widen(world, shortlist, scratch, user, lane, theta, M_inv, ties, rules, level, d):
     """Score the items of a set, choose all smaller sets anew, and put the list into the slate."""
     group = user // USERS
@@ -151,7 +152,7 @@ def widen(world, shortlist, scratch, user, lane, theta, M_inv, ties, rules, leve
                 radius = radius_below(scores, world.norms, count, least, scratch.block)
         begin(tiers, target, group, lane, theta, M_inv, ceiling, radius, rules, d)
         highest = max(highest, ceiling)
-        count = cut(scores, items, count, least, chosen)
+        count = cut(scores, items, count, least, chosen) if least < np.inf else 0
         items = chosen
         if target > 0:
             shortlist.sizes[user, target - 1] = count
@@ -177,7 +178,7 @@ def widen(world, shortlist, scratch, user, lane, theta, M_inv, ties, rules, leve
     gather(world.features, front, count, len(front), shortlist.front_x[user])
 
 
-@inner
+@part
 def score_set(world, shortlist, scratch, user, lane, theta, M_inv, rules, level, d):
     """Score the items of a set; return them (none stands for all, in order) and how many."""
     scores, bonus = scratch.scores, scratch.bonus
@@ -196,7 +197,7 @@ def score_set(world, shortlist, scratch, user, lane, theta, M_inv, rules, level,
     return items, count
 
 
-@inner
+@part
 def cut(scores, items, count, least, chosen):
     """Choose the items that score at least so much, their scores moved to the beginning.
 
@@ -212,7 +213,7 @@ def cut(scores, items, count, least, chosen):
     return size
 
 
-@inner
+@part
 def cutting_score(scores, count, room, block):
     """Return a score that at most `room` items reach, and not many fewer if possible.
 
@@ -234,7 +235,7 @@ def cutting_score(scores, count, room, block):
     return least, most
 
 
-@inner
+@part
 def extremes(scores, count, block):
     """Return the lowest and the highest score."""
     low = high = scores[0]
@@ -252,7 +253,7 @@ def extremes(scores, count, block):
     return low, high
 
 
-@inner
+@part
 def radius_below(scores, norms, count, least, block):
     """Return the largest norm of the items that score less than `least`."""
     found = splat_items(0.0)
