@@ -25,6 +25,8 @@ _PIPE_WIDTH = 120
 _PLAIN_STEP = 0.1
 _PLAIN_QUIET = 1.0
 """Seconds before the first line: what is done by then needs none."""
+_PLAIN_SURE = 0.01
+"""Share of the work before which an estimate would be a guess."""
 _PLAIN_PATIENCE = 20.0
 """Seconds after which a line comes even without a tenth of progress."""
 
@@ -57,11 +59,12 @@ def print_table(
     *,
     title: str = "",
     numbers: bool = False,
+    names: int = 1,
 ) -> None:
-    """Print a table; columns of numbers, all but the first, are right-aligned."""
+    """Print a table; columns of numbers, all but the first few with names, are right-aligned."""
     table = Table(title=title or None, title_justify="left", header_style="bold")
     for place, header in enumerate(headers):
-        justify: Literal["left", "right"] = "right" if numbers and place > 0 else "left"
+        justify: Literal["left", "right"] = "right" if numbers and place >= names else "left"
         table.add_column(header, justify=justify, no_wrap=place == 0)
     for row in rows:
         table.add_row(*row)
@@ -101,7 +104,7 @@ def progress(what: str) -> Iterator[Report]:
             return
         told, last = step, now
         left = (now - begin) * (1 / share - 1) if share > 0 else 0.0
-        estimate = f", about {left:,.0f} s left" if left >= 1 else ""
+        estimate = f", about {left:,.0f} s left" if left >= 1 and share >= _PLAIN_SURE else ""
         remark(f"{what} {label}".strip() + f": {share:.0%}{estimate}")
 
     yield tell

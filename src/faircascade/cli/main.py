@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from faircascade import __version__
+from faircascade.cli.bench import bench
 from faircascade.cli.data import data
 from faircascade.cli.demo import demo
 from faircascade.cli.doctor import doctor
@@ -26,6 +27,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(simulate)
 app.add_typer(data)
+app.command()(bench)
 app.command()(doctor)
 
 

@@ -1,0 +1,37 @@
+"""How fast and how large: named cases, measured and never asserted."""
+
+from faircascade.experiment.bench.cases import (
+    CASES,
+    QUICK,
+    STANDARD,
+    Sizes,
+    choose,
+    disturbed,
+    notes,
+    plan,
+    with_time_against_paper,
+)
+from faircascade.experiment.bench.machine import describe_machine
+from faircascade.experiment.bench.measuring import Measurement, Run, Task, warm_up
+from faircascade.experiment.bench.peer import PEERS, check_peer
+from faircascade.experiment.bench.worlds import Worlds
+
+__all__ = [
+    "CASES",
+    "PEERS",
+    "QUICK",
+    "STANDARD",
+    "Measurement",
+    "Run",
+    "Sizes",
+    "Task",
+    "Worlds",
+    "check_peer",
+    "choose",
+    "describe_machine",
+    "disturbed",
+    "notes",
+    "plan",
+    "warm_up",
+    "with_time_against_paper",
+]

@@ -1,0 +1,236 @@
+"""The cases: what is measured under which name, and at what size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import Any
+
+from faircascade.engine.simulation import cores
+from faircascade.environment import Environment
+from faircascade.experiment.bench.apart import RunApart
+from faircascade.experiment.bench.measuring import Measurement, Run, Task
+from faircascade.experiment.bench.peer import PeerRun
+from faircascade.experiment.bench.worlds import Worlds, low_rank
+from faircascade.policies import EALinUCB, LinTS, LinUCB
+from faircascade.registry import suggest
+
+LINUCB = LinUCB(reading="reference")
+BOTH = (LINUCB, EALinUCB(weight="log", reading="reference"))
+_INCOMPARABLE = ("paper", "large")
+"""Cases that have no time against `paper`."""
+_UNDISTURBED = 0.85
+"""Share of its cores that a run has at least, if nothing else is going on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """How much of each case is measured."""
+
+    users: int = 1000
+    rounds: int = 50_000
+    """Rounds of `paper`, `items` and `dim`."""
+    full_rounds: int = 2_000
+    thompson_rounds: int = 2_000
+    loop_rounds: int = 100
+    large_rounds: int = 1_000
+    large_users: int = 10_000
+    large_items: int = 100_000
+    peer_lists: int = 2_000
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            size = getattr(self, field.name)
+            if size < 1:
+                raise ValueError(f"{field.name} must be at least 1, got {size}")
+
+    def with_given(self, **given: int | None) -> Sizes:
+        """Return the sizes with those that were given."""
+        return replace(self, **{name: size for name, size in given.items() if size is not None})
+
+
+STANDARD = Sizes()
+QUICK = Sizes(
+    users=200,
+    rounds=500,
+    full_rounds=100,
+    thompson_rounds=200,
+    loop_rounds=30,
+    large_rounds=100,
+    large_users=200,
+    large_items=20_000,
+    peer_lists=400,
+)
+
+
+@dataclass(frozen=True)
+class Material:
+    """What the tasks of a case are made from."""
+
+    worlds: Worlds
+    sizes: Sizes
+    threads: int | None
+
+    def run(self, kind: type[Run] = Run, **what: Any) -> Run:
+        usual: dict[str, Any] = {
+            "world": lambda: self.worlds.paper,
+            "rounds": self.sizes.rounds,
+            "threads": self.threads,
+        }
+        return kind(**(usual | what))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A named set of measurements."""
+
+    tasks: Callable[[str, Material], list[Task]]
+    needs: tuple[str, ...] = ()
+    """Cases to be measured before it, because it is told as a ratio to them."""
+    note: Callable[[Sizes], str] = lambda _: ""
+    """What a reader of the table has to know."""
+
+
+def _paper(case: str, material: Material) -> list[Task]:
+    return [material.run(RunApart, case=case, policy=policy) for policy in BOTH]
+
+
+def _full(case: str, material: Material) -> list[Task]:
+    rounds = material.sizes.full_rounds
+    return [material.run(case=case, policy=policy, rounds=rounds, lazy=False) for policy in BOTH]
+
+
+def _thompson(case: str, material: Material) -> list[Task]:
+    policy, rounds = LinTS(reading="reference"), material.sizes.thompson_rounds
+    return [material.run(case=case, policy=policy, rounds=rounds, lazy=False)]
+
+
+def _items(case: str, material: Material) -> list[Task]:
+    def world() -> Environment:
+        return material.worlds.tenfold
+
+    return [material.run(case=case, policy=policy, world=world) for policy in BOTH]
+
+
+def _dim(case: str, material: Material) -> list[Task]:
+    def world() -> Environment:
+        return material.worlds.wide
+
+    return [material.run(case=case, policy=policy, world=world) for policy in BOTH]
+
+
+def _large(case: str, material: Material) -> list[Task]:
+    sizes = material.sizes
+
+    @cache
+    def world() -> Environment:
+        return low_rank(users=sizes.large_users, items=sizes.large_items)
+
+    rounds = sizes.large_rounds
+    return [material.run(RunApart, case=case, policy=LINUCB, rounds=rounds, world=world)]
+
+
+def _loop(case: str, material: Material) -> list[Task]:
+    rounds = material.sizes.loop_rounds
+    return [material.run(case=case, policy=policy, rounds=rounds, engine="loop") for policy in BOTH]
+
+
+def _against(case: str, material: Material) -> list[Task]:
+    lists = material.sizes.peer_lists
+    return [PeerRun(case=case, world=lambda: material.worlds.paper, lists=lists)]
+
+
+def _fewer(case: str, rounds: int, sizes: Sizes) -> str:
+    if rounds >= sizes.rounds:
+        return ""
+    return (
+        f"{case} is measured over {rounds:,} of the {sizes.rounds:,} rounds: it scores every item, "
+        "which costs the same in every round."
+    )
+
+
+CASES: dict[str, Case] = {
+    "paper": Case(tasks=_paper),
+    "full": Case(
+        tasks=_full,
+        needs=("paper",),
+        note=lambda sizes: _fewer("full", sizes.full_rounds, sizes),
+    ),
+    "thompson": Case(
+        tasks=_thompson,
+        note=lambda sizes: _fewer("thompson", sizes.thompson_rounds, sizes),
+    ),
+    "items": Case(
+        tasks=_items,
+        needs=("paper",),
+        note=lambda _: "items: ten copies of the catalogue, nine of them with noise.",
+    ),
+    "dim": Case(tasks=_dim, needs=("paper",)),
+    "loop": Case(tasks=_loop),
+    "large": Case(tasks=_large, note=lambda _: "large: random users and items of low rank."),
+}
+AGAINST = Case(
+    tasks=_against,
+    needs=("paper",),
+    note=lambda sizes: (
+        f"against: the ranker and the click model of FairDynamicRec, {sizes.peer_lists:,} lists in "
+        "one process, without the text file that it appends to for every list."
+    ),
+)
+
+
+def choose(names: Sequence[str], *, against: bool = False) -> dict[str, Case]:
+    """Return the named cases, or all, and those that they need; refuse a name that is none."""
+    for name in names:
+        if name not in CASES:
+            raise ValueError(
+                f"case must be one of {', '.join(CASES)}{suggest(name, CASES)}, got {name!r}"
+            )
+    wanted = set(names or CASES)
+    wanted |= {need for name in wanted for need in CASES[name].needs}
+    if against:
+        wanted |= set(AGAINST.needs)
+    chosen = {name: case for name, case in CASES.items() if name in wanted}
+    return chosen | ({"against": AGAINST} if against else {})
+
+
+def plan(
+    cases: dict[str, Case], worlds: Worlds, sizes: Sizes, *, threads: int | None = None
+) -> list[Task]:
+    """Return what to measure, in order."""
+    material = Material(worlds, sizes, threads)
+    return [task for name, case in cases.items() for task in case.tasks(name, material)]
+
+
+def notes(cases: dict[str, Case], sizes: Sizes) -> list[str]:
+    """Return what a reader of the numbers has to know."""
+    general = [
+        "Lists/s: recommendations a second of all threads together. The clock starts when kernels "
+        "are compiled and loaded, and optimal lists known.",
+        "Time/paper: time of one recommendation against paper with the same policy (LinTS: with "
+        "LinUCB).",
+        "Peak MB: largest resident memory of a fresh process that loads the world and simulates.",
+    ]
+    return general + [note for case in cases.values() if (note := case.note(sizes))]
+
+
+def disturbed(found: Iterable[Measurement]) -> list[str]:
+    """Return a remark for each run of the cpu engine that did not have its cores to itself."""
+    return [
+        f"{m.case}, {m.policy}: had {m.cores_used:.1f} of {min(m.threads, cores())} cores; without "
+        "other work on this machine it would have been faster."
+        for m in found
+        if m.engine.startswith("cpu")
+        and m.seconds >= 1
+        and m.cores_used < _UNDISTURBED * min(m.threads, cores())
+    ]
+
+
+def with_time_against_paper(measurement: Measurement, before: Iterable[Measurement]) -> Measurement:
+    """Return the measurement with its ratio to the same policy, or LinUCB, in `paper`."""
+    paper = {other.policy: other for other in before if other.case == "paper"}
+    other = paper.get(measurement.policy) or paper.get(LINUCB.label)
+    if other is None or measurement.case in _INCOMPARABLE:
+        return measurement
+    return replace(measurement, time_against_paper=other.per_second / measurement.per_second)

@@ -1,0 +1,54 @@
+"""On what was measured: processor, cores, versions, date."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from faircascade.engine.simulation import cores
+
+_PACKAGES = ("numpy", "numba", "faircascade")
+
+
+def describe_machine(*others: str | None) -> dict[str, Any]:
+    """Return the machine, the date and the versions, also of other packages, as plain data."""
+    return {
+        "machine": {"cpu": _processor(), "cores": cores(), "platform": platform.platform()},
+        "date": date.today().isoformat(),
+        "versions": {
+            "python": platform.python_version(),
+            **{package: version(package) for package in (*_PACKAGES, *others) if package},
+        },
+    }
+
+
+def _processor() -> str:
+    """Return the processor's name, which Linux tells only in a file."""
+    listing = Path("/proc/cpuinfo")
+    if listing.exists():
+        for line in listing.read_text(encoding="utf-8", errors="replace").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                return value.strip()
+    return platform.processor() or platform.machine()
+
+
+def peak_memory() -> int:
+    """Return the largest resident memory that this process has had, in bytes.
+
+    Linux hands `ru_maxrss` down from parent to child; the peak in /proc belongs to one program.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        for line in status.read_text(encoding="utf-8").splitlines():
+            name, _, value = line.partition(":")
+            if name == "VmHWM":
+                return int(value.split()[0]) * 1024
+    import resource  # not on every system
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

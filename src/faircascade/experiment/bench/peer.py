@@ -1,0 +1,108 @@
+"""The authors' package FairDynamicRec, timed on the same world."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from tempfile import gettempdir
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from faircascade.engine.job import Progress
+from faircascade.environment import Environment
+from faircascade.experiment.bench.measuring import SEED, Measurement
+from faircascade.registry import suggest
+
+PEERS = {"fairdynamicrec": "fair_dynamic_rec"}
+"""Packages to measure against, and the module of each."""
+USERS = 40
+
+
+def check_peer(name: str) -> None:
+    """Refuse a package that is not known or not installed."""
+    if name not in PEERS:
+        raise ValueError(
+            f"against must be one of {', '.join(PEERS)}{suggest(name, PEERS)}, got {name!r}"
+        )
+    if find_spec(PEERS[name]) is None:
+        raise ValueError(
+            f"against {name}: the package is not installed; pip install 'faircascade[peers]'"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeerRun:
+    """Its class LinUCB, served as its simulator does: rank, draw clicks, update."""
+
+    case: str
+    world: Callable[[], Environment]
+    lists: int
+    """How many lists to time, for a few tens of users."""
+    label: str = "LinUCB"
+
+    def prepare(self) -> None:
+        self.world()
+
+    def measure(self, progress: Progress | None = None) -> Measurement:
+        full = self.world()
+        env = full.take(slice(0, min(USERS, self.lists, len(full.users))))
+        n = len(env.users)
+        rounds = -(-self.lists // n)
+        ranker, clicks_of = _ranker(env), _click_model(env)
+        X, theta, users = env.items.pool.by_feature.T, env.preferences, np.arange(n)
+        begin, begin_cpu = time.perf_counter(), time.process_time()
+        for t in range(1, rounds + 1):
+            lists = ranker.get_ranking(users, round=t)  # (n, K)
+            attraction = np.array([theta[u] @ X[lists[u]].T for u in users])  # (n, K)
+            clicks, _ = clicks_of.get_feedback(attraction)
+            ranker.update(users, lists, clicks, round=t, user_round=np.full(n, t))
+            if progress is not None:
+                progress(t / rounds)
+        seconds = time.perf_counter() - begin
+        return Measurement(
+            case=self.case,
+            policy=self.label,
+            engine="FairDynamicRec",
+            users=n,
+            items=len(X),
+            dim=env.items.dim,
+            k=env.k,
+            rounds=rounds,
+            threads=1,
+            recommendations=n * rounds,
+            seconds=seconds,
+            cores_used=(time.process_time() - begin_cpu) / seconds,
+        )
+
+
+def _ranker(env: Environment) -> Any:
+    """Configure the package's LinUCB as its authors ran the paper."""
+    module = import_module("fair_dynamic_rec.core.rankers.linear_upper_confidence_bound")
+    X = np.ascontiguousarray(env.items.pool.by_feature.T)  # (p, d)
+    config = SimpleNamespace(
+        seed=SEED,
+        load_model=False,
+        feedback_model="cascade",
+        list_size=env.k,
+        get_ranker_params=list,
+        output_path=gettempdir(),
+    )
+    data = SimpleNamespace(
+        n_users=len(env.users),
+        n_items=len(X),
+        feature_data={"train_item_latent_features": X, "train_item_topical_features": X},
+    )
+    parameters = {"alpha": {"value": 0.25}, "sigma": {"value": 1.0}, "gamma": {"value": 0.0}}
+    ranker = module.LinUCB(config, data, parameters)
+    ranker.writeCB = lambda *_: None  # it appends to a text file for every list
+    return ranker
+
+
+def _click_model(env: Environment) -> Any:
+    module = import_module("fair_dynamic_rec.core.simulators.click_simulator.cascade_model")
+    return module.CascadeModel(SimpleNamespace(seed=SEED, list_size=env.k))
