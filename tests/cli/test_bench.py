@@ -176,8 +176,8 @@ def test_a_run_without_its_cores_is_remarked() -> None:
     )
     crowded = dataclasses.replace(alone, cores_used=0.5)
     assert bench.disturbed([alone]) == []
-    (remark,) = bench.disturbed([alone, crowded])
-    assert remark.startswith("paper, LinUCB: had 0.5 of 1 cores")
+    (note,) = bench.disturbed([alone, crowded])
+    assert note.endswith("slowed down: paper, LinUCB: 0.5 of 1.")
 
 
 def test_more_items_keeps_the_first_copy_and_the_norms() -> None:

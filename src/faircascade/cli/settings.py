@@ -33,7 +33,7 @@ _ENVIRONMENT = (
     "merit",
     "merit_floor",
 )
-_SIMULATE = ("checkpoints", "activity", "realised")
+_SIMULATE = ("checkpoints", "activity", "realised", "lazy")
 
 Settings = dict[str, dict[str, Any]]
 """Values by part (policy, environment, simulate, data) and name."""

@@ -216,15 +216,17 @@ def notes(cases: dict[str, Case], sizes: Sizes) -> list[str]:
 
 
 def disturbed(found: Iterable[Measurement]) -> list[str]:
-    """Return a remark for each run of the cpu engine that did not have its cores to itself."""
-    return [
-        f"{m.case}, {m.policy}: had {m.cores_used:.1f} of {min(m.threads, cores())} cores; without "
-        "other work on this machine it would have been faster."
+    """Return a note on the runs of the cpu engine that did not have their cores to themselves."""
+    short = [
+        f"{m.case}, {m.policy}: {m.cores_used:.1f} of {min(m.threads, cores())}"
         for m in found
         if m.engine.startswith("cpu")
         and m.seconds >= 1
         and m.cores_used < _UNDISTURBED * min(m.threads, cores())
     ]
+    if not short:
+        return []
+    return [f"Other work took some of the cores, so these were slowed down: {'; '.join(short)}."]
 
 
 def with_time_against_paper(measurement: Measurement, before: Iterable[Measurement]) -> Measurement:
