@@ -8,19 +8,9 @@ from __future__ import annotations
 import argparse
 import time
 
-import numpy as np
-
 import faircascade as fc
 from faircascade.engine.simulation import cores
-
-
-def world(users: int, items: int, dim: int, k: int) -> fc.Environment:
-    """Random low-rank users and items: speed does not depend on what they like."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(items, dim))
-    X /= np.linalg.norm(X, axis=1, keepdims=True) * np.sqrt(2)
-    theta = np.abs(rng.normal(size=(users, dim))) * 0.05
-    return fc.Environment.from_arrays(X, theta, k=k)
+from faircascade.experiment.bench.worlds import low_rank
 
 
 def main() -> None:
@@ -28,7 +18,7 @@ def main() -> None:
     for name, default in (("users", 256), ("items", 2800), ("dim", 10), ("k", 10), ("rounds", 300)):
         parser.add_argument(f"--{name}", type=int, default=default)
     chosen = parser.parse_args()
-    env = world(chosen.users, chosen.items, chosen.dim, chosen.k)
+    env = low_rank(users=chosen.users, items=chosen.items, dim=chosen.dim, k=chosen.k)
     policies = [
         fc.LinUCB(),
         fc.EALinUCB(weight="log", gamma=0.005),
@@ -44,7 +34,9 @@ def main() -> None:
         speeds = []
         for n in threads:
             begin = time.perf_counter()
-            result = fc.simulate(env, policy, rounds=chosen.rounds, seed=1, threads=n)
+            result = fc.simulate(
+                env, policy, rounds=chosen.rounds, seed=1, engine="loop", threads=n
+            )
             speeds.append(result.recommendations / (time.perf_counter() - begin))
         print(f"| {policy.label} | " + " | ".join(f"{speed:,.0f}" for speed in speeds) + " |")
 

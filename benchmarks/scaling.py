@@ -24,13 +24,11 @@ from threadpoolctl import threadpool_limits
 
 import faircascade as fc
 from faircascade.experiment.bench import warm_up
+from faircascade.experiment.bench.cases import BOTH
 from faircascade.experiment.bench.worlds import more_items
 from faircascade.report.style import drawing, file_bytes, log_axis, looks
 
-POLICIES = {
-    policy.label: policy
-    for policy in (fc.LinUCB(reading="reference"), fc.EALinUCB(weight="log", reading="reference"))
-}
+POLICIES = {policy.label: policy for policy in BOTH}
 WINDOWS = (10, 30, 100, 300, 1_000, 3_000, 10_000, 20_000, 30_000, 40_000, 50_000)
 USERS = (8, 32, 128, 512, 2_048)
 ITEMS = (1_000, 2_800, 10_000, 28_000, 100_000)

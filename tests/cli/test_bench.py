@@ -5,9 +5,6 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import json
-import os
-import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -21,6 +18,7 @@ from faircascade.experiment import bench
 from faircascade.experiment.bench import apart, peer
 from faircascade.experiment.bench.worlds import low_rank, more_items
 from faircascade.policies import LinUCB
+from tests.cli.processes import interrupted
 from tests.worlds import small_world
 
 TINY = "--quick --users 16 --rounds 3 --full-rounds 2 --thompson-rounds 2 --loop-rounds 2"
@@ -194,21 +192,8 @@ def test_more_items_keeps_the_first_copy_and_the_norms() -> None:
 
 def test_ctrl_c_prints_what_was_measured_by_then(tmp_path: Path) -> None:
     command = f"bench {TINY} --case loop --case large --large-rounds 1000000 --json"
-    with subprocess.Popen(
-        [sys.executable, "-m", "faircascade", *command.split()],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONUNBUFFERED": "1"},
-    ) as process:
-        assert process.stderr is not None
-        for line in process.stderr:  # the first progress report says that it is under way
-            if "large" in line:
-                break
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
+    code, out, err = interrupted(command, when="large", folder=tmp_path)
+    assert code == 0, err
     document = json.loads(out)
     assert document["interrupted"] is True
     assert [row["case"] for row in document["measurements"]] == ["loop", "loop"]

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from faircascade.cli.main import main
+from tests.cli.processes import interrupted
 
 SMALL = ["--set", "data.users=60", "--set", "items=120", "--dim", "4", "--k", "5", "--rounds", "20"]
 
@@ -267,22 +265,9 @@ def test_demo_compares_and_writes_a_report(run, tmp_path: Path) -> None:
 
 
 def test_ctrl_c_keeps_the_rounds_that_all_users_finished(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "faircascade", "simulate", "--rounds", "1000000", "--json"]
-    with subprocess.Popen(
-        [*command, "--users", "50", "--out", "here"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONUNBUFFERED": "1"},
-    ) as process:
-        assert process.stderr is not None
-        for line in process.stderr:  # the first progress report says that it is under way
-            if line.startswith("Simulating"):
-                break
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
+    command = "simulate --rounds 1000000 --json --users 50 --out here"
+    code, out, err = interrupted(command, when="Simulating", folder=tmp_path)
+    assert code == 0, err
     document = json.loads(out)
     assert document["interrupted"]
     assert 0 < document["rounds"] < 1_000_000

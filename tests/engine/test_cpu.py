@@ -24,7 +24,7 @@ from faircascade.environment import Environment
 from faircascade.estimators import Ridge
 from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
 from faircascade.policies import Bandit, EALinUCB, LinTS, LinUCB, MostPopular, Optimal, Random
-from faircascade.ranking import Scores
+from faircascade.ranking import RESOLUTION, Scores
 from faircascade.rewards import Custom, ExposureAware, Linear, Log, Standard
 from tests.worlds import small_world
 
@@ -183,20 +183,20 @@ def test_parts_of_the_users_merge_to_the_whole_in_every_reported_number() -> Non
         assert np.array_equal(getattr(whole.state.sums, name), getattr(joined.sums, name))
 
 
+def one_long_step(**options: object) -> cpu.Run:
+    """A run whose first step is long enough to be interrupted in."""
+    env = small_world(users=64, items=400)
+    job = Job(env=env, policy=LinUCB(), checkpoints=(20_000,), seed=1, threads=1, **options)
+    run = cpu.Run(job, cpu.Learning(job, job.policy.compose()))
+    run.step = job.rounds
+    return run
+
+
 def test_ctrl_c_before_the_first_step_is_done_is_an_interrupt() -> None:
     def interrupt(share: float) -> None:
         raise KeyboardInterrupt
 
-    job = Job(
-        env=small_world(users=64, items=400),
-        policy=LinUCB(),
-        checkpoints=(100_000,),
-        seed=1,
-        threads=1,
-        progress=interrupt,
-    )
-    run = cpu.Run(job, cpu.Learning(job, job.policy.compose()))
-    run.step = 100_000
+    run = one_long_step(progress=interrupt)
     with pytest.raises(KeyboardInterrupt):
         run.to_the_end()
     assert run.done == 0
@@ -378,17 +378,39 @@ def test_ctrl_c_while_a_trace_is_written_writes_no_row_twice(monkeypatch, tmp_pa
 def test_ctrl_c_before_the_first_step_leaves_an_older_trace_alone(tmp_path: Path) -> None:
     path = tmp_path / "trace.parquet"
     path.write_text("older")
-    job = Job(
-        env=small_world(users=64, items=400),
-        policy=LinUCB(),
-        checkpoints=(100_000,),
-        seed=1,
-        threads=1,
-        trace=path,
-        progress=lambda share: signal.raise_signal(signal.SIGINT),
-    )
-    run = cpu.Run(job, cpu.Learning(job, job.policy.compose()))
-    run.step = 10_000
+    run = one_long_step(trace=path, progress=lambda share: signal.raise_signal(signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
         run.to_the_end()
     assert path.read_text() == "older"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_posterior_that_cannot_be_drawn_from_is_an_error_in_both(seed: int) -> None:
+    # gain 1e14: rounding makes some of the inverses indefinite, and their factor is not a number
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(100, 5))
+    X /= np.linalg.norm(X, axis=1, keepdims=True) * np.sqrt(2)
+    env = Environment.from_arrays(X, rng.normal(size=(8, 5)) * 0.2, k=5)
+    policy = Bandit(estimator=Ridge(sigma=1e-7), exploration=Thompson())
+    for rounds in (2, 3, 4):
+        outcomes = []
+        for engine in (loop, cpu):
+            try:
+                engine.run(Job(env=env, policy=policy, checkpoints=(rounds,), seed=seed, threads=1))
+                outcomes.append("result")
+            except FloatingPointError:
+                outcomes.append("error")
+        assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_optimal_lists_do_not_depend_on_who_is_scored_together(seed: int) -> None:
+    # attractions half a unit of the resolution apart, where the last bit of a sum decides
+    rng = np.random.default_rng(seed)
+    theta, X = rng.uniform(0.5, 1, size=40), rng.uniform(0, 0.02, size=(200, 40))
+    target = (np.round(0.7 / RESOLUTION) + 0.5) * RESOLUTION
+    for _ in range(4):
+        X[:, -1] += (target - X @ theta) / theta[-1]
+    env = Environment.from_arrays(X, np.tile(theta, (19, 1)), k=5)
+    job = Job(env=env, policy=Optimal(), checkpoints=(6,), seed=seed, threads=1, activity=0.15)
+    assert_same(loop.run(job), cpu.run(job))

@@ -6,6 +6,7 @@ docs/explanation/engine.md says how it works and why its lists are those of `loo
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
@@ -68,32 +69,51 @@ def run(job: Job) -> Outcome:
     return Run(job, Standing(job, policy)).to_the_end()
 
 
-class Learning:
+class Served(ABC):
+    """Users as the kernels see them."""
+
+    kernel: Callable[..., None]
+
+    def __init__(self, job: Job, policy: Policy) -> None:
+        self.job = job
+        self.world = packing.pack_world(job)
+        self.draws = packing.pack_draws(job)
+        self.rules = packing.pack_rules(job, policy)
+        self.shortlist = packing.start_shortlist(self.world, self.rules)
+
+    @abstractmethod
+    def serve(self, *where: Any) -> None:
+        """Serve some of the users in some rounds."""
+
+    def keep(self, last: int) -> None:
+        """Take a step as done: there is nothing to take unless something is learned."""
+        return
+
+    def state(self) -> Any:
+        """Return the policy's state after the last step that was kept."""
+        return self.job.policy.start(self.job.env.users, self.job.env.items.dim)
+
+
+class Learning(Served):
     """A bandit's users."""
 
     kernel = staticmethod(serve_bandit)
 
     def __init__(self, job: Job, policy: Bandit) -> None:
-        self.job = job
-        self.world = packing.pack_world(job)
-        self.draws = packing.pack_draws(job)
-        self.rules = packing.pack_rules(job, policy)
+        super().__init__(job, policy)
         self.sums = packing.start_sums(policy.estimator, len(job.env.users), job.env.items.dim)
-        self.shortlist = packing.start_shortlist(self.world, self.rules)
         self.kept = packing.start_sums(policy.estimator, len(job.env.users), job.env.items.dim)
 
     def serve(self, *where: Any) -> None:
         self.kernel(self.world, self.draws, self.rules, self.sums, self.shortlist, *where)
 
     def keep(self, last: int) -> None:
-        """Take a step as done."""
         for array, kept in zip(self.sums, self.kept, strict=True):
             if array.dtype.kind == "f" and not np.isfinite(array).all():
                 raise not_finite(self.job, last)
             kept[:] = array
 
     def state(self) -> BanditState:
-        """Return what was learned up to the last step that was kept."""
         users = self.job.env.users
         return BanditState(users=users, sums=packing.unpack_sums(self.kept, len(users)))
 
@@ -106,33 +126,23 @@ def not_finite(job: Job, last: int) -> FloatingPointError:
     )
 
 
-class Standing:
+class Standing(Served):
     """The users of a policy that does not learn."""
 
     kernel = staticmethod(serve_yardstick)
 
     def __init__(self, job: Job, policy: Policy) -> None:
-        self.job = job
-        self.world = packing.pack_world(job)
-        self.draws = packing.pack_draws(job)
-        self.rules = packing.pack_rules(job, policy)
-        self.shortlist = packing.start_shortlist(self.world, self.rules._replace(lazy=False))
+        super().__init__(job, policy)
         self.contenders = packing.pack_contenders(job, policy, self.world)
 
     def serve(self, *where: Any) -> None:
         self.kernel(self.world, self.draws, self.rules, self.contenders, *where)
 
-    def keep(self, last: int) -> None:
-        return
-
-    def state(self) -> Any:
-        return self.job.policy.start(self.job.env.users, self.job.env.items.dim)
-
 
 class Run:
     """A job under way: all users go forward in short steps."""
 
-    def __init__(self, job: Job, users: Learning | Standing) -> None:
+    def __init__(self, job: Job, users: Served) -> None:
         self.job = job
         self.users = users
         self.n = len(job.env.users)

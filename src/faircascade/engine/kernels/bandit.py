@@ -107,6 +107,7 @@ def recommend(world, draws, rules, shortlist, books, scratch, user, lane, theta,
     d, k = len(theta) // USERS, rules.k
     scores, bonus, items = scratch.scores, scratch.bonus, scratch.slate
     ties = absorb(draws.tie[user], word)
+    enough = 0.0
     level = len(scratch.limit) // USERS  # score the set that holds every tier that can matter
     if rules.lazy:
         if shortlist.front_size[user] >= k:
@@ -116,18 +117,18 @@ def recommend(world, draws, rules, shortlist, books, scratch, user, lane, theta,
             )  # fmt: skip
             while level > 0 and scratch.limit[(level - 1) * USERS + lane] < enough:
                 level -= 1
-            if not np.isfinite(enough):
-                books.broken[0] = 1
         if level > 0:
             widen(world, shortlist, scratch, user, lane, theta, M_inv, ties, rules, level, d)
-            if not np.isfinite(scratch.values[k - 1]):
-                books.broken[0] = 1
+            enough = scratch.values[k - 1]
         else:
             front, order = shortlist.front[user], shortlist.order[user]
             for position in range(k):
                 items[position] = front[order[position]]
     else:
-        rank_all(world, draws, rules, books, scratch, user, lane, theta, M_inv, ties, word)
+        rank_all(world, draws, rules, scratch, user, lane, theta, M_inv, ties, word)
+        enough = scratch.values[k - 1]
+    if not np.isfinite(enough):
+        books.broken[0] = 1
     books.work[level] += 1
     if level == 0 and rules.alpha > 0.0 and rules.epsilon == 0.0:  # the widths are known already
         order = shortlist.order[user]
@@ -147,7 +148,7 @@ def recommend(world, draws, rules, shortlist, books, scratch, user, lane, theta,
 
 
 @part
-def rank_all(world, draws, rules, books, scratch, user, lane, theta, M_inv, ties, word):
+def rank_all(world, draws, rules, scratch, user, lane, theta, M_inv, ties, word):
     """Score every item, with a draw from the posterior if the policy makes one, and rank them."""
     d, p = len(theta) // USERS, len(world.keys)
     used, at, step = theta, lane, USERS
@@ -166,8 +167,6 @@ def rank_all(world, draws, rules, books, scratch, user, lane, theta, M_inv, ties
     )  # fmt: skip
     items = scratch.slate
     keep_best(scratch.scores, items[:0], p, rules.k, ties, world.keys, items, scratch.values)
-    if not np.isfinite(scratch.values[rules.k - 1]):
-        books.broken[0] = 1
 
 
 @part

@@ -107,6 +107,7 @@ def pack_draws(job: Job) -> Draws:
 
 def pack_rules(job: Job, policy: Policy) -> Rules:
     k = job.env.k
+    learns = isinstance(policy, Bandit)
     bandit = policy if isinstance(policy, Bandit) else Bandit()
     alpha, noise, epsilon = EXPLORERS[type(bandit.exploration)](bandit.exploration)
     table = table_of(bandit.reward, k)
@@ -123,7 +124,7 @@ def pack_rules(job: Job, policy: Policy) -> Rules:
         refine_every=REFINE_EVERY,
         activity=float(job.activity),
         realised=bool(job.realised),
-        lazy=bool(job.lazy and noise == 0.0),
+        lazy=bool(job.lazy and learns and noise == 0.0),
         traced=job.trace is not None,
     )
 
