@@ -1,7 +1,8 @@
-"""The generated data set: the same for a seed, of the size asked for, and long-tailed."""
+"""Generated data: the same for a seed, of the size asked for; `synthetic` is long-tailed."""
 
 from __future__ import annotations
 
+from math import fsum
 from pathlib import Path
 from typing import Any
 
@@ -10,33 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faircascade.data import synthetic
+from faircascade.data import appetite
+from faircascade.data.appetite import GENRES, World
 from faircascade.data.base import DataError, Ratings
 from faircascade.data.load import load_dataset
-from faircascade.data.synthetic import GENRES, Synthetic
+from faircascade.data.synthetic import MOVIES, MUSIC, Generated, Synthetic, SyntheticMusic
 from faircascade.environment import Environment
+from tests.data.likes import gini, likes_by_item, likes_by_user, same
 
-
-def likes_by_user(data: Ratings) -> np.ndarray:
-    return np.bincount(data.users[data.ratings >= 4], minlength=data.n_users)
-
-
-def likes_by_item(data: Ratings) -> np.ndarray:
-    return np.bincount(data.items[data.ratings >= 4], minlength=data.n_items)
-
-
-def gini(values: np.ndarray) -> float:
-    ascending, m = np.sort(values), len(values)
-    return float((2 * np.arange(1, m + 1) - m - 1) @ ascending / (m * values.sum()))
-
-
-def same(a: Ratings, b: Ratings) -> bool:
-    return (
-        np.array_equal(a.users, b.users)
-        and np.array_equal(a.items, b.items)
-        and np.array_equal(a.ratings, b.ratings)
-        and all(np.array_equal(a.item_groups[name], b.item_groups[name]) for name in a.item_groups)
-    )
+GENERATED = pytest.mark.parametrize("kind", [Synthetic, SyntheticMusic])
 
 
 @pytest.fixture(scope="module")
@@ -44,30 +27,71 @@ def default() -> Ratings:
     return Synthetic().load()
 
 
-def test_one_seed_gives_the_same_ratings_twice() -> None:
-    data = Synthetic(users=80, items=300, seed=5)
+@GENERATED
+def test_one_seed_gives_the_same_ratings_twice(kind: type[Generated]) -> None:
+    data = kind(users=80, items=300, seed=5)
     assert same(data.load(), data.load())
 
 
-def test_another_seed_gives_other_ratings() -> None:
-    data = [Synthetic(users=80, items=300, seed=seed).load() for seed in (0, 1)]
+@GENERATED
+def test_another_seed_gives_other_ratings(kind: type[Generated]) -> None:
+    data = [kind(users=80, items=300, seed=seed).load() for seed in (0, 1)]
     assert not same(*data)
     assert list(data[0].item_groups["genre"]) != list(data[1].item_groups["genre"])
 
 
+@GENERATED
 def test_ratings_do_not_depend_on_how_users_are_cut_into_blocks(
-    monkeypatch: pytest.MonkeyPatch,
+    kind: type[Generated], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = Synthetic(users=40, items=100)
+    data = kind(users=40, items=100)
     whole = data.load()
-    monkeypatch.setattr(synthetic, "_CELLS_AT_ONCE", 700)
+    monkeypatch.setattr(appetite, "_CELLS_AT_ONCE", 700)
     assert same(data.load(), whole)
 
 
-def test_the_door_for_all_data_opens_it_with_its_parameters() -> None:
-    data = load_dataset("synthetic", users=30, items=70, seed=3)
-    assert same(data, Synthetic(users=30, items=70, seed=3).load())
-    assert (data.name, data.n_users, data.n_items) == ("synthetic", 30, 70)
+@GENERATED
+def test_chance_comes_from_the_seed_alone(
+    kind: type[Generated], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No generator of NumPy's may be asked: its streams are not promised to stay the same."""
+    data = kind(users=20, items=50, seed=4)
+    before = data.load()
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a draw that is not keyed")
+
+    for name in ("default_rng", "random", "rand", "randn", "normal", "uniform", "permutation"):
+        monkeypatch.setattr(np.random, name, refuse)
+    assert same(data.load(), before)
+
+
+@pytest.mark.parametrize("shape", [MOVIES, MUSIC])
+def test_inner_products_of_tastes_are_exact_in_any_order(shape: appetite.Shape) -> None:
+    """So no BLAS, however it sums, can change who arrives first."""
+    world = World.of(shape, "test", users=40, items=60, density=0.1, seed=2)
+    forward = world.user_tastes @ world.item_tastes.T
+    for user, item in ((0, 0), (7, 31), (39, 59)):
+        products = (world.user_tastes[user] * world.item_tastes[item]).tolist()
+        assert forward[user, item] == fsum(products) == sum(products) == sum(products[::-1])
+
+
+def test_worlds_of_one_seed_share_no_draws() -> None:
+    """Popularity in one says nothing about popularity in the other."""
+    m = 1000
+    worlds = [
+        World.of(MOVIES, kind.name, users=2, items=m, density=0.1, seed=0)
+        for kind in (Synthetic, SyntheticMusic)
+    ]
+    ranks = [np.argsort(np.argsort(world.popularity)) for world in worlds]
+    assert abs(np.corrcoef(ranks)[0, 1]) < 4 / np.sqrt(m)
+
+
+@GENERATED
+def test_the_door_for_all_data_opens_it_with_its_parameters(kind: type[Generated]) -> None:
+    data = load_dataset(kind.name, users=30, items=70, seed=3)
+    assert same(data, kind(users=30, items=70, seed=3).load())
+    assert (data.name, data.n_users, data.n_items) == (kind.name, 30, 70)
 
 
 def test_density_is_the_share_of_pairs_that_are_likes(default: Ratings) -> None:
@@ -146,13 +170,17 @@ def test_an_environment_resembles_movielens(default: Ratings) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(
+    kind=st.sampled_from([Synthetic, SyntheticMusic]),
     users=st.integers(2, 60),
     items=st.integers(4, 120),
-    density=st.floats(1e-6, 0.2),
+    share=st.floats(1e-6, 1.0),
     seed=st.integers(0, 2**70),
 )
-def test_every_size_gives_a_sound_table(users: int, items: int, density: float, seed: int) -> None:
-    data = Synthetic(users=users, items=items, density=density, seed=seed).load()
+def test_every_size_gives_a_sound_table(
+    kind: type[Generated], users: int, items: int, share: float, seed: int
+) -> None:
+    density = share * kind.shape.max_density
+    data = kind(users=users, items=items, density=density, seed=seed).load()
     assert np.array_equal(data.user_ids, np.arange(1, users + 1))
     assert np.array_equal(data.item_ids, np.arange(1, items + 1))
     pairs = data.users.astype(np.int64) * items + data.items
@@ -160,14 +188,21 @@ def test_every_size_gives_a_sound_table(users: int, items: int, density: float, 
     assert np.isin(data.ratings, [1, 2, 3, 4, 5]).all()
     likes = likes_by_user(data)
     assert likes.min() >= 2
-    assert likes.max() <= max(2, items // 2)
+    assert likes.max() <= max(2, int(kind.shape.most_liked * items))
     assert all(len(column) == items for column in data.item_groups.values())
 
 
 @settings(max_examples=5, deadline=None)
-@given(users=st.integers(20, 60), items=st.integers(60, 200), seed=st.integers(0, 1000))
-def test_small_worlds_can_be_served(users: int, items: int, seed: int) -> None:
-    data = Synthetic(users=users, items=items, seed=seed).load()
+@given(
+    kind=st.sampled_from([Synthetic, SyntheticMusic]),
+    users=st.integers(20, 60),
+    items=st.integers(60, 200),
+    seed=st.integers(0, 1000),
+)
+def test_small_worlds_can_be_served(
+    kind: type[Generated], users: int, items: int, seed: int
+) -> None:
+    data = kind(users=users, items=items, seed=seed).load()
     env = Environment.from_ratings(data, dim=4, k=5)
     assert len(env.users) == users
     assert np.isfinite(env.optimal_rewards).all()
@@ -194,9 +229,10 @@ def test_a_size_that_is_not_whole_is_refused() -> None:
         Synthetic(users=10.5)  # type: ignore[arg-type]
 
 
-def test_a_path_is_refused() -> None:
-    with pytest.raises(DataError, match=r"it takes no path, got 'x\.csv'"):
-        Synthetic().load(Path("x.csv"))
+@GENERATED
+def test_a_path_is_refused(kind: type[Generated]) -> None:
+    with pytest.raises(DataError, match=rf"^{kind.name} .* takes no path, got 'x\.csv'$"):
+        kind().load(Path("x.csv"))
 
 
 def test_progress_ends_with_all_users() -> None:
