@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 
 import numpy as np
 import pytest
 
 from faircascade import registry
 from faircascade.data.base import Dataset
-from faircascade.engine import simulate
+from faircascade.engine import simulate, simulation
+from faircascade.exploration import UCB, Request
 from faircascade.metrics import Metric
-from faircascade.policies import Bandit, Policy
+from faircascade.policies import Bandit, BanditState, Policy
+from faircascade.rerankers import Reranker
 from faircascade.rewards import RewardModel
 from faircascade.types import Users
 from tests.worlds import small_world
@@ -96,6 +99,149 @@ def test_a_policy_serves_learns_and_can_be_stored(name: str) -> None:
         assert lists.items.shape == lists.scores.shape == (4, 3)
         first = policy.recommend(result.state, slice(None), pool, 3, round=9, seed=1)
         assert np.array_equal(lists.items, first.items)
+
+
+def rerankers() -> list[Reranker]:
+    """Every re-ranker with its defaults, and with an account of all users if it keeps any."""
+    found = [registry.build("reranker", name) for name in of_kind("reranker")]
+    shared = [dataclasses.replace(r, ledger="global") for r in found if hasattr(r, "ledger")]
+    return found + shared
+
+
+every_reranker = pytest.mark.parametrize("reranker", rerankers(), ids=repr)
+
+
+@every_reranker
+@pytest.mark.parametrize("exploration", of_kind("exploration"))
+def test_every_reranker_works_with_every_exploration(reranker: Reranker, exploration: str) -> None:
+    policy = Bandit(exploration=exploration, reranker=reranker)
+    result = simulate(small_world(users=3), policy, rounds=10, seed=1)
+    assert result.record.appearances.sum(axis=0).tolist() == [30, 30, 30]
+    assert result.record.item_clicks.sum() == result.record.clicks
+    assert np.isfinite(result.state.sums.theta).all()
+
+
+@every_reranker
+@pytest.mark.parametrize("reward", of_kind("reward"))
+def test_every_reranker_works_with_every_reward_model(reranker: Reranker, reward: str) -> None:
+    policy = Bandit(reward=reward, reranker=reranker)
+    assert simulate(small_world(users=3), policy, rounds=10, seed=1).recommendations == 30
+
+
+def asked_after_a_run(reranker: Reranker, k: int) -> tuple[Request, BanditState]:
+    """A request for half of the items by users who have learned and seen something."""
+    env = small_world(users=5, items=24, k=4)
+    policy = Bandit(reranker=reranker)
+    state = simulate(env, policy, rounds=12, seed=1).state
+    return Request(
+        estimator=policy.estimator,
+        state=state.sums,
+        rows=slice(None),
+        users=env.users.keys,
+        pool=env.items.among(np.arange(1, 24, 2)),
+        k=k,
+        round=13,
+        seed=1,
+    ), state
+
+
+@every_reranker
+@pytest.mark.parametrize("k", [1, 5, 12])
+def test_a_reranker_shows_the_items_that_were_chosen_by_its_scores(
+    reranker: Reranker, k: int
+) -> None:
+    asked, state = asked_after_a_run(reranker, k)
+    scores = reranker.adjust(asked, UCB().scores(asked), state.ledger)
+    chosen = UCB().lists(asked, scores)
+    shown = reranker.arrange(asked, chosen, state.ledger)
+    assert shown.items.shape == shown.scores.shape == (5, k)
+    assert np.array_equal(np.sort(shown.items), np.sort(chosen.items))
+    assert set(shown.items.ravel().tolist()) <= set(asked.pool.rows.tolist())
+    assert all(len(set(row)) == k for row in shown.items.tolist())
+    assert np.array_equal(shown.scores, scores.of(shown.items, asked.pool))  # they went along
+
+
+@every_reranker
+def test_scores_of_a_reranker_are_as_exact_as_they_say(reranker: Reranker) -> None:
+    asked, state = asked_after_a_run(reranker, 3)
+    scores = reranker.adjust(asked, UCB().scores(asked), state.ledger)
+    rows, columns = (part.ravel() for part in np.indices(scores.rough.shape))
+    off = np.abs(scores.rough - scores.exact(rows, columns).reshape(scores.rough.shape))
+    assert (off <= scores.error[:, None]).all()
+
+
+@every_reranker
+def test_a_reranker_only_looks_at_the_account(reranker: Reranker) -> None:
+    asked, state = asked_after_a_run(reranker, 3)
+    assert (state.ledger is not None) == (reranker.scope is not None)
+    before = {} if state.ledger is None else {n: a.copy() for n, a in state.ledger.arrays().items()}
+    lists = []
+    for _ in range(2):
+        scores = reranker.adjust(asked, UCB().scores(asked), state.ledger)
+        lists.append(reranker.arrange(asked, UCB().lists(asked, scores), state.ledger).items)
+    assert np.array_equal(*lists)
+    for name, array in before.items():
+        assert np.array_equal(array, state.ledger.arrays()[name])
+
+
+@every_reranker
+def test_users_are_independent_unless_a_reranker_says_that_they_share(reranker: Reranker) -> None:
+    env = small_world(users=6)
+    policy = Bandit(reranker=reranker)
+    assert policy.shares == (reranker.scope == "global")
+    whole = simulate(env, policy, rounds=15, seed=3).tally
+    first, second = (
+        simulate(env.take(rows), policy, rounds=15, seed=3).tally
+        for rows in (slice(0, 2), slice(2, 6))
+    )
+    if not policy.shares:
+        assert np.array_equal(whole.appearances, first.merge(second).appearances)
+    shuffled = simulate(env.take(np.array([4, 2, 0, 5, 1, 3])), policy, rounds=15, seed=3)
+    assert np.array_equal(whole.appearances, shuffled.tally.appearances)
+
+
+@every_reranker
+def test_what_a_reranker_keeps_can_be_stored(reranker: Reranker) -> None:
+    env = small_world(users=4, items=15, k=3)
+    policy = Bandit(reranker=reranker)
+    state = simulate(env, policy, rounds=8, seed=1).state
+    stored = {name: array.copy() for name, array in policy.arrays(state).items()}
+    back = policy.restore(Users(ids=env.users.ids), stored)
+    cut = policy.join([policy.take(back, slice(0, 1)), policy.take(back, slice(1, 4))])
+    for _ in range(3):
+        lists = [
+            policy.recommend(s, slice(None), env.items.pool, 3, round=9, seed=1).items
+            for s in (state, back, cut)
+        ]
+        assert np.array_equal(lists[0], lists[1])
+        assert np.array_equal(lists[0], lists[2])
+        for s in (state, back, cut):
+            policy.settle([s])
+
+
+@every_reranker
+@pytest.mark.parametrize("exploration", of_kind("exploration"))
+def test_the_compiled_engine_runs_a_reranker_like_loop_or_refuses_it(
+    reranker: Reranker, exploration: str, monkeypatch
+) -> None:
+    monkeypatch.setattr(simulation, "SHORT", 0)
+    env = small_world(users=5, items=40, k=4)
+    policy = Bandit(exploration=exploration, reranker=reranker)
+    looped = simulate(env, policy, rounds=40, seed=1, engine="loop")
+    auto = simulate(env, policy, rounds=40, seed=1)
+    assert auto.metrics == looped.metrics
+    if auto.engine == "loop":
+        lacking = auto.engine_reason.removeprefix("cpu has no ")
+        with pytest.raises(ValueError, match=re.escape(f"engine 'cpu' has no {lacking}; 'loop'")):
+            simulate(env, policy, rounds=40, seed=1, engine="cpu")
+    for found, expected in (
+        (auto.tally.appearances, looped.tally.appearances),
+        (auto.tally.item_clicks, looped.tally.item_clicks),
+        (auto.state.sums.theta, looped.state.sums.theta),
+    ):
+        assert np.array_equal(found, expected)
+    if reranker.scope is not None:
+        assert np.array_equal(auto.state.ledger.units, looped.state.ledger.units)
 
 
 @pytest.mark.parametrize("name", of_kind("metric"))

@@ -6,12 +6,15 @@ import itertools
 import json
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from faircascade.engine import simulate
 from faircascade.policies import (
     EALinUCB,
+    EARSLinUCB,
     EpsilonGreedy,
+    FRMLinUCB,
     LinTS,
     LinUCB,
     MostPopular,
@@ -19,11 +22,19 @@ from faircascade.policies import (
     Random,
 )
 from faircascade.ranker import Ranker
+from faircascade.rerankers import EARS, FairCo, FairX, Reorder
+from faircascade.rerankers.ledger import exposure_units
 from faircascade.types import Items, Slate
 from tests.worlds import small_world
 
 IDS = [f"i{n}" for n in range(12)]
 X = np.random.default_rng(0).normal(size=(12, 3)) / 2
+RERANKED = [
+    EARSLinUCB(tolerance=1.0),
+    FRMLinUCB(variant="fairx", sharpness=5.0),
+    FRMLinUCB(variant="fairco", eta=0.1),
+    FRMLinUCB(variant="reorder"),
+]
 
 
 def ranker(policy=None, **options) -> Ranker:
@@ -175,7 +186,19 @@ def test_wrong_items_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "policy", [EALinUCB(weight=(1, 2, 3, 4)), LinTS(), EpsilonGreedy(), Random(), MostPopular()]
+    "policy",
+    [
+        EALinUCB(weight=(1, 2, 3, 4)),
+        LinTS(),
+        EpsilonGreedy(),
+        Random(),
+        MostPopular(),
+        *RERANKED,
+        EALinUCB(reranker=FairCo(eta=0.2)),
+        LinTS(reranker=EARS(tolerance=0.5)),
+        EpsilonGreedy(reranker=Reorder()),
+    ],
+    ids=lambda policy: policy.label,
 )
 def test_a_saved_ranker_goes_on_as_if_nothing_had_happened(policy, tmp_path) -> None:
     r = ranker(policy, seed=3)
@@ -302,3 +325,119 @@ def test_a_changed_item_keeps_what_was_not_given_anew() -> None:
 def test_optimal_has_no_place_online() -> None:
     with pytest.raises(ValueError, match="'optimal' needs users whose preferences are known"):
         ranker(Optimal()).recommend("u")
+
+
+@pytest.mark.parametrize("policy", RERANKED, ids=lambda policy: policy.label)
+def test_a_ranker_that_reranks_learns_from_what_was_shown(policy) -> None:
+    r = ranker(policy)
+    for t in range(20):
+        slate = r.recommend("u", k=4)
+        assert len(set(slate.items)) == 4
+        before = r._states["u"].sums.B[:, 0].copy()
+        r.update(slate, clicked=t % 4 + 1)
+        assert np.allclose(r._states["u"].sums.B[:, 0] - before, slate.features[t % 4])
+
+
+def exposure(r: Ranker, user: str) -> dict[str, int]:
+    """The user's account, by item."""
+    ledger = r._states[user].ledger
+    return dict(zip(ledger.ids.tolist(), ledger.units[0].tolist(), strict=True))
+
+
+def test_a_slate_counts_as_exposure_whether_or_not_feedback_comes() -> None:
+    r = ranker(FRMLinUCB(variant="reorder"))
+    slates = [r.recommend("u", k=3) for _ in range(4)]
+    r.update(slates[2], clicked=1)
+    expected = dict.fromkeys(IDS, 0)
+    for slate in slates:
+        for item, units in zip(slate.items, exposure_units(3).tolist(), strict=True):
+            expected[item] += units
+    assert exposure(r, "u") == expected
+
+
+@pytest.mark.parametrize("policy", RERANKED[2:], ids=lambda policy: policy.label)
+def test_accounts_follow_items_that_come_and_go(policy) -> None:
+    r = ranker(policy)
+    for _ in range(6):
+        r.recommend("u", k=12)
+    before = exposure(r, "u")
+    r.remove_items(["i0", "i1"])
+    r.add_items(np.zeros((2, 3)), ["new", "i2"])  # i2 changes, and keeps what it had
+    first = r.recommend("u", k=11)
+    assert set(first.items) == {*IDS[2:], "new"}
+    units = dict(zip(first.items, exposure_units(11).tolist(), strict=True))
+    assert exposure(r, "u") == {i: before.get(i, 0) + units[i] for i in r.items.ids.tolist()}
+
+
+def test_an_item_that_had_no_exposure_comes_first() -> None:
+    r = ranker(FRMLinUCB(variant="reorder"))
+    for _ in range(3):
+        r.recommend("u", k=12)
+    r.add_items(np.ones((1, 3)), ["new"])
+    assert r.recommend("u", k=13).items[0] == "new"
+
+
+@pytest.mark.parametrize("policy", RERANKED[2:], ids=lambda policy: policy.label)
+def test_accounts_are_saved_with_items_that_came_and_went(policy, tmp_path) -> None:
+    r = ranker(policy)
+    r.recommend("early", k=4)  # knows nothing of what happens to the catalogue
+    r.remove_items(["i0"])
+    r.add_items(np.ones((1, 3)), ["new"])
+    for user in ("late", "late", "both"):
+        r.update(r.recommend(user, k=4), clicked=1)
+    r.save(tmp_path / "r.npz")
+    back = Ranker.load(tmp_path / "r.npz")
+    for user in ("early", "late", "both", "stranger"):
+        for clicked in (2, None, 1):
+            a, b = r.recommend(user, k=5), back.recommend(user, k=5)
+            assert (a.items, a.scores) == (b.items, b.scores)
+            r.update(a, clicked=clicked)
+            back.update(b, clicked=clicked)
+        assert exposure(r, user) == exposure(back, user)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        FRMLinUCB(variant="fairco", ledger="global"),
+        FRMLinUCB(variant="reorder", ledger="global"),
+        EALinUCB(reranker=FairCo(ledger="global")),
+    ],
+    ids=lambda policy: policy.label,
+)
+def test_an_account_of_all_users_has_no_place_online(policy) -> None:
+    message = r"must not share a ledger .* got one with ledger='global'; ledger='user' keeps"
+    with pytest.raises(ValueError, match=message):
+        ranker(policy)
+    result = simulate(small_world(users=3), policy, rounds=2)
+    with pytest.raises(ValueError, match=message):
+        Ranker.from_result(result)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [*RERANKED, EpsilonGreedy(reranker=Reorder(), epsilon=0.3), LinTS(reranker=FairX())],
+    ids=lambda policy: policy.label,
+)
+@pytest.mark.parametrize("numbered", [False, True], ids=["text", "numbers"])
+def test_slates_online_are_those_of_a_simulation(policy, numbered: bool, tmp_path) -> None:
+    # a ranker from the start, and one that takes over after ten rounds
+    ids = {"item_ids": np.arange(20), "user_ids": np.arange(3)} if numbered else {}
+    env = small_world(users=3, items=20, k=4, **ids)
+    simulate(env, policy, rounds=20, seed=5, trace=tmp_path / "trace.parquet")
+    expected: dict = {}
+    for row in pq.read_table(tmp_path / "trace.parquet").to_pylist():
+        expected.setdefault((row["user_id"], row["round"]), []).append(row["item_id"])
+    for first, online in (
+        (1, Ranker(policy, items=env.items, seed=5)),
+        (11, Ranker.from_result(simulate(env, policy, rounds=10, seed=5))),
+    ):
+        names = online.items.ids.tolist()
+        for row, user in enumerate(env.users.ids.tolist()):
+            for t in range(first, 21):
+                slate = online.recommend(user, k=4)
+                assert slate.round == t
+                assert list(slate.items) == [str(item) for item in expected[user, t]]
+                lists = np.array([[names.index(i) for i in slate.items]])
+                clicked = env.respond(lists, slice(row, row + 1), round=t, seed=5).clicked[0]
+                online.update(slate, clicked=int(clicked) or None)

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from faircascade import theory
     from faircascade.data.base import DataError, Ratings
     from faircascade.data.load import load_dataset
     from faircascade.engine import Result, simulate
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
         EAEpsilonGreedy,
         EALinTS,
         EALinUCB,
+        EARSLinUCB,
         EpsilonGreedy,
+        FRMLinUCB,
         LinTS,
         LinUCB,
         MostPopular,
@@ -42,8 +45,10 @@ _HOME = {
     "EAEpsilonGreedy": "policies",
     "EALinTS": "policies",
     "EALinUCB": "policies",
+    "EARSLinUCB": "policies",
     "Environment": "environment",
     "EpsilonGreedy": "policies",
+    "FRMLinUCB": "policies",
     "LinTS": "policies",
     "LinUCB": "policies",
     "MostPopular": "policies",
@@ -56,6 +61,7 @@ _HOME = {
     "compare": "experiment",
     "load_dataset": "data.load",
     "simulate": "engine",
+    "theory": "theory",
     "write_report": "report",
 }
 
@@ -66,8 +72,10 @@ __all__ = [
     "EAEpsilonGreedy",
     "EALinTS",
     "EALinUCB",
+    "EARSLinUCB",
     "Environment",
     "EpsilonGreedy",
+    "FRMLinUCB",
     "LinTS",
     "LinUCB",
     "MostPopular",
@@ -80,6 +88,7 @@ __all__ = [
     "compare",
     "load_dataset",
     "simulate",
+    "theory",
     "write_report",
 ]
 
@@ -88,7 +97,8 @@ def __getattr__(name: str) -> Any:
     """Import a public name on first use, so that `faircascade --help` does not wait for NumPy."""
     if name not in _HOME:
         raise AttributeError(f"module 'faircascade' has no attribute {name!r}")
-    value = getattr(import_module(f"faircascade.{_HOME[name]}"), name)
+    home = import_module(f"faircascade.{_HOME[name]}")
+    value = home if name == _HOME[name] else getattr(home, name)
     globals()[name] = value
     return value
 

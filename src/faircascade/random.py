@@ -2,9 +2,9 @@
 
 A draw is the hash of (seed, purpose, user, round, item): three rounds of a 64-bit mixer. Every
 policy therefore meets the same users, and results do not depend on the order of items, users,
-threads or machines. `mix`, `absorb`, `uniform` and `normal_pair` are plain arithmetic on words and
-floats (no library's sine or logarithm, which differ in the last bit from one to the next), so that
-compiled engines use these very functions and get the same bits.
+threads or machines. `mix`, `absorb`, `uniform`, `normal_pair` and `gumbel` are plain arithmetic on
+words and floats (no library's sine or logarithm, which differ in the last bit from one to the
+next), so that compiled engines use these very functions and get the same bits.
 """
 
 from __future__ import annotations
@@ -58,8 +58,15 @@ def normal_pair(radius: Words, angle: Words) -> tuple[NDArray[np.float64], NDArr
     return length * cosine, length * sine
 
 
+def gumbel(word: Words) -> Any:
+    """Map words to standard Gumbel draws, between -3.7 and 36.8."""
+    u = uniform(word)
+    u = u + _UNIT * (u < _UNIT)  # so that no logarithm is of 0
+    return -_log(-_log(1.0 - u))
+
+
 def _log(y: Any) -> Any:
-    """Return the natural logarithm of y in (0, 1]."""
+    """Return the natural logarithm of y > 0."""
     fraction, exponent = np.frexp(y)
     small = fraction < _HALF_ROOT
     fraction = fraction + fraction * small  # now in [sqrt(1/2), sqrt(2))

@@ -83,6 +83,11 @@ class Ranker:
         """
         if not isinstance(policy, Policy):
             raise TypeError(f"policy must be a policy such as EALinUCB(), got {policy!r}")
+        if policy.shares:
+            raise ValueError(
+                "policy must not share a ledger between users here, got one with ledger='global'; "
+                "ledger='user' keeps an account for each"
+            )
         if not isinstance(items, Items):
             items = Items.of(items, ids=item_ids)
         elif item_ids is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from faircascade.numerics import mean_error, ordered_dot
+from faircascade.numerics import ROUNDOFF, mean_error, ordered_dot
 from faircascade.random import Words, draws
 from faircascade.types import Floats, Ints, Lists, Pool
 
@@ -50,6 +50,20 @@ class Scores:
     def final(cls, scores: Floats) -> Scores:
         """Return scores that are exact as they are."""
         return cls(scores, np.zeros(len(scores)), lambda rows, columns: scores[rows, columns])
+
+    def replaced(
+        self, rough: Floats, factor: float, exact: Callable[[Ints, Ints], Floats]
+    ) -> Scores:
+        """Return scores that are these times a factor, plus something known exactly."""
+        largest = factor * np.abs(self.rough).max(axis=1) + np.abs(rough).max(axis=1)
+        return Scores(rough, factor * self.error + 8.0 * ROUNDOFF * largest, exact)
+
+    def of(self, lists: Ints, pool: Pool) -> Floats:
+        """Return the exact scores of listed items (n, K), as they are compared, (n, K)."""
+        n, k = lists.shape
+        columns = np.searchsorted(pool.rows, lists).reshape(-1)
+        exact = self.exact(np.repeat(np.arange(n), k), columns)
+        return np.asarray(np.rint(exact / RESOLUTION) * RESOLUTION).reshape(n, k)
 
 
 def top_k(scores: Scores, k: int, pool: Pool, ties: TieKeys) -> Lists:

@@ -22,6 +22,7 @@ ROOMS = (
     "rewards",
     "estimators",
     "exploration",
+    "rerankers",
     "policies",
     "metrics",
 )

@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import json
-import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from faircascade.cli.main import main
 from faircascade.data.load import load_dataset
 from faircascade.environment import Environment
 from faircascade.experiment import bench
@@ -25,18 +24,9 @@ TINY = "--quick --users 16 --rounds 3 --full-rounds 2 --thompson-rounds 2 --loop
 
 
 @pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
+def run(run):
     """Run the command; return (exit code, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["faircascade", "bench", *arguments])
-        with pytest.raises(SystemExit) as end:
-            main()
-        out, err = capsys.readouterr()
-        return int(end.value.code or 0), out, err
-
-    return run
+    return partial(run, "bench")
 
 
 def cases(*names: str) -> list[str]:

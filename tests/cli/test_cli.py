@@ -3,31 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from faircascade.cli.main import main
 from tests.cli.processes import interrupted
 
 SMALL = ["--set", "data.users=60", "--set", "items=120", "--dim", "4", "--k", "5", "--rounds", "20"]
-
-
-@pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Run a command; return (exit code, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["faircascade", *arguments])
-        with pytest.raises(SystemExit) as end:
-            main()
-        out, err = capsys.readouterr()
-        return int(end.value.code or 0), out, err
-
-    return run
 
 
 def test_simulate_prints_one_json_document_with_all_fields(run) -> None:
@@ -68,6 +51,7 @@ def test_every_policy_flag_reaches_the_policy(run) -> None:
         "alpha": 0.5,
         "sigma": 2.0,
         "ridge": 3.0,
+        "reranker": {"name": "identity"},
     }
 
 

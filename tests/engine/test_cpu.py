@@ -25,6 +25,7 @@ from faircascade.estimators import Ridge
 from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
 from faircascade.policies import Bandit, EALinUCB, LinTS, LinUCB, MostPopular, Optimal, Random
 from faircascade.ranking import RESOLUTION, Scores
+from faircascade.rerankers import EARS, FairCo, FairX, Identity, Reorder
 from faircascade.rewards import Custom, ExposureAware, Linear, Log, Standard
 from tests.worlds import small_world
 
@@ -48,7 +49,11 @@ def worlds(draw: st.DrawFn) -> Environment:
     X[rng.random(items) < draw(st.sampled_from([0.0, 0.2]))] = 0.0
     X[rng.random(items) < draw(st.sampled_from([0.0, 0.5]))] = X[0]
     return Environment.from_arrays(
-        X, rng.normal(size=(users, dim)) * 0.4, k=k, popularity=rng.integers(0, 5, items) * 1.0
+        X,
+        rng.normal(size=(users, dim)) * 0.4,
+        k=k,
+        popularity=rng.integers(0, 5, items) * 1.0,
+        merit=rng.choice([1e-3, 0.1, 1.0], items),
     )
 
 
@@ -70,8 +75,21 @@ estimators = st.builds(
     sigma=st.sampled_from([1.0, 0.3]),
     reading=st.sampled_from(["paper", "reference"]),
 )
+rerankers = st.one_of(
+    st.just(Identity()),
+    st.builds(EARS, tolerance=st.sampled_from([0.0, 0.05, 0.5, 1.0])),
+    st.builds(FairX, sharpness=st.sampled_from([0.0, 3.0, 400.0])),
+    st.builds(FairCo, eta=st.sampled_from([0.0, 0.001, 1.0])),
+    st.just(Reorder()),
+)
 policies = st.one_of(
-    st.builds(Bandit, estimator=estimators, exploration=explorations, reward=rewards),
+    st.builds(
+        Bandit,
+        estimator=estimators,
+        exploration=explorations,
+        reward=rewards,
+        reranker=rerankers,
+    ),
     st.sampled_from([Random(), MostPopular(), Optimal()]),
 )
 
@@ -83,6 +101,11 @@ def assert_same(first: object, second: object) -> None:
         for name in SUMS:
             one, other = getattr(first.state.sums, name), getattr(second.state.sums, name)
             assert np.array_equal(one, other), name
+        ledgers = first.state.ledger, second.state.ledger
+        assert (ledgers[0] is None) == (ledgers[1] is None)
+        if ledgers[0] is not None:
+            ledgers[0].follow(ledgers[1].ids)  # before the first visitor it has no items
+            assert np.array_equal(ledgers[0].units, ledgers[1].units)
 
 
 @settings(max_examples=120, deadline=None)

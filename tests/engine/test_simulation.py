@@ -20,7 +20,9 @@ from faircascade.policies import (
     Bandit,
     EALinTS,
     EALinUCB,
+    EARSLinUCB,
     EpsilonGreedy,
+    FRMLinUCB,
     LinTS,
     LinUCB,
     MostPopular,
@@ -40,6 +42,13 @@ POLICIES = [
     LinTS(),
     EALinTS(weight="linear"),
     EpsilonGreedy(epsilon=0.3),
+    EARSLinUCB(),
+    EARSLinUCB(tolerance=1.0),
+    FRMLinUCB(variant="fairx", sharpness=20.0),
+    FRMLinUCB(variant="fairco", eta=0.05),
+    FRMLinUCB(variant="reorder"),
+    LinTS(reranker="fairco"),
+    EpsilonGreedy(epsilon=0.3, reranker="reorder"),
     Random(),
     MostPopular(),
     Optimal(),
@@ -257,7 +266,8 @@ def test_ctrl_c_leaves_a_valid_run_of_fewer_rounds(step: int, monkeypatch) -> No
     )
     assert stopped.interrupted
     assert stopped.rounds < 200
-    whole = simulate(env, LinUCB(), rounds=stopped.rounds, seed=1)
+    seen = stopped.tally.checkpoints.tolist()  # fairness regret is taken between these
+    whole = simulate(env, LinUCB(), rounds=stopped.rounds, seed=1, checkpoints=seen)
     assert stopped.metrics == whole.metrics
     assert np.array_equal(stopped.state.sums.theta, whole.state.sums.theta)
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from faircascade.estimators import Ridge
-from faircascade.exploration import UCB, Epsilon, Request, Thompson
+from faircascade.exploration import UCB, Epsilon, Exploration, Request, Thompson
 from faircascade.exploration.epsilon import mingle
-from faircascade.types import Items, Users
+from faircascade.ranking import Scores
+from faircascade.types import Items, Lists, Users
 
 EVERY = slice(None)
 
@@ -30,6 +31,10 @@ def request(n=3, m=20, d=3, k=4, round=1, seed=0, learned=True) -> Request:
         round=round,
         seed=seed,
     )
+
+
+def lists(exploration: Exploration, asked: Request) -> Lists:
+    return exploration.lists(asked, exploration.scores(asked))
 
 
 def test_ucb_adds_alpha_widths_to_the_mean() -> None:
@@ -70,8 +75,8 @@ def test_thompson_draws_differ_between_users_and_rounds_and_repeat_with_the_seed
 def test_epsilon_one_is_uniform_over_items_at_every_position() -> None:
     counts = np.zeros((6, 3))
     for t in range(1, 3001):
-        lists = Epsilon(epsilon=1.0).lists(request(n=1, m=6, k=3, round=t)).items
-        counts[lists[0], range(3)] += 1
+        shown = lists(Epsilon(epsilon=1.0), request(n=1, m=6, k=3, round=t)).items
+        counts[shown[0], range(3)] += 1
     assert np.abs(counts - 500).max() < 5 * np.sqrt(500)
 
 
@@ -94,9 +99,20 @@ def test_a_random_pick_counts_among_the_items_left() -> None:
 
 def test_epsilon_scores_belong_to_the_items_listed() -> None:
     asked = request()
-    lists = Epsilon(epsilon=0.5).lists(asked)
+    shown = lists(Epsilon(epsilon=0.5), asked)
     means = asked.estimator.means(asked.state, EVERY, asked.pool)
-    assert np.allclose(lists.scores, np.take_along_axis(means, lists.items, axis=1))
+    assert np.allclose(shown.scores, np.take_along_axis(means, shown.items, axis=1))
+
+
+@pytest.mark.parametrize("exploration", [UCB(), Thompson(), Epsilon(epsilon=0.0)])
+def test_lists_follow_the_scores_they_are_given(exploration: Exploration) -> None:
+    # scores turned upside down by a re-ranker give the items that scored lowest
+    asked = request(m=8, k=3)
+    scores = exploration.scores(asked)
+    upside_down = Scores.final(-scores.rough)
+    found = exploration.lists(asked, upside_down)
+    assert found.items.tolist() == np.argsort(scores.rough, axis=1)[:, :3].tolist()
+    assert np.allclose(found.scores, -np.sort(scores.rough, axis=1)[:, :3], atol=2**-32)
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from hypothesis.extra.numpy import arrays
 from faircascade.metrics import Record, Tally
 from faircascade.metrics.clicks import Clicks, Regret
 from faircascade.metrics.diversity import Coverage, Entropy, MeritJS, MeritKL, TailShare
-from faircascade.metrics.exposure import discounts, evenness, exposure_p, lorenz, percent_change
-from faircascade.metrics.fairness import EqualityB, EqualityP, EquityB, EquityP
-from faircascade.metrics.tally import UNIT, to_units
+from faircascade.metrics.exposure import evenness, exposure_p, lorenz, percent_change
+from faircascade.metrics.fairness import EqualityB, EqualityP, EquityB, EquityP, FairnessRegret
+from faircascade.metrics.tally import UNIT, discounts, to_units
 from faircascade.types import Items
 from tests.oracle import slow
 
@@ -36,6 +36,7 @@ def record(appearances, merit=None, popularity=None, **known) -> Record:
         "clicks": 4,
         "regret": 1.5,
         "realised_regret": 1.0,
+        "fairness_regret": 2.0,
     }
     return Record(appearances=appearances, **(defaults | known))
 
@@ -121,6 +122,67 @@ def test_clicks_and_regret() -> None:
     assert math.isnan(Clicks().measure(record([[0]], served=0)))
     assert Regret().measure(record([[1]])) == 1.5
     assert Regret(realised=True).measure(record([[1]])) == 1.0
+
+
+def exposed(intervals, checkpoints) -> Tally:
+    """A tally of given appearances by interval, (c, m, K)."""
+    appearances = np.asarray(intervals)
+    _, m, k = appearances.shape
+    tally = Tally.empty(checkpoints=checkpoints, items=m, k=k, users=1)
+    tally.appearances[:] = appearances
+    return tally
+
+
+def unfairness(intervals, merit, checkpoints) -> list[float]:
+    """Fairness regret at each checkpoint."""
+    items = Items.of(np.ones((len(merit), 2)), merit=np.asarray(merit, dtype=float))
+    tally = exposed(intervals, checkpoints)
+    return [FairnessRegret().measure(record) for record in Record.series(tally, items)]
+
+
+def test_fairness_regret_by_hand() -> None:
+    # merit 1/4 and 3/4; one position. Rounds 1 to 4 show item 0 alone: distance 3/4 + 3/4;
+    # rounds 5 to 10 show both as often: 1/4 + 1/4
+    found = unfairness([[[4], [0]], [[3], [3]]], merit=[1, 3], checkpoints=[4, 10])
+    assert found == pytest.approx([4 * 1.5, 4 * 1.5 + 6 * 0.5])
+
+
+def test_fairness_regret_weighs_by_position() -> None:
+    # item 1 always stands at position 2: shares 1 / (1 + d) and d / (1 + d) of exposure
+    d = 1 / math.log2(3)
+    found = unfairness([[[5, 0], [0, 5]]], merit=[1, 1], checkpoints=[5])
+    assert found == pytest.approx([5 * 2 * (1 / (1 + d) - 0.5)])
+
+
+def test_fairness_regret_is_of_each_interval_and_not_of_the_whole() -> None:
+    # both items get their share over the whole run, neither does in any interval
+    halves = [[[2], [0]], [[0], [2]]]
+    assert unfairness(halves, merit=[1, 1], checkpoints=[2, 4])[-1] == pytest.approx(4.0)
+    assert unfairness([np.sum(halves, axis=0)], merit=[1, 1], checkpoints=[4]) == [0.0]
+
+
+def test_an_interval_in_which_nobody_came_adds_no_fairness_regret() -> None:
+    assert unfairness([[[0], [0]], [[1], [1]]], merit=[1, 1], checkpoints=[3, 4]) == [0.0, 0.0]
+
+
+@given(data=st.data())
+def test_fairness_regret_is_bounded_and_neither_labels_nor_the_scale_of_merit_matter(data) -> None:
+    m, k = data.draw(st.integers(1, 8)), data.draw(st.integers(1, 3))
+    shape = st.just((2, m, k))
+    shown = data.draw(arrays(np.int64, shape, elements=st.integers(0, 9)))
+    merit = np.random.default_rng(m).uniform(0.1, 1, m)
+    order = data.draw(st.permutations(range(m)))
+    before = unfairness(shown, merit, [3, 8])
+    after = unfairness(shown[:, order], merit[order] * 7.0, [3, 8])
+    assert after == pytest.approx(before, abs=1e-12)  # sums of floats in another order
+    assert 0 <= before[0] <= 2 * 3
+    assert before[0] - 1e-12 <= before[1] <= before[0] + 2 * 5
+
+
+def test_groups_have_no_fairness_regret_and_it_says_why() -> None:
+    _, grouped = record([[1], [2]]).by_group(["a", "a"])
+    assert math.isnan(FairnessRegret().measure(grouped))
+    assert "items" in FairnessRegret().why_missing(grouped)
 
 
 def test_lorenz_runs_from_corner_to_corner_below_the_diagonal() -> None:

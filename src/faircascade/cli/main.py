@@ -13,7 +13,9 @@ from faircascade.cli.bench import bench
 from faircascade.cli.data import data
 from faircascade.cli.demo import demo
 from faircascade.cli.doctor import doctor
+from faircascade.cli.reproduce import reproduce
 from faircascade.cli.simulate import simulate
+from faircascade.cli.theory import theory
 
 app = typer.Typer(
     name="faircascade",
@@ -26,6 +28,8 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(simulate)
+app.command()(reproduce)
+app.command()(theory)
 app.add_typer(data)
 app.command()(bench)
 app.command()(doctor)

@@ -58,6 +58,10 @@ def lacks(job: Job) -> str:
         return f"estimator {policy.estimator.name!r}"
     if type(policy.exploration) not in packing.EXPLORERS:
         return f"exploration {policy.exploration.name!r}"
+    if type(policy.reranker) not in packing.RERANKERS:
+        return f"re-ranker {policy.reranker.name!r}"
+    if policy.shares:
+        return "ledger that users share (ledger='global')"
     return ""
 
 
@@ -103,19 +107,26 @@ class Learning(Served):
         super().__init__(job, policy)
         self.sums = packing.start_sums(policy.estimator, len(job.env.users), job.env.items.dim)
         self.kept = packing.start_sums(policy.estimator, len(job.env.users), job.env.items.dim)
+        self.account = packing.start_account(job, self.world, self.rules)
+        self.kept_units = self.account.units.copy()
 
     def serve(self, *where: Any) -> None:
-        self.kernel(self.world, self.draws, self.rules, self.sums, self.shortlist, *where)
+        parts = (self.world, self.draws, self.rules, self.sums, self.shortlist, self.account)
+        self.kernel(*parts, *where)
 
     def keep(self, last: int) -> None:
         for array, kept in zip(self.sums, self.kept, strict=True):
             if array.dtype.kind == "f" and not np.isfinite(array).all():
                 raise not_finite(self.job, last)
             kept[:] = array
+        self.kept_units[:] = self.account.units
 
     def state(self) -> BanditState:
-        users = self.job.env.users
-        return BanditState(users=users, sums=packing.unpack_sums(self.kept, len(users)))
+        users, account = self.job.env.users, None
+        if self.rules.accounts:
+            account = packing.unpack_account(self.job, self.world, self.kept_units)
+        sums = packing.unpack_sums(self.kept, len(users))
+        return BanditState(users=users, sums=sums, ledger=account)
 
 
 def not_finite(job: Job, last: int) -> FloatingPointError:

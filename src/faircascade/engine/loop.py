@@ -121,7 +121,8 @@ def run(job: Job) -> Outcome:
         )
     )
     shards = [Shard(job, rows, books, stop) for rows in cut(len(job.env.users), job.threads)]
-    step = max(1, STEP // len(job.env.users))
+    shares = job.policy.shares
+    step = 1 if shares else max(1, STEP // len(job.env.users))
     interrupted = False
     with (
         threadpool_limits(1, user_api="blas"),
@@ -137,6 +138,8 @@ def run(job: Job) -> Outcome:
                     interrupted = True
                     for future in futures:
                         future.result()
+                if shares:
+                    shards[0].policy.settle([shard.state for shard in shards])
                 if interrupted or target == job.checkpoints[interval]:
                     trace.write([shard.trace for shard in shards])
                     for shard in shards:

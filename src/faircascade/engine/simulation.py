@@ -76,7 +76,7 @@ def simulate(
     job = Job(
         env=env,
         policy=policy,
-        checkpoints=_checkpoints(checkpoints, rounds),
+        checkpoints=look_at(checkpoints, rounds),
         seed=seed,
         threads=threads or cores(),
         activity=activity,
@@ -126,8 +126,8 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def _checkpoints(wanted: Sequence[int] | int, rounds: int) -> tuple[int, ...]:
-    """Return the rounds at which to look: half evenly, half denser towards the start."""
+def look_at(wanted: Sequence[int] | int, rounds: int) -> tuple[int, ...]:
+    """Return the rounds at which to look; a number of them is spread, denser towards the start."""
     if isinstance(wanted, Integral):
         count = int(wanted)
         if count < 1:

@@ -44,11 +44,7 @@ class Exploration(Component):
     def scores(self, request: Request) -> Scores:
         """Score every item in the pool for every user; `Scores.final(array)` will do."""
 
-    def lists(self, request: Request) -> Lists:
+    def lists(self, request: Request, scores: Scores) -> Lists:
         """Return the lists to show: the k largest scores, best first."""
-        return self.best(request, self.scores(request))
-
-    def best(self, request: Request, scores: Scores) -> Lists:
-        """Return the k largest scores, best first."""
         ties = tie_keys(request.seed, request.users, request.round, request.pool)
         return top_k(scores, request.k, request.pool, ties)

@@ -29,16 +29,14 @@ class Epsilon(Exploration):
     def scores(self, request: Request) -> Scores:
         return UCB(alpha=0.0).scores(request)
 
-    def lists(self, request: Request) -> Lists:
-        scores = self.scores(request)
-        greedy = self.best(request, scores)
+    def lists(self, request: Request, scores: Scores) -> Lists:
+        greedy = super(Epsilon, self).lists(request, scores)
         rounds = np.broadcast_to(np.asarray(request.round), request.users.shape)[:, None]
         where = (request.users[:, None], rounds, np.arange(1, request.k + 1)[None])
         explore = uniforms(request.seed, "epsilon/coin", *where) < self.epsilon  # (n, k)
         lots = uniforms(request.seed, "epsilon/item", *where)
         items = mingle(greedy.items, explore, lots, request.pool.by_key)
-        shown = np.searchsorted(request.pool.rows, items)
-        return Lists(items=items, scores=np.take_along_axis(scores.rough, shown, axis=1))
+        return Lists(items=items, scores=scores.of(items, request.pool))
 
 
 def mingle(greedy: Ints, explore: Bools, lots: Floats, pool: Ints) -> Ints:

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from faircascade.metrics.tally import Record
+from faircascade.metrics.tally import Record, discounts
 from faircascade.types import Floats, Ints
-
-
-def discounts(k: int) -> Floats:
-    """Return the weight 1 / log2(1 + position) of each position, (k,)."""
-    return np.asarray(1.0 / np.log2(np.arange(2.0, k + 2)))
 
 
 def exposure_b(record: Record) -> Floats:

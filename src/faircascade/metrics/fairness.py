@@ -1,4 +1,4 @@
-"""The paper's four notions of exposure fairness: 1 - Gini over the whole catalogue."""
+"""The paper's four notions of exposure fairness, 1 - Gini over the catalogue; fairness regret."""
 
 from __future__ import annotations
 
@@ -59,3 +59,22 @@ class EquityP(Metric):
 
     def measure(self, record: Record) -> float:
         return evenness(exposure_pm(record))
+
+
+@register("fairness_regret")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FairnessRegret(Metric):
+    """Rounds times the L1 distance between the shares of exposure (by position) and of merit.
+
+    Taken over each interval between checkpoints and added up, so it depends on those. After Wang
+    et al. (2021).
+    """
+
+    title: ClassVar[str] = "Fairness regret"
+    higher_is_better: ClassVar[bool] = False
+
+    def measure(self, record: Record) -> float:
+        return record.fairness_regret
+
+    def why_missing(self, record: Record) -> str:
+        return "it is taken over items, not over groups"

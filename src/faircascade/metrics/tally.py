@@ -152,6 +152,9 @@ class Record:
     realised_regret: float
     """The same with the clicks that were drawn, both lists under the same draws; NaN if these
     were not counted."""
+    fairness_regret: float
+    """Rounds times the L1 distance between shares of exposure (E_P) and of merit, added up over
+    the intervals between checkpoints; NaN for groups of items."""
     popularity: Floats
     """How often each item was liked in the training data, (m,)."""
 
@@ -161,6 +164,8 @@ class Record:
         appearances = np.zeros(tally.appearances.shape[1:], dtype=np.int64)
         item_clicks = np.zeros(tally.item_clicks.shape[1:], dtype=np.int64)
         served = clicks = optimal = regret = first = 0
+        unfair = 0.0
+        discount = discounts(tally.appearances.shape[2])
         for interval, last in enumerate(tally.checkpoints.tolist()):
             appearances = appearances + tally.appearances[interval]
             item_clicks = item_clicks + tally.item_clicks[interval]
@@ -169,6 +174,9 @@ class Record:
             clicks += int(tally.clicks[rounds].sum())
             optimal += int(tally.optimal_clicks[rounds].sum())
             regret += int(tally.regret[rounds].sum())
+            unfair += (last - first) * _distance(
+                tally.appearances[interval] @ discount, items.merit
+            )
             first = last
             yield cls(
                 appearances=appearances,
@@ -179,6 +187,7 @@ class Record:
                 clicks=clicks,
                 regret=regret * UNIT / tally.users,
                 realised_regret=(optimal - clicks) / tally.users if tally.realised else np.nan,
+                fairness_regret=unfair,
             )
 
     @classmethod
@@ -216,4 +225,16 @@ class Record:
             clicks=self.clicks,
             regret=self.regret,
             realised_regret=self.realised_regret,
+            fairness_regret=np.nan,
         )
+
+
+def discounts(k: int) -> Floats:
+    """Return the weight 1 / log2(1 + position) of each position, (k,)."""
+    return np.asarray(1.0 / np.log2(np.arange(2.0, k + 2)))
+
+
+def _distance(exposure: Floats, merit: Floats) -> float:
+    """Return the L1 distance between shares of exposure and merit; 0 if nothing was shown."""
+    total = exposure.sum()
+    return float(np.abs(exposure / total - merit / merit.sum()).sum()) if total > 0 else 0.0

@@ -1,9 +1,9 @@
-"""A linear cascading bandit, composed of an estimator, an exploration and a reward model."""
+"""A linear cascading bandit: an estimator, an exploration, a reward model and a re-ranker."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +15,7 @@ from faircascade.exploration import UCB, Exploration, Request
 from faircascade.numerics import ordered_sum
 from faircascade.policies.base import Policy
 from faircascade.registry import as_component, register
+from faircascade.rerankers import Identity, Ledger, Reranker
 from faircascade.rewards import RewardModel, RewardTable, Standard
 from faircascade.types import Feedback, Floats, Ints, Lists, Pool, Rows, Users
 
@@ -27,16 +28,17 @@ def table_of(reward: RewardModel, k: int) -> RewardTable:
 
 @dataclass(kw_only=True, eq=False)
 class BanditState:
-    """What a bandit knows: its users and their sums."""
+    """What a bandit knows: its users, their sums and, if it keeps one, an account of exposure."""
 
     users: Users
     sums: RidgeState
+    ledger: Ledger | None = None
 
 
 @register("bandit")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bandit(Policy):
-    """Algorithm 1 with its parts exchangeable: any combination of the three works.
+    """Algorithm 1 with its parts exchangeable: any combination works.
 
     A part can be given by its name too: `Bandit(exploration="thompson")` has its defaults.
     """
@@ -44,17 +46,23 @@ class Bandit(Policy):
     estimator: Ridge = field(default_factory=Ridge)
     exploration: Exploration = field(default_factory=UCB)
     reward: RewardModel = field(default_factory=Standard)
+    reranker: Reranker = field(default_factory=Identity)
 
     def __post_init__(self) -> None:
-        for part in ("estimator", "exploration", "reward"):
+        for part in ("estimator", "exploration", "reward", "reranker"):
             object.__setattr__(self, part, as_component(part, getattr(self, part)))
 
     @property
     def label(self) -> str:
-        return f"Bandit {self.exploration.name} {self.reward.name}"
+        return with_reranker(f"Bandit {self.exploration.name} {self.reward.name}", self.reranker)
 
     def start(self, users: Users, dim: int) -> BanditState:
-        return BanditState(users=users, sums=self.estimator.start(len(users), dim))
+        scope = self.reranker.scope
+        return BanditState(
+            users=users,
+            sums=self.estimator.start(len(users), dim),
+            ledger=None if scope is None else Ledger.of(scope, len(users)),
+        )
 
     def recommend(
         self, state: BanditState, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
@@ -70,7 +78,12 @@ class Bandit(Policy):
             round=round,
             seed=seed,
         )
-        return self.exploration.lists(request)
+        scores = self.reranker.adjust(request, self.exploration.scores(request), state.ledger)
+        chosen = self.exploration.lists(request, scores)
+        lists = self.reranker.arrange(request, chosen, state.ledger)
+        if state.ledger is not None:
+            state.ledger.enter(users, lists.items, pool.items)
+        return lists
 
     def update(self, state: BanditState, users: Rows, feedback: Feedback) -> None:
         table = table_of(self.reward, feedback.features.shape[1])
@@ -87,17 +100,46 @@ class Bandit(Policy):
         total /= widths.shape[1]
         return total
 
+    @property
+    def shares(self) -> bool:
+        return self.reranker.scope == "global"
+
+    def settle(self, states: Sequence[BanditState]) -> None:
+        if self.shares:
+            Ledger.settle(_ledgers(states))
+
     def join(self, states: Sequence[BanditState]) -> BanditState:
         return BanditState(
             users=Users.join([state.users for state in states]),
             sums=RidgeState.join([state.sums for state in states]),
+            ledger=None if self.reranker.scope is None else Ledger.join(_ledgers(states)),
         )
 
     def take(self, state: BanditState, users: Rows) -> BanditState:
-        return BanditState(users=state.users[users], sums=state.sums.take(users))
+        return BanditState(
+            users=state.users[users],
+            sums=state.sums.take(users),
+            ledger=None if state.ledger is None else state.ledger.take(users),
+        )
 
     def arrays(self, state: BanditState) -> dict[str, NDArray[Any]]:
-        return state.sums.arrays()
+        account = {} if state.ledger is None else state.ledger.arrays()
+        return state.sums.arrays() | account
 
     def restore(self, users: Users, arrays: Mapping[str, NDArray[Any]]) -> BanditState:
-        return BanditState(users=users, sums=RidgeState(**arrays))
+        sums = {f.name: arrays[f.name] for f in fields(RidgeState)}
+        scope = self.reranker.scope
+        return BanditState(
+            users=users,
+            sums=RidgeState(**sums),
+            ledger=None if scope is None else Ledger.restore(scope, arrays),
+        )
+
+
+def with_reranker(label: str, reranker: Reranker) -> str:
+    """Return a label that names the re-ranker, if there is one."""
+    return label if isinstance(reranker, Identity) else f"{label} + {reranker.name}"
+
+
+def _ledgers(states: Sequence[BanditState]) -> list[Ledger]:
+    return [state.ledger for state in states if state.ledger is not None]

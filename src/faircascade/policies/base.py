@@ -42,6 +42,15 @@ class Policy(Component):
         return
 
     @property
+    def shares(self) -> bool:
+        """True if a list depends on what other users were shown, so that rounds must keep step."""
+        return False
+
+    def settle(self, states: Sequence[Any]) -> None:
+        """End a round of a policy that shares: let the states of all users know of it."""
+        return
+
+    @property
     def width_factor(self) -> float:
         """How much of a confidence width a score gains: exploration is this times the width."""
         return 0.0

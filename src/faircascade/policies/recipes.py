@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
 
 from numpy.typing import NDArray
 
 from faircascade.estimators import Ridge
 from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
-from faircascade.policies.bandit import Bandit
+from faircascade.policies.bandit import Bandit, with_reranker
 from faircascade.policies.base import Policy
 from faircascade.readings import Reading
-from faircascade.registry import register
+from faircascade.registry import as_component, register
+from faircascade.rerankers import EARS, FairCo, FairX, Identity, Reorder, Reranker
+from faircascade.rerankers.ledger import Scope
 from faircascade.rewards import ExposureAware, RewardModel, Standard, as_weight
 from faircascade.rewards.weights import Weight, WeightLike
 from faircascade.types import Feedback, Floats, Ints, Lists, Pool, Rows, Users
@@ -40,11 +42,15 @@ class Recipe(Policy):
     def reward_model(self) -> RewardModel:
         return Standard()
 
+    def last_step(self) -> Reranker:
+        return Identity()
+
     def compose(self) -> Bandit:
         return Bandit(
             estimator=Ridge(ridge=self.ridge, sigma=self.sigma, reading=self.reading),
             exploration=self.explorer(),
             reward=self.reward_model(),
+            reranker=self.last_step(),
         )
 
     def start(self, users: Users, dim: int) -> Any:
@@ -65,6 +71,13 @@ class Recipe(Policy):
     def width_factor(self) -> float:
         return self.explorer().width_factor
 
+    @property
+    def shares(self) -> bool:
+        return self.compose().shares
+
+    def settle(self, states: Sequence[Any]) -> None:
+        self.compose().settle(states)
+
     def join(self, states: Sequence[Any]) -> Any:
         return self.compose().join(states)
 
@@ -76,6 +89,23 @@ class Recipe(Policy):
 
     def restore(self, users: Users, arrays: Mapping[str, NDArray[Any]]) -> Any:
         return self.compose().restore(users, arrays)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Reranked(Recipe):
+    reranker: Reranker = field(default_factory=Identity)
+    """What is done to a ranking before it is shown; a name will do."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reranker", as_component("reranker", self.reranker))
+        super().__post_init__()
+
+    @property
+    def label(self) -> str:
+        return with_reranker(type(self).__name__, self.reranker)
+
+    def last_step(self) -> Reranker:
+        return self.reranker
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +136,7 @@ class _Dithering(Recipe):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ExposureAware(Recipe):
+class _ExposureAware(_Reranked):
     weight: WeightLike = "log"
     """F: "log", "rbp", "linear", a vector of K positive weights, or a function of (k, K)."""
     beta: float | None = None
@@ -124,7 +154,8 @@ class _ExposureAware(Recipe):
 
     @property
     def label(self) -> str:
-        return f"{type(self).__name__} {as_weight(self.weight, self.beta).name}"
+        label = f"{type(self).__name__} {as_weight(self.weight, self.beta).name}"
+        return with_reranker(label, self.reranker)
 
     def reward_model(self) -> RewardModel:
         weight = as_weight(self.weight, self.beta)
@@ -133,19 +164,19 @@ class _ExposureAware(Recipe):
 
 @register("linucb")
 @dataclass(frozen=True, kw_only=True)
-class LinUCB(_Optimistic):
+class LinUCB(_Reranked, _Optimistic):
     """Cascading LinUCB: clicks count 1 wherever they happen."""
 
 
 @register("lints")
 @dataclass(frozen=True, kw_only=True)
-class LinTS(_Sampling):
+class LinTS(_Reranked, _Sampling):
     """Cascading linear Thompson sampling."""
 
 
 @register("epsilon-greedy")
 @dataclass(frozen=True, kw_only=True)
-class EpsilonGreedy(_Dithering):
+class EpsilonGreedy(_Reranked, _Dithering):
     """Greedy with random items at random positions."""
 
 
@@ -165,3 +196,57 @@ class EALinTS(_ExposureAware, _Sampling):
 @dataclass(frozen=True, kw_only=True)
 class EAEpsilonGreedy(_ExposureAware, _Dithering):
     """Epsilon-greedy with the exposure-aware reward model."""
+
+
+@register("earslinucb")
+@dataclass(frozen=True, kw_only=True)
+class EARSLinUCB(_Optimistic):
+    """LinUCB whose lists are shuffled at the top as far as that costs hardly any clicks."""
+
+    patience: float = 0.9
+    """Probability that a user goes on to the next position, in (0, 1]."""
+    tolerance: float = 0.05
+    """Share of the expected clicks that may be lost, in [0, 1]; 1 shuffles the whole list."""
+
+    def last_step(self) -> Reranker:
+        return EARS(patience=self.patience, tolerance=self.tolerance)
+
+
+Variant = Literal["fairx", "fairco", "reorder"]
+
+
+@register("frmlinucb")
+@dataclass(frozen=True, kw_only=True)
+class FRMLinUCB(_Optimistic):
+    """LinUCB that gives exposure by merit: one of a family, as the paper does not define it."""
+
+    variant: Variant = "fairx"
+    """`fairx` draws by optimistic merit, `fairco` pays back what lags, `reorder` only reorders."""
+    sharpness: float = 400.0
+    """For `fairx`: how much a higher score counts, >= 0."""
+    eta: float = 0.001
+    """For `fairco`: what an item loses that has had its fair share, >= 0."""
+    ledger: Scope = "user"
+    """For `fairco` and `reorder`: each user's own exposure counts, or that of all (`global`)."""
+
+    @property
+    def label(self) -> str:
+        return f"{type(self).__name__} {self.variant}"
+
+    def __post_init__(self) -> None:
+        if self.variant not in get_args(Variant):
+            names = ", ".join(get_args(Variant))
+            raise ValueError(f"variant must be one of {names}, got {self.variant!r}")
+        for build in _VARIANTS.values():  # parameters of the others must be right as well
+            build(self)
+        super().__post_init__()
+
+    def last_step(self) -> Reranker:
+        return _VARIANTS[self.variant](self)
+
+
+_VARIANTS: dict[Variant, Callable[[FRMLinUCB], Reranker]] = {
+    "fairx": lambda frm: FairX(sharpness=frm.sharpness),
+    "fairco": lambda frm: FairCo(eta=frm.eta, ledger=frm.ledger),
+    "reorder": lambda frm: Reorder(ledger=frm.ledger),
+}

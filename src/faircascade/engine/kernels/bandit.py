@@ -10,13 +10,14 @@ from faircascade.engine.kernels.lanes import USERS
 from faircascade.engine.kernels.learning import draw_theta, learn, refine
 from faircascade.engine.kernels.observing import comes, observe
 from faircascade.engine.kernels.ranking import keep_best
+from faircascade.engine.kernels.reranking import adjust, arrange, enter
 from faircascade.engine.kernels.scoring import gather, score
 from faircascade.engine.kernels.shortlist import grow, limits, rank_front, widen
 
 
 @kernel
 def serve_bandit(
-    world, draws, rules, sums, shortlist, books, trace, scratch, stop, groups, first, last
+    world, draws, rules, sums, shortlist, account, books, trace, scratch, stop, groups, first, last
 ):
     """Serve the users of some groups in rounds first, ..., last; return early if told to stop."""
     for group in range(groups[0], groups[1]):
@@ -37,8 +38,8 @@ def serve_bandit(
             for lane in range(users):
                 user = group * USERS + lane
                 seen = serve_one(
-                    world, draws, rules, shortlist, books, trace, scratch, user, lane, theta,
-                    M_inv, t, first,
+                    world, draws, rules, shortlist, account, books, trace, scratch, user, lane,
+                    theta, M_inv, t, first,
                 )  # fmt: skip
                 scratch.examined[lane] = seen
                 longest = max(longest, seen)
@@ -61,7 +62,20 @@ def serve_bandit(
 
 @inlined
 def serve_one(
-    world, draws, rules, shortlist, books, trace, scratch, user, lane, theta, M_inv, t, first
+    world,
+    draws,
+    rules,
+    shortlist,
+    account,
+    books,
+    trace,
+    scratch,
+    user,
+    lane,
+    theta,
+    M_inv,
+    t,
+    first,
 ):
     """Serve one user and note what there is to learn; return how many positions were examined."""
     word = np.uint64(t)
@@ -70,7 +84,7 @@ def serve_one(
     clicked, seen = 0, 0
     if comes(draws, rules, user, word):
         width = recommend(
-            world, draws, rules, shortlist, books, scratch, user, lane, theta, M_inv, word
+            world, draws, rules, shortlist, account, books, scratch, user, lane, theta, M_inv, word
         )
         clicked = observe(world, draws, rules, books, trace, user, items, width, word, t - first)
         seen = clicked if clicked > 0 else k
@@ -102,7 +116,9 @@ def refine_if_due(M, M_inv, B, theta, rules, shortlist, scratch, group, lane, up
 
 
 @inlined
-def recommend(world, draws, rules, shortlist, books, scratch, user, lane, theta, M_inv, word):
+def recommend(
+    world, draws, rules, shortlist, account, books, scratch, user, lane, theta, M_inv, word
+):
     """Put a user's list into the slate; return the mean confidence width of what it shows."""
     d, k = len(theta) // USERS, rules.k
     scores, bonus, items = scratch.scores, scratch.bonus, scratch.slate
@@ -125,12 +141,13 @@ def recommend(world, draws, rules, shortlist, books, scratch, user, lane, theta,
             for position in range(k):
                 items[position] = front[order[position]]
     else:
-        rank_all(world, draws, rules, scratch, user, lane, theta, M_inv, ties, word)
+        rank_all(world, draws, rules, account, scratch, user, lane, theta, M_inv, ties, word)
         enough = scratch.values[k - 1]
     if not np.isfinite(enough):
         books.broken[0] = 1
     books.work[level] += 1
-    if level == 0 and rules.alpha > 0.0 and rules.epsilon == 0.0:  # the widths are known already
+    as_it_is = rules.epsilon == 0.0 and rules.tolerance == 0.0 and not rules.reorders
+    if as_it_is and level == 0 and rules.alpha > 0.0:  # the widths are known already
         order = shortlist.order[user]
         total = bonus[order[0]]
         for position in range(1, k):
@@ -138,6 +155,17 @@ def recommend(world, draws, rules, shortlist, books, scratch, user, lane, theta,
         return total / k
     if rules.epsilon > 0.0:
         mingle(world, draws, rules, scratch, user, word)
+    if rules.tolerance > 0.0 or rules.reorders:
+        if rules.noise > 0.0:
+            arrange(
+                world, draws, rules, account, scratch, user, word, scratch.drawn, lane, 0, 1, M_inv
+            )
+        else:
+            arrange(
+                world, draws, rules, account, scratch, user, word, theta, lane, lane, USERS, M_inv
+            )
+    if rules.accounts:
+        enter(rules, account, user, items)
     x, widths = scratch.slate_x, scratch.slate_widths
     gather(world.features, items, k, len(widths), x)
     score(x, k, len(widths), theta, lane, USERS, M_inv, lane, d, 1.0, scores, widths)
@@ -148,7 +176,7 @@ def recommend(world, draws, rules, shortlist, books, scratch, user, lane, theta,
 
 
 @part
-def rank_all(world, draws, rules, scratch, user, lane, theta, M_inv, ties, word):
+def rank_all(world, draws, rules, account, scratch, user, lane, theta, M_inv, ties, word):
     """Score every item, with a draw from the posterior if the policy makes one, and rank them."""
     d, p = len(theta) // USERS, len(world.keys)
     used, at, step = theta, lane, USERS
@@ -165,6 +193,8 @@ def rank_all(world, draws, rules, scratch, user, lane, theta, M_inv, ties, word)
         world.by_feature, p, world.padded, used, at, step, M_inv, lane, d, rules.alpha,
         scratch.scores, scratch.bonus,
     )  # fmt: skip
+    if rules.drawn_by_merit or rules.eta > 0.0:
+        adjust(world, draws, rules, account, user, word, scratch.scores, scratch.values)
     items = scratch.slate
     keep_best(scratch.scores, items[:0], p, rules.k, ties, world.keys, items, scratch.values)
 

@@ -11,13 +11,14 @@ from numba.extending import overload, register_jitable
 
 from faircascade import random
 
-__all__ = ["absorb", "normal_pair", "uniform"]
+__all__ = ["absorb", "gumbel", "normal_pair", "uniform"]
 
 for _function in (random.mix, random._log, random._cos_sin):
     register_jitable(_function)
 absorb = register_jitable(random.absorb)
 uniform = register_jitable(random.uniform)
 normal_pair = register_jitable(random.normal_pair)
+gumbel = register_jitable(random.gumbel)
 
 
 @overload(np.frexp, strict=False)

@@ -10,6 +10,7 @@ import numpy as np
 from faircascade.engine.job import Job
 from faircascade.engine.kernels.lanes import ITEMS, USERS
 from faircascade.engine.kernels.records import (
+    Account,
     Books,
     Contenders,
     Draws,
@@ -27,6 +28,9 @@ from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
 from faircascade.policies import Bandit, MostPopular, Optimal, Policy, Random
 from faircascade.policies.bandit import table_of
 from faircascade.random import draws as words
+from faircascade.rerankers import EARS, FairCo, FairX, Identity, Ledger, Reorder, Reranker
+from faircascade.rerankers.ears import set_shares, stops
+from faircascade.rerankers.ledger import exposure_units, prices
 from faircascade.types import Floats, Ints
 
 SPARE = 22
@@ -42,6 +46,15 @@ EXPLORERS: dict[type[Exploration], Callable[[Any], tuple[float, float, float]]] 
     Epsilon: lambda epsilon: (0.0, 0.0, float(epsilon.epsilon)),
 }
 """Explorations as (weight of the width, spread of the draw, share of random positions)."""
+
+RERANKERS: dict[type[Reranker], Callable[[Any], dict[str, Any]]] = {
+    Identity: lambda _: {},
+    EARS: lambda ears: {"tolerance": float(ears.tolerance), "patience": float(ears.patience)},
+    FairX: lambda fairx: {"drawn_by_merit": True, "sharpness": float(fairx.sharpness)},
+    FairCo: lambda fairco: {"accounts": True, "eta": float(fairco.eta)},
+    Reorder: lambda _: {"accounts": True, "reorders": True},
+}
+"""Re-rankers as the rules they make."""
 
 
 def zeros(*shape: int) -> Floats:
@@ -102,6 +115,8 @@ def pack_draws(job: Job) -> Draws:
         coin=words(job.seed, "epsilon/coin", keys),
         lot=words(job.seed, "epsilon/item", keys),
         random=words(job.seed, "random", keys),
+        shuffle=words(job.seed, "ears", keys),
+        fair=words(job.seed, "fairx", keys),
     )
 
 
@@ -111,6 +126,7 @@ def pack_rules(job: Job, policy: Policy) -> Rules:
     bandit = policy if isinstance(policy, Bandit) else Bandit()
     alpha, noise, epsilon = EXPLORERS[type(bandit.exploration)](bandit.exploration)
     table = table_of(bandit.reward, k)
+    last = RERANKERS[type(bandit.reranker)](bandit.reranker)
     return Rules(
         k=k,
         alpha=alpha,
@@ -121,10 +137,19 @@ def pack_rules(job: Job, policy: Policy) -> Rules:
         first_theta=float(bandit.estimator.first_theta),
         clicked=np.array(table.clicked),
         ignored=np.array(table.ignored, order="C"),
+        tolerance=last.get("tolerance", 0.0),
+        stops=stops(k, last.get("patience", 1.0)),
+        shares=set_shares(k),
+        drawn_by_merit=last.get("drawn_by_merit", False),
+        sharpness=last.get("sharpness", 0.0),
+        eta=last.get("eta", 0.0),
+        reorders=last.get("reorders", False),
+        accounts=last.get("accounts", False),
+        gained=exposure_units(k),
         refine_every=REFINE_EVERY,
         activity=float(job.activity),
         realised=bool(job.realised),
-        lazy=bool(job.lazy and learns and noise == 0.0),
+        lazy=bool(job.lazy and learns and noise == 0.0 and not {"sharpness", "eta"} & set(last)),
         traced=job.trace is not None,
     )
 
@@ -157,6 +182,17 @@ def start_sums(estimator: Ridge, n: int, d: int) -> Sums:
         B=zeros(groups, d * USERS),
         theta=filled(estimator.first_theta, groups, d * USERS),
         updates=np.zeros((groups, USERS), dtype=np.int64),
+    )
+
+
+def start_account(job: Job, world: World, rules: Rules) -> Account:
+    n, p = (len(world.preferences), len(world.keys)) if rules.accounts else (0, 0)
+    return Account(
+        units=np.zeros((n, p), dtype=np.int64),
+        worth=np.zeros((n, p), dtype=np.int64),
+        total=np.zeros(n, dtype=np.int64),
+        prices=prices(job.env.items.merit)[world.rows],
+        items=len(job.env.items),
     )
 
 
@@ -214,6 +250,9 @@ def make_scratch(world: World, rules: Rules, shortlist: Shortlist) -> Scratch:
         matrices=zeros(4, d, d),
         drawn=zeros(d),
         z=zeros(d + 1),
+        misses=zeros(slate),
+        missed=zeros(2 * (k + 1)),
+        lots=np.zeros(k, dtype=np.uint64),
     )
 
 
@@ -236,6 +275,14 @@ def make_trace(job: Job, rounds: int) -> Trace:
         clicked=np.zeros((rounds, n), dtype=np.int32),
         examined=np.zeros((rounds, n), dtype=np.int32),
     )
+
+
+def unpack_account(job: Job, world: World, units: Ints) -> Ledger:
+    """Return the account of every user in the layout of the library: one column an item."""
+    ledger = Ledger.of("user", len(units))
+    ledger.follow(job.env.items.ids)
+    ledger.units[:, world.rows] = units
+    return ledger
 
 
 def unpack_sums(sums: Sums, n: int) -> RidgeState:

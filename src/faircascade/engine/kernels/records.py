@@ -56,6 +56,8 @@ class Draws(NamedTuple):
     coin: Words
     lot: Words
     random: Words
+    shuffle: Words
+    fair: Words
 
 
 class Rules(NamedTuple):
@@ -75,6 +77,23 @@ class Rules(NamedTuple):
     """Weight of a click at each position, (K,)."""
     ignored: Floats
     """Weight of an ignored position for each examined length, (K, K)."""
+    tolerance: float
+    """Share of the expected clicks that a shuffle may cost (EARS); 0 for no shuffle."""
+    stops: Floats
+    """Probability that a user looks at exactly 0, 1, ..., K positions, (K + 1,)."""
+    shares: Floats
+    """Probability of each set of r to come first of p when these are shuffled, (K + 1, K + 1)."""
+    drawn_by_merit: bool
+    sharpness: float
+    """How much a score counts against luck, if items are drawn by merit (fairx)."""
+    eta: float
+    """What an item with its fair share of exposure loses (fairco); 0 for nothing."""
+    reorders: bool
+    """Whether items whose exposure lags come first (reorder)."""
+    accounts: bool
+    """Whether exposure is kept account of."""
+    gained: Ints
+    """What a position counts there, (K,)."""
     refine_every: int
     activity: float
     realised: bool
@@ -96,6 +115,21 @@ class Sums(NamedTuple):
     """(groups, d * 8)."""
     updates: Ints
     """(groups, 8)."""
+
+
+class Account(NamedTuple):
+    """Exposure that each user has seen, for re-rankers that go by it; else empty."""
+
+    units: Ints
+    """E_P of each item, (n, p)."""
+    worth: Ints
+    """E_P / merit of each item, up to a factor, (n, p)."""
+    total: Ints
+    """Its sum over the items, (n,)."""
+    prices: Floats
+    """What exposure costs each item, (p,)."""
+    items: int
+    """Items in the catalogue, those that are never shown included."""
 
 
 class Tiers(NamedTuple):
@@ -198,6 +232,12 @@ class Scratch(NamedTuple):
     """(d,)."""
     z: Floats
     """(d + 1,)."""
+    misses: Floats
+    """Probability of no click on each item of the list, (K rounded up to 16s,)."""
+    missed: Floats
+    """(2 * (K + 1),)."""
+    lots: Words
+    """(K,)."""
 
 
 class Books(NamedTuple):

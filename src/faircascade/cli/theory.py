@@ -1,0 +1,122 @@
+"""faircascade theory: what Theorem 1 of the paper says about a configuration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from faircascade.cli.console import print_json, print_table
+from faircascade.registry import build, components, suggest, to_spec
+
+if TYPE_CHECKING:
+    from faircascade.policies import Policy
+    from faircascade.theory import Conditions
+
+
+def theory(
+    dim: Annotated[int, typer.Option(help="Number of features, d.")] = 10,
+    k: Annotated[int, typer.Option(help="Length of a list, K.")] = 10,
+    rounds: Annotated[int, typer.Option(help="How often a user is served, n.")] = 50_000,
+    weight: Annotated[
+        str | None, typer.Option(help="log, rbp, linear or none (LinUCB); default: all of them.")
+    ] = None,
+    beta: Annotated[float | None, typer.Option(help="Parameter of rbp and linear.")] = None,
+    gamma: Annotated[float | None, typer.Option(help="Penalty of ignored items.")] = None,
+    alpha: Annotated[float | None, typer.Option(help="Width of the UCB bonus.")] = None,
+    sigma: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
+    reading: Annotated[str | None, typer.Option(help="paper, intended or reference.")] = None,
+    theta_norm: Annotated[float, typer.Option(help="The largest |theta*| of all users.")] = 1.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Tell whether the paper's regret bound applies, and what it comes to."""
+    from faircascade.theory import check
+
+    given = {"beta": beta, "gamma": gamma, "alpha": alpha, "sigma": sigma, "reading": reading}
+    found = [
+        (policy, check(policy, dim=dim, k=k, rounds=rounds, theta_norm=theta_norm))
+        for policy in _policies(
+            weight, {n: value for n, value in given.items() if value is not None}
+        )
+    ]
+    if as_json:
+        documents = [
+            {"policy": policy.label, "parameters": to_spec(policy), **checked.to_dict()}
+            for policy, checked in found
+        ]
+        print_json(documents if weight is None else documents[0])
+    elif weight is None:
+        _print_all(found)
+    else:
+        _print_one(*found[0])
+
+
+def _policies(weight: str | None, parameters: dict[str, Any]) -> list[Policy]:
+    """Return the UCB policy with that weight, or LinUCB and one for each weight of the paper."""
+    if weight is None:
+        if "beta" in parameters:
+            raise ValueError(f"beta must come with --weight, got {parameters['beta']}")
+        plain = {name: value for name, value in parameters.items() if name != "gamma"}
+        weighed = [_policies(name, parameters)[0] for name in ("log", "rbp", "linear")]
+        return [*_policies("none", plain), *weighed]
+    if weight == "none":
+        return [build("policy", "linucb", parameters)]
+    known = ("none", *components("weight"))
+    if weight not in known:
+        raise ValueError(
+            f"weight must be one of {', '.join(known)}{suggest(weight, known)}, got {weight!r}"
+        )
+    return [build("policy", "ealinucb", {"weight": weight, **parameters})]
+
+
+def _print_all(found: list[tuple[Policy, Conditions]]) -> None:
+    """Print a line for each policy."""
+    rows = [
+        [
+            policy.label,
+            f"{checked.alpha:g}",
+            f"{checked.alpha_min:.2f}",
+            f"{checked.gamma:g}",
+            f"{checked.gamma_max:.4f}",
+            f"{checked.bound_at_alpha_min:,.0f}",
+            f"{checked.rounds:,}",
+            ", ".join(c.name for c in checked.conditions if not c.met) or "–",
+        ]
+        for policy, checked in found
+    ]
+    headers = ["Policy", "alpha", "alpha_min", "gamma", "gamma_max", "Bound at alpha_min", "n"]
+    print_table([*headers, "Not met"], rows, numbers=True)
+    limited = [policy.label for policy, checked in found if checked.met and not checked.vacuous]
+    typer.echo(
+        f"The theorem limits the regret of {', '.join(limited) or 'none of them'}: "
+        "--weight NAME tells why."
+    )
+
+
+def _print_one(policy: Policy, checked: Conditions) -> None:
+    """Print the numbers, the conditions and what follows."""
+    typer.echo(
+        f"{policy.label}: d={checked.dim}, k={checked.k}, {checked.rounds:,} rounds, "
+        f"sigma={checked.sigma:g}, alpha={checked.alpha:g}, gamma={checked.gamma:g}, "
+        f"reading {getattr(policy, 'reading', 'paper')}"
+    )
+    numbers = {
+        "alpha_min": f"{checked.alpha_min:.4f}",
+        "gamma_max": f"{checked.gamma_max:.4f}",
+        "bound at alpha": _with_start(checked.bound, checked.informative_from)
+        + ("; valid from alpha_min on" if checked.alpha < checked.alpha_min else ""),
+        "bound at alpha_min": _with_start(
+            checked.bound_at_alpha_min, checked.informative_from_at_alpha_min
+        ),
+        "n": f"{checked.rounds:,}",
+    }
+    for name, text in numbers.items():
+        typer.echo(f"  {name:<19} {text}")
+    rows = [[c.name, c.rule, "met" if c.met else "not met", c.reason] for c in checked.conditions]
+    print_table(["Condition", "Rule", "", "Why not"], rows)
+    typer.echo(checked.verdict)
+
+
+def _with_start(bound: float, start: int | None) -> str:
+    when = "not within reach" if start is None else f"from round {start:,}"
+    return f"{bound:,.0f} (below n: {when})"

@@ -1,0 +1,104 @@
+"""EARS (Jeunen and Goethals, 2021): shuffle as much of the top as costs hardly any clicks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+
+from faircascade.exploration import Request
+from faircascade.random import draws
+from faircascade.registry import register
+from faircascade.rerankers.base import Reranker
+from faircascade.rerankers.ledger import Ledger
+from faircascade.types import Floats, Ints, Lists
+
+
+@register("ears")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EARS(Reranker):
+    """Shuffles the longest prefix whose expected clicks stay above 1 - tolerance of the list's.
+
+    Scores, clipped to [0, 1], count as probabilities of a click.
+    """
+
+    patience: float = 0.9
+    """Probability that a user goes on to the next position, the first included, in (0, 1]."""
+    tolerance: float = 0.05
+    """Share of the expected clicks that may be lost, in [0, 1]: 0 never shuffles, 1 always all."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.patience <= 1:
+            raise ValueError(f"patience must be in (0, 1], got {self.patience}")
+        if not 0 <= self.tolerance <= 1:
+            raise ValueError(f"tolerance must be between 0 and 1, got {self.tolerance}")
+
+    def arrange(self, request: Request, lists: Lists, ledger: Ledger | None) -> Lists:
+        n, k = lists.items.shape
+        misses = 1.0 - np.clip(lists.scores, 0.0, 1.0)
+        length = shuffled_length(misses, self.patience, self.tolerance)
+        rounds = np.broadcast_to(np.asarray(request.round), (n,))
+        keys = request.pool.items.keys[lists.items]
+        lots = draws(request.seed, "ears", request.users[:, None], rounds[:, None], keys)
+        places = np.arange(k)
+        kept = places[None] >= length[:, None]  # these stay where they are
+        order = np.lexsort((np.where(kept, np.uint64(0), lots), np.where(kept, places, -1)))
+        return Lists(
+            items=np.take_along_axis(lists.items, order, axis=1),
+            scores=np.take_along_axis(lists.scores, order, axis=1),
+        )
+
+
+def stops(k: int, patience: float) -> Floats:
+    """Return the probability that a user looks at exactly 0, 1, ..., k positions, (k + 1,)."""
+    going = patience ** np.arange(k + 1, dtype=np.float64)
+    going[:k] *= 1.0 - patience
+    return going
+
+
+def set_shares(k: int) -> Floats:
+    """Return 1 / C(p, r), the probability of each r-subset to come first of p, (k + 1, k + 1)."""
+    return np.array(
+        [[1.0 / comb(p, r) if r <= p else 0.0 for r in range(k + 1)] for p in range(k + 1)]
+    )
+
+
+def shuffled_clicks(misses: Floats, patience: float) -> Floats:
+    """Return the expected clicks of lists whose first 1, 2, ..., K items are shuffled, (n, K).
+
+    `misses` are probabilities of no click, (n, K). The sum over subsets of a size is an elementary
+    symmetric polynomial, so that a prefix costs O(K) more than the one before it.
+    """
+    n, k = misses.shape
+    stop, share = stops(k, patience), set_shares(k)
+    tails = np.zeros((k + 1, n))  # from each length on: what the part that is not shuffled misses
+    missed = np.ones((k + 1, n))
+    for r in range(1, k + 1):
+        missed[r] = missed[r - 1] * misses[:, r - 1]
+    for r in range(k - 1, 0, -1):
+        tails[r] = tails[r + 1] + missed[r + 1] * stop[r + 1]
+    polynomials = np.zeros((k + 1, n))
+    polynomials[0] = 1.0
+    clicks = np.empty((n, k))
+    for length in range(1, k + 1):
+        for r in range(length, 0, -1):
+            polynomials[r] += misses[:, length - 1] * polynomials[r - 1]
+        inside = polynomials[0] * stop[0]
+        for r in range(1, length + 1):
+            inside = inside + polynomials[r] * (share[length, r] * stop[r])
+        clicks[:, length - 1] = 1.0 - inside - tails[length]
+    return clicks
+
+
+def shuffled_length(misses: Floats, patience: float, tolerance: float) -> Ints:
+    """Return how many items at the top of each list to shuffle, (n,)."""
+    n, k = misses.shape
+    if tolerance == 1.0:
+        return np.full(n, k)
+    clicks = shuffled_clicks(misses, patience)
+    enough = clicks > (1.0 - tolerance) * clicks[:, :1]
+    enough[:, 0] = True
+    longest: Ints = k - enough[:, ::-1].argmax(axis=1)
+    hopeless = (misses == 1.0).all(axis=1)  # its expected clicks, 0, come with a rounding error
+    return np.where(hopeless | (tolerance == 0.0), 1, longest)

@@ -1,0 +1,51 @@
+"""fairco: a controller that pays back items whose exposure lags their merit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from faircascade.exploration import Request
+from faircascade.ranking import Scores
+from faircascade.registry import register
+from faircascade.rerankers.base import Reranker
+from faircascade.rerankers.ledger import Ledger, Scope, check_scope
+from faircascade.types import Floats, Ints
+
+
+@register("fairco")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FairCo(Reranker):
+    """Takes eta * (E_P / merit) / (its mean over items) from every score.
+
+    E_P is the exposure given so far. While there is none, nothing is taken.
+    """
+
+    eta: float = 0.001
+    """What an item loses that has had its fair share, >= 0."""
+    ledger: Scope = "user"
+    """Whose exposure counts: `user`, each user's own, or `global`, that of all users."""
+
+    def __post_init__(self) -> None:
+        if not (self.eta >= 0 and math.isfinite(self.eta)):
+            raise ValueError(f"eta must be >= 0, got {self.eta}")
+        check_scope(self.ledger)
+
+    @property
+    def scope(self) -> Scope:
+        return self.ledger
+
+    def adjust(self, request: Request, scores: Scores, ledger: Ledger | None) -> Scores:
+        assert ledger is not None
+        items = request.pool.items
+        worth = ledger.worth(request.rows, items)  # (n or 1, m)
+        total = worth.sum(axis=1)
+        rate = self.eta * (len(items) / np.maximum(total, 1))
+        charge = np.broadcast_to(rate[:, None] * worth[:, request.pool.rows], scores.rough.shape)
+
+        def exact(rows: Ints, columns: Ints) -> Floats:
+            return np.asarray(scores.exact(rows, columns) - charge[rows, columns])
+
+        return scores.replaced(scores.rough - charge, 1.0, exact)

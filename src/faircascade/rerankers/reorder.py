@@ -1,0 +1,40 @@
+"""reorder: the list as it is, those first whose exposure lags their merit most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from faircascade.exploration import Request
+from faircascade.registry import register
+from faircascade.rerankers.base import Reranker
+from faircascade.rerankers.ledger import Ledger, Scope, check_scope
+from faircascade.types import Lists
+
+
+@register("reorder")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reorder(Reranker):
+    """Keeps the chosen items and orders them by rising E_P / merit; equal ones stay in order."""
+
+    ledger: Scope = "user"
+    """Whose exposure counts: `user`, each user's own, or `global`, that of all users."""
+
+    def __post_init__(self) -> None:
+        check_scope(self.ledger)
+
+    @property
+    def scope(self) -> Scope:
+        return self.ledger
+
+    def arrange(self, request: Request, lists: Lists, ledger: Ledger | None) -> Lists:
+        assert ledger is not None
+        worth = ledger.worth(request.rows, request.pool.items)
+        worth = np.broadcast_to(worth, (len(lists.items), worth.shape[1]))
+        listed = np.take_along_axis(worth, lists.items, axis=1)  # (n, K)
+        order = np.argsort(listed, axis=1, kind="stable")
+        return Lists(
+            items=np.take_along_axis(lists.items, order, axis=1),
+            scores=np.take_along_axis(lists.scores, order, axis=1),
+        )
