@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.registry import Component
+from faircascade.storage import fingerprint
 
 Progress = Callable[[str, int, int], None]
 """Called as `progress(what, done, total)` while data is fetched or read; total 0 is unknown."""
@@ -65,6 +67,19 @@ class Ratings:
 
     def __len__(self) -> int:
         return len(self.ratings)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of the contents: equal ratings have equal fingerprints."""
+        merit = {} if self.item_merit is None else {"merit": self.item_merit}
+        columns = {
+            "user_ids": self.user_ids,
+            "item_ids": self.item_ids,
+            "users": self.users,
+            "items": self.items,
+            "ratings": self.ratings,
+        }
+        return fingerprint({**columns, **merit}, {})
 
     def __repr__(self) -> str:
         return (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ def save_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
     paths = [folder / "results.json", *(folder / f"{name}.parquet" for name in tables)]
     write_json(paths[0], document(comparison))
     for name, columns in tables.items():
-        _write_parquet(folder / f"{name}.parquet", columns)
+        write_parquet(folder / f"{name}.parquet", columns)
     return paths
 
 
@@ -56,12 +57,13 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and np.isnan(value) else value
 
 
-def _write_parquet(path: Path, columns: dict[str, Any]) -> None:
+def write_parquet(path: Path, columns: Mapping[str, Any]) -> None:
+    """Write columns as one table, whole or not at all."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     with replacing(path) as temporary:
-        pq.write_table(pa.table(columns), temporary)
+        pq.write_table(pa.table(dict(columns)), temporary)
 
 
 def _runs(comparison: Comparison) -> list[tuple[str, Any]]:

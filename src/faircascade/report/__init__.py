@@ -1,5 +1,6 @@
-"""Reports: tables, figures and one page that opens anywhere."""
+"""Reports: tables, figures and pages that open anywhere."""
 
 from faircascade.report.html import write_report
+from faircascade.report.reproduction import check_show, write_reproduction
 
-__all__ = ["write_report"]
+__all__ = ["check_show", "write_report", "write_reproduction"]

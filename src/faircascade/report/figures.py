@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -17,32 +13,11 @@ from faircascade.experiment import Comparison
 from faircascade.metrics.exposure import exposure_b, exposure_p
 from faircascade.registry import lookup
 from faircascade.report import series
-from faircascade.report.style import (
-    DIVERGING,
-    DOTTED,
-    FAINT,
-    legend,
-    legend_label,
-    log_axis,
-    looks,
-    percent_tick,
-)
+from faircascade.report.pages import Plate
+from faircascade.report.panels import clicks_bar, curve_panel, item_panel, whole_numbers
+from faircascade.report.style import DOTTED, legend, legend_label, log_axis, looks
 
 _WIDE, _NARROW = 8.0, 6.4  # inches: several panels, one panel
-_PERCENTS = [-200, -100, 0, 100, 200]
-
-
-@dataclass(frozen=True, eq=False)
-class Plate:
-    """A figure with the words that go with it."""
-
-    name: str
-    """Of its files."""
-    title: str
-    caption: str
-    """What to look at."""
-    alt: str
-    figure: Figure
 
 
 def draw(comparison: Comparison) -> Iterable[Plate]:
@@ -60,19 +35,14 @@ def curves(comparison: Comparison) -> Plate:
     optimum = series.optimal_clicks(comparison)
     for ax, metric in zip(figure.subplots(3, 2, sharex=True).flat, HEADLINE, strict=True):
         for label, runs in comparison.results.items():
-            line = series.curve(runs, metric)
-            only = {"marker": "o", "markersize": 4} if len(line.rounds) == 1 else {}
-            ax.plot(line.rounds, line.mean, **drawn[label].line, **only)
-            if len(runs) > 1:
-                band = {"color": drawn[label].colour, "alpha": 0.15, "linewidth": 0}
-                ax.fill_between(line.rounds, line.low, line.high, **band)
+            curve_panel(ax, series.curve(runs, metric), drawn[label], band=len(runs) > 1)
         if metric == "clicks":
             ax.axhline(optimum, **DOTTED)
         better = (
             "higher" if getattr(lookup("metric", metric), "higher_is_better", True) else "lower"
         )
         ax.set_title(f"{_title(metric)}  ({better} is better)")
-        ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        whole_numbers(ax.xaxis)
     figure.supxlabel("Round", fontsize=9)
     legend(figure, drawn, dotted="Optimal lists")
     several = " Bands span the seeds, lines are their means." if len(comparison.seeds) > 1 else ""
@@ -130,7 +100,7 @@ def ranks(comparison: Comparison) -> Plate:
     equal = 1000.0 * comparison.env.k / len(comparison.env.items)
     ax.axhline(equal, **DOTTED)
     log_axis(ax, "y", min(least, equal), max(most, equal))
-    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    whole_numbers(ax.xaxis)
     ax.set(xlabel="Item, most shown first (own order of each policy)")
     ax.set(ylabel="Appearances in 1,000 lists", xlim=(0, len(comparison.env.items) + 1))
     legend(figure, drawn, dotted="Equal exposure", words=entries)
@@ -160,17 +130,14 @@ def items(comparison: Comparison) -> Plate | None:
         ax.remove()
     for ax, label in zip(panels, others, strict=True):
         shift = series.shift(comparison, label)
-        points = _item_panel(ax, shift)
+        points = item_panel(ax, shift)
         ax.set_title(legend_label(label))
         ax.xaxis.set_tick_params(labelbottom=True)
     baseline = legend_label(comparison.baseline)
     figure.supxlabel(f"Item, by exposure under {baseline}, most shown first", fontsize=9)
     figure.supylabel("Change in exposure E_P", fontsize=9)
     left_out = f" Not drawn: {shift.left_out:,} that no policy shows." if shift.left_out else ""
-    ticks: dict[str, Any] = {"ticks": _PERCENTS, "format": percent_tick}
-    place: dict[str, Any] = {"shrink": min(1, 1.5 / rows), "aspect": 25, "anchor": (0, 1)}
-    bar = figure.colorbar(points, ax=panels, **ticks, **place)
-    bar.set_label("Change in clicks on the item")
+    clicks_bar(figure, points, panels, shrink=min(1, 1.5 / rows))
     return Plate(
         "items",
         "What changes for each item",
@@ -256,30 +223,6 @@ FIGURES: Mapping[str, Callable[[Comparison], Plate | None]] = {
     "exploration": exploration,
 }
 """By the name of their files, in the order of the page."""
-
-
-def _item_panel(ax: Axes, shift: series.Shift) -> PathCollection:
-    ax.axhline(0, color=FAINT, linewidth=1)
-    place = np.arange(1, len(shift.exposure) + 1)
-    if shift.shown_by_baseline < len(place):
-        edge = shift.shown_by_baseline + 0.5
-        ax.axvline(edge, **DOTTED)
-    points = ax.scatter(
-        place,
-        shift.exposure,
-        c=shift.clicks,
-        s=7,
-        cmap=DIVERGING,
-        vmin=-200,
-        vmax=200,
-        linewidths=0,
-        rasterized=True,
-        zorder=2,
-    )
-    ax.set(ylim=(-215, 215), yticks=_PERCENTS)
-    ax.yaxis.set_major_formatter(percent_tick)
-    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    return points
 
 
 def _title(metric: str) -> str:

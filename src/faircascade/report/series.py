@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -17,6 +17,13 @@ _POINTS = 400
 """No line needs more points than this."""
 
 
+class WithCurves(Protocol):
+    """A run that knows its metrics by round."""
+
+    @property
+    def curves(self) -> Mapping[str, Floats]: ...
+
+
 class Curve(NamedTuple):
     """One metric of one policy by round."""
 
@@ -26,8 +33,16 @@ class Curve(NamedTuple):
     high: Floats
 
 
+class PerItem(NamedTuple):
+    """What items got under one policy, each per list shown."""
+
+    exposure: Floats
+    """By one notion, (m,)."""
+    clicks: Floats
+
+
 class Shift(NamedTuple):
-    """What changed for each item that any policy showed; by the baseline's E_P, falling."""
+    """What changed for each item that any policy showed; by the baseline's exposure, falling."""
 
     exposure: Floats
     """In percent, (m,)."""
@@ -39,7 +54,7 @@ class Shift(NamedTuple):
     """Items that no policy of the comparison showed."""
 
 
-def curve(runs: Sequence[Result], metric: str) -> Curve:
+def curve(runs: Sequence[WithCurves], metric: str) -> Curve:
     """Return the mean, least and greatest value over seeds at the checkpoints they share."""
     shared = runs[0].curves["round"]
     for run in runs[1:]:
@@ -88,15 +103,19 @@ def shift(comparison: Comparison, label: str) -> Shift:
     """Return the change in E_P and clicks of every item, summed over seeds, per list shown."""
     ids = _catalogue(comparison)
     lists = {name: _per_list(runs, ids) for name, runs in comparison.results.items()}
-    before, clicks_before = lists[comparison.baseline]
-    after, clicks_after = lists[label]
-    shown = np.any([exposure > 0 for exposure, _ in lists.values()], axis=0)
-    order = np.argsort(-before, kind="stable")
+    return shift_between(lists, comparison.baseline, label)
+
+
+def shift_between(lists: Mapping[str, PerItem], baseline: str, label: str) -> Shift:
+    """Return what changes from one of several policies to another; items as in all of them."""
+    before, after = lists[baseline], lists[label]
+    shown = np.any([given.exposure > 0 for given in lists.values()], axis=0)
+    order = np.argsort(-before.exposure, kind="stable")
     order = order[shown[order]]
     return Shift(
-        percent_change(after, before)[order],
-        percent_change(clicks_after, clicks_before)[order],
-        int((before > 0).sum()),
+        percent_change(after.exposure, before.exposure)[order],
+        percent_change(after.clicks, before.clicks)[order],
+        int((before.exposure > 0).sum()),
         int((~shown).sum()),
     )
 
@@ -133,7 +152,7 @@ def _catalogue(comparison: Comparison) -> np.ndarray:
     return np.unique(np.concatenate([run.env.items.ids.astype(str) for run in runs]))
 
 
-def _per_list(runs: Sequence[Result], ids: np.ndarray) -> tuple[Floats, Floats]:
+def _per_list(runs: Sequence[Result], ids: np.ndarray) -> PerItem:
     """Return E_P and clicks of each id per list shown, so that runs of any length compare."""
     exposure, clicks, lists = np.zeros(len(ids)), np.zeros(len(ids)), 0
     for run in runs:
@@ -141,4 +160,4 @@ def _per_list(runs: Sequence[Result], ids: np.ndarray) -> tuple[Floats, Floats]:
         exposure[at] += exposure_p(run.record)
         clicks[at] += run.record.item_clicks.sum(axis=1)
         lists += run.record.served
-    return exposure / max(lists, 1), clicks / max(lists, 1)
+    return PerItem(exposure / max(lists, 1), clicks / max(lists, 1))

@@ -6,7 +6,9 @@ matplotlib's parameters hold inside `drawing()` and are put back after it.
 
 from __future__ import annotations
 
+import base64
 import io
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,7 +31,7 @@ NEUTRAL = "#7a7a7a"
 """The baseline's grey."""
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-_DASHES: tuple[Any, ...] = (
+DASHES: tuple[Any, ...] = (
     "-",
     (0, (6, 2)),
     (0, (2, 1.2)),
@@ -40,6 +42,15 @@ _MARKERS = ("s", "^", "D", "v", "P", "X", "<")
 
 DOTTED: dict[str, Any] = {"color": INK, "linestyle": (0, (1, 1.6)), "linewidth": 1.2}
 """For what is not a policy: an optimum, equality."""
+SOLID: dict[str, Any] = {"color": INK, "linewidth": 1.0}
+CROSS: dict[str, Any] = {
+    "color": NEUTRAL,
+    "marker": "x",
+    "markersize": 9,
+    "markeredgewidth": 2.5,
+    "linestyle": "none",
+}
+"""For a baseline that is a point among lines."""
 
 DIVERGING = LinearSegmentedColormap.from_list("blue-orange", ["#0b559f", "#c4c4c4", "#d1500a"])
 """Blue for less, grey for equal, orange for more; grey, so that no point vanishes on white."""
@@ -114,7 +125,7 @@ def looks(labels: Sequence[str]) -> dict[str, Look]:
     The baseline is drawn wide and below, so that a policy with the very same line shows on it.
     """
     found = {labels[0]: Look(legend_label(labels[0]), NEUTRAL, "-", "o", 3.0, 2.0)}
-    styles = zip(cycle(_COLOURS), cycle(_DASHES), cycle(_MARKERS), strict=False)
+    styles = zip(cycle(_COLOURS), cycle(DASHES), cycle(_MARKERS), strict=False)
     for place, (label, (colour, dashes, marker)) in enumerate(
         zip(labels[1:], styles, strict=False)
     ):
@@ -136,15 +147,21 @@ def legend(
     drawn: Mapping[str, Look],
     *,
     dotted: str = "",
+    solid: str = "",
+    cross: str = "",
     words: Mapping[str, str] | None = None,
     points: bool = False,
 ) -> None:
-    """Put one legend above all panels, in as many columns as fit."""
+    """Put one legend above all panels, in as many columns as fit.
+
+    `dotted`, `solid` and `cross` name what is drawn so and is no line of a policy.
+    """
     handles = [Line2D([], [], **(k.point if points else k.line)) for k in drawn.values()]
     labels = [(words or {}).get(label, look.label) for label, look in drawn.items()]
-    if dotted:
-        handles.append(Line2D([], [], **DOTTED))
-        labels.append(dotted)
+    for name, drawn_so in ((dotted, DOTTED), (solid, SOLID), (cross, CROSS)):
+        if name:
+            handles.append(Line2D([], [], **drawn_so))
+            labels.append(name)
     widths = [5.6 * len(label) + (28 if points else 42) for label in labels]  # points
     room = 72 * figure.get_figwidth()
     columns = len(labels) if sum(widths) < room else max(1, int(room / max(widths)))
@@ -174,7 +191,9 @@ def file_bytes(figure: Figure, form: Literal["png", "svg"]) -> bytes:
     metadata = {"Software": None} if form == "png" else {"Date": None, "Creator": None}
     buffer = io.BytesIO()
     figure.savefig(buffer, format=form, dpi=DPI, metadata=metadata)
-    return _with_palette(buffer) if form == "png" else buffer.getvalue()
+    if form == "png":
+        return _with_palette(buffer)
+    return re.sub(rb"(?<=data:image/png;base64,)[^\"]+", _smaller, buffer.getvalue())
 
 
 def _with_palette(png: io.BytesIO) -> bytes:
@@ -184,6 +203,15 @@ def _with_palette(png: io.BytesIO) -> bytes:
         flat = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
     flat.save(small, format="png", optimize=True, dpi=(DPI, DPI))
     return small.getvalue()
+
+
+def _smaller(encoded: re.Match[bytes]) -> bytes:
+    """Return what is rasterised within an SVG with 256 colours, transparent ones included."""
+    small = io.BytesIO()
+    with Image.open(io.BytesIO(base64.b64decode(encoded[0]))) as picture:
+        flat = picture.convert("RGBA").quantize(256, method=Image.Quantize.FASTOCTREE)
+    flat.save(small, format="png", optimize=True)
+    return base64.b64encode(small.getvalue())
 
 
 def log_axis(ax: Axes, which: Literal["x", "y"], low: float, high: float) -> None:

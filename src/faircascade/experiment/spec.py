@@ -1,0 +1,230 @@
+"""Spec files: what to run, in TOML.
+
+    name = "alphas"
+    title = "How much to explore"
+
+    [data]
+    name = "synthetic"
+
+    [environment]             # options of Environment.from_ratings
+    dim = 10
+    k.grid = [5, 10]          # one world for each
+
+    [run]
+    rounds = 1000
+    seeds = 5                 # how many, or which; rounds = 0 simulates nothing
+
+    [every_policy]            # given to each policy that has such a parameter
+    reading = "reference"
+
+    [[policies]]              # the first is the baseline
+    name = "linucb"
+    alpha.grid = [0.25, 1]    # one policy for each
+
+`parameter.grid = [...]` runs every value; several grids run every combination.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from faircascade.engine.simulation import look_at
+from faircascade.experiment.cell import ENVIRONMENT_OPTIONS, Cell
+from faircascade.experiment.comparison import distinct_labels
+from faircascade.policies import Policy
+from faircascade.registry import check_type, from_spec, lookup, parameters_of, suggest
+from faircascade.types import whole
+
+_TOP = ("name", "title", "about", "show", "data", "environment", "run", "every_policy", "policies")
+_RUN = ("rounds", "seeds", "checkpoints")
+_GRID = "grid"
+
+
+class SpecError(ValueError):
+    """A spec file that cannot be run, with the place of the mistake."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """One experiment: every policy in every world with every seed."""
+
+    name: str
+    title: str = ""
+    about: str = ""
+    """What it is for, in a sentence or two."""
+    show: tuple[str, ...] = ()
+    """Tables and figures of the report, by name, in their order."""
+    data: Mapping[str, Any]
+    environment: Mapping[str, Any]
+    rounds: int
+    seeds: tuple[int, ...]
+    checkpoints: int = 40
+    every_policy: Mapping[str, Any]
+    policies: tuple[Mapping[str, Any], ...]
+    """As written, grids included. `rounds` limits a policy to fewer rounds than the others."""
+    where: str = "spec"
+    """The file, for messages."""
+
+    @classmethod
+    def load(cls, path: str | Path) -> Spec:
+        """Read a file."""
+        path = Path(path)
+        return cls.parse(path.read_text(encoding="utf-8"), where=str(path))
+
+    @classmethod
+    def parse(cls, text: str, *, where: str = "spec") -> Spec:
+        """Read the text of a file, and check it as far as that goes without running it."""
+        try:
+            given = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise SpecError(f"{where}: not TOML: {error}") from None
+        try:
+            return cls.of(given, where=where)
+        except SpecError:
+            raise
+        except (ValueError, TypeError) as error:
+            raise SpecError(f"{where}: {error}") from None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], *, where: str = "spec") -> Spec:
+        """Build a spec from plain data."""
+        _known(given, _TOP, "the spec")
+        run = dict(given.get("run", {}))
+        _known(run, _RUN, "[run]")
+        if run.get("rounds") == 0:
+            given = {"data": {"name": "none"}, **given}
+        for needed, part in (
+            ("name", given),
+            ("data", given),
+            ("policies", given),
+            ("rounds", run),
+        ):
+            if needed not in part:
+                raise ValueError(f"the spec must say its {needed}")
+        spec = cls(
+            name=str(given["name"]),
+            title=str(given.get("title", given["name"])),
+            about=" ".join(str(given.get("about", "")).split()),
+            show=tuple(given.get("show", ())),
+            data=dict(given["data"]),
+            environment=dict(given.get("environment", {})),
+            rounds=whole(run["rounds"], "rounds"),
+            seeds=_seeds(run.get("seeds", 1)),
+            checkpoints=whole(run.get("checkpoints", 40), "checkpoints"),
+            every_policy=dict(given.get("every_policy", {})),
+            policies=tuple(dict(line) for line in given["policies"]),
+            where=where,
+        )
+        spec.check()
+        return spec
+
+    def check(self) -> None:
+        """Refuse what cannot be run."""
+        if "name" not in self.data:
+            raise ValueError("[data] must say its name")
+        if self.rounds < 0:
+            raise ValueError(f"rounds must be at least 0, got {self.rounds}")
+        _known(self.environment, tuple(ENVIRONMENT_OPTIONS), "[environment]")
+        for world in self.worlds():
+            for name, value in world.items():
+                check_type(name, ENVIRONMENT_OPTIONS[name], value)
+        if not self.policies:
+            raise ValueError("[[policies]] must name at least one policy")
+        self.lines()
+
+    def changed(
+        self,
+        *,
+        data: Mapping[str, Any] | None = None,
+        rounds: int | None = None,
+        seeds: int | Sequence[int] | None = None,
+        environment: Mapping[str, Any] | None = None,
+        every_policy: Mapping[str, Any] | None = None,
+    ) -> Spec:
+        """Return the spec with some values replaced."""
+        changed = replace(
+            self,
+            data=self.data if data is None else dict(data),
+            rounds=self.rounds if rounds is None else whole(rounds, "rounds"),
+            seeds=self.seeds if seeds is None else _seeds(seeds),
+            environment={**self.environment, **(environment or {})},
+            every_policy={**self.every_policy, **(every_policy or {})},
+        )
+        changed.check()
+        return changed
+
+    def worlds(self) -> list[dict[str, Any]]:
+        """Return the options of every world."""
+        return list(_expand(self.environment))
+
+    def lines(self) -> list[tuple[str, Policy, int]]:
+        """Return label, policy and rounds of every policy; labels are distinct."""
+        found: list[tuple[Policy, int]] = []
+        for written in self.policies:
+            if "name" not in written:
+                raise ValueError("each of [[policies]] must say its name")
+            rounds = min(self.rounds, whole(written.get("rounds", self.rounds), "rounds"))
+            known = {p.name for p in parameters_of(lookup("policy", str(written["name"])))}
+            shared = {n: v for n, v in self.every_policy.items() if n in known}
+            own = {n: v for n, v in written.items() if n != "rounds"}
+            for parameters in _expand({**shared, **own}):
+                found.append((from_spec("policy", parameters), rounds))
+        labels = distinct_labels([policy for policy, _ in found])
+        return [(label, *line) for label, line in zip(labels, found, strict=True)]
+
+    def cells(self, fingerprint: str) -> list[Cell]:
+        """Return what is to be run on data with a fingerprint: world by world, seed by seed."""
+        if self.rounds == 0:
+            return []
+        lines = self.lines()
+        marks = {rounds for _, _, rounds in lines}
+        return [
+            Cell(
+                data={**self.data, "fingerprint": fingerprint},
+                environment=world,
+                policy=policy,
+                label=label,
+                seed=seed,
+                rounds=rounds,
+                checkpoints=self._checkpoints(rounds, marks),
+            )
+            for world in self.worlds()
+            for seed in self.seeds
+            for label, policy, rounds in lines
+        ]
+
+    def _checkpoints(self, rounds: int, marks: set[int]) -> tuple[int, ...]:
+        """Return where to look: also where shorter runs end, so that they can be compared."""
+        spread = look_at(self.checkpoints, rounds)
+        return tuple(sorted({*spread, *(mark for mark in marks if mark <= rounds)}))
+
+
+def _expand(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield every combination of the grids among some options."""
+    choices = [
+        list(value[_GRID]) if isinstance(value, Mapping) and set(value) == {_GRID} else [value]
+        for value in options.values()
+    ]
+    for chosen in product(*choices):
+        yield dict(zip(options, chosen, strict=True))
+
+
+def _seeds(given: Any) -> tuple[int, ...]:
+    which = given if isinstance(given, list | tuple) else range(1, whole(given, "seeds") + 1)
+    seeds = tuple(whole(seed, "seeds") for seed in which)
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise ValueError(f"seeds must be at least one and distinct, got {given!r}")
+    return seeds
+
+
+def _known(given: Mapping[str, Any], known: Sequence[str], what: str) -> None:
+    for name in given:
+        if name not in known:
+            raise ValueError(
+                f"{what} has no {name!r}{suggest(name, known)} (it has: {', '.join(known)})"
+            )

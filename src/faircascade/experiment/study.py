@@ -1,0 +1,95 @@
+"""The results of a spec as far as they are there: by world, policy and seed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS, Cell
+from faircascade.experiment.results import Finished, Results
+from faircascade.experiment.spec import Spec
+from faircascade.policies import Policy
+from faircascade.types import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """Cells that share an environment, but for the seed."""
+
+    environment: dict[str, Any]
+    runs: dict[str, tuple[Finished, ...]]
+    """By policy, in the order of the spec: one for each seed that is finished; may be empty."""
+    policies: dict[str, Policy]
+    baseline: str
+    """What changes are measured against: the first policy of the spec."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Return the options of the environment, those not given included."""
+        return ENVIRONMENT_DEFAULTS | self.environment
+
+    def seeds(self, label: str) -> tuple[int, ...]:
+        """Return the seeds that are finished for a policy."""
+        return tuple(run.seed for run in self.runs[label])
+
+    def rounds(self, label: str) -> int:
+        """Return how long a policy ran; 0 if it has not."""
+        return min((run.rounds for run in self.runs[label]), default=0)
+
+    def values(self, label: str, metric: str, rounds: int | None = None) -> Floats:
+        """Return a metric of a policy, one value a seed, at the end or at a checkpoint."""
+        return np.array([run.value(metric, rounds) for run in self.runs[label]])
+
+    def paired(self, label: str, metric: str, against: str | None = None) -> tuple[Floats, Floats]:
+        """Return a metric of a policy and of another (the baseline) for the seeds both have.
+
+        If the other ran longer, it is taken as it stood when the policy ended.
+        """
+        other = self.baseline if against is None else against
+        rounds = min(self.rounds(label), self.rounds(other)) or None
+        own = {run.seed: run for run in self.runs[label]}
+        their = {run.seed: run for run in self.runs[other]}
+        seeds = [seed for seed in own if seed in their]
+        return (
+            np.array([own[seed].value(metric, rounds) for seed in seeds]),
+            np.array([their[seed].value(metric, rounds) for seed in seeds]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """A spec, the cells it asks for, and which of them are finished."""
+
+    spec: Spec
+    cells: tuple[Cell, ...]
+    results: Results
+
+    @cached_property
+    def worlds(self) -> tuple[World, ...]:
+        """The worlds of the spec, in its order."""
+        by_world: dict[str, dict[str, list[Finished]]] = {}
+        policies: dict[str, Policy] = {}
+        for cell in self.cells:
+            runs = by_world.setdefault(cell.world, {}).setdefault(cell.label, [])
+            policies[cell.label] = cell.policy
+            finished = self.results.find(cell)
+            if finished is not None:
+                runs.append(finished)
+        return tuple(
+            World(
+                json.loads(world),
+                {label: tuple(found) for label, found in runs.items()},
+                policies,
+                next(iter(runs)),
+            )
+            for world, runs in by_world.items()
+        )
+
+    @property
+    def missing(self) -> int:
+        """How many cells are not finished."""
+        return sum(self.results.find(cell) is None for cell in self.cells)

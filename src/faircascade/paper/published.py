@@ -1,0 +1,76 @@
+"""The published numbers: two tables of the paper and six more of its authors' web page."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from faircascade.policies import EALinUCB, EARSLinUCB, FRMLinUCB, LinUCB, Policy
+from faircascade.rerankers import Identity
+from faircascade.rewards import as_weight
+
+ROUNDS = 50_000
+ALPHA = 0.25
+METRICS = ("clicks", "equality_b", "equality_p", "equity_b", "equity_p")
+DATA = {
+    "ml-1m": "movielens",
+    "synthetic": "movielens",
+    "yahoo-r2": "yahoo-music",
+    "synthetic-music": "yahoo-music",
+}
+"""Which published rows a data set is held against."""
+GENUINE = ("ml-1m", "yahoo-r2")
+"""Data sets that the paper used; others only resemble them."""
+
+BASELINE = "LinUCB"
+
+
+class Row(NamedTuple):
+    """Which row of which table."""
+
+    data: str
+    dim: int
+    k: int
+    method: str
+    weight: str
+
+
+@cache
+def published() -> Mapping[Row, Mapping[str, float]]:
+    """Return every published row: metrics by row."""
+    text = files(__package__).joinpath("published.csv").read_text(encoding="utf-8")
+    return {
+        Row(line["dataset"], int(line["d"]), int(line["k"]), line["method"], line["weight"]): {
+            metric: float(line[metric]) for metric in METRICS
+        }
+        for line in csv.DictReader(text.splitlines())
+    }
+
+
+def row_of(policy: Policy, data: str, dim: int, k: int) -> Row | None:
+    """Return the published row that a policy is held against; None if there is none."""
+    named = _method(policy)
+    if named is None or data not in DATA:
+        return None
+    row = Row(DATA[data], dim, k, *named)
+    return row if row in published() else None
+
+
+def _method(policy: Policy) -> tuple[str, str] | None:
+    """Return method and weight as the tables call them; None for what was not published."""
+    if getattr(policy, "alpha", None) != ALPHA:
+        return None
+    if isinstance(policy, EARSLinUCB):
+        return "EARSLinUCB", ""
+    if isinstance(policy, FRMLinUCB):
+        return "FRMLinUCB", ""
+    if isinstance(policy, LinUCB):
+        return ("LinUCB", "") if isinstance(policy.reranker, Identity) else None
+    if isinstance(policy, EALinUCB) and isinstance(policy.weight, str):
+        usual = policy.beta == getattr(as_weight(policy.weight), "beta", None)
+        plain = policy.gamma == 0 and usual and isinstance(policy.reranker, Identity)
+        return ("EALinUCB", policy.weight) if plain else None
+    return None

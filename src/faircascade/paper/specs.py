@@ -1,0 +1,71 @@
+"""The experiments that ship with the package: one spec file each."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from faircascade.experiment.spec import Spec
+from faircascade.registry import suggest
+
+EXPERIMENTS = ("fig1", "rq1", "rq2", "rq3", "theory", "readings", "worlds", "frm")
+"""In the order of the page."""
+ALL = "all"
+
+QUICK_DATA = {"name": "synthetic", "users": 200, "items": 600}
+QUICK_ROUNDS = 400
+QUICK_SEEDS = 2
+
+
+def find_specs(names: list[str]) -> list[Spec]:
+    """Return experiments by name, by the path of a spec file, or all of them."""
+    found: list[Spec] = []
+    for name in names or [ALL]:
+        if name.endswith(".toml"):
+            found.append(Spec.load(name))
+        elif name == ALL:
+            found.extend(_shipped(each) for each in EXPERIMENTS)
+        elif name in EXPERIMENTS:
+            found.append(_shipped(name))
+        else:
+            known = (*EXPERIMENTS, ALL)
+            raise ValueError(
+                f"what to reproduce must be one of {', '.join(known)} or a spec file (.toml)"
+                f"{suggest(name, known)}, got {name!r}"
+            )
+    twice = {spec.name for spec in found if sum(s.name == spec.name for s in found) > 1}
+    if twice:
+        raise ValueError(f"each experiment must be named once, got {sorted(twice)[0]!r} twice")
+    return found
+
+
+def _shipped(name: str) -> Spec:
+    place = files(__package__).joinpath("experiments", f"{name}.toml")
+    return Spec.parse(place.read_text(encoding="utf-8"), where=f"{name}.toml")
+
+
+def adapt(
+    spec: Spec,
+    *,
+    data: str | None = None,
+    rounds: int | None = None,
+    seeds: int | None = None,
+    reading: str | None = None,
+    quick: bool = False,
+) -> Spec:
+    """Return an experiment with the options of the command line.
+
+    Its first seed stays, so that what was tuned on seeds of its own still is. A spec that compares
+    readings keeps them all.
+    """
+    if quick:
+        rounds = QUICK_ROUNDS if rounds is None else rounds
+        seeds = QUICK_SEEDS if seeds is None else seeds
+    source = {"name": data} if data is not None else (QUICK_DATA if quick else None)
+    first = spec.seeds[0]
+    compares = isinstance(spec.every_policy.get("reading"), dict)
+    return spec.changed(
+        data=source,
+        rounds=None if spec.rounds == 0 else rounds,
+        seeds=None if seeds is None else list(range(first, first + seeds)),
+        every_policy=None if reading is None or compares else {"reading": reading},
+    )

@@ -1,0 +1,67 @@
+"""Panels that several figures share: curves by round, and what changes for each item."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure
+
+from faircascade.report.series import Curve, Shift
+from faircascade.report.style import DIVERGING, DOTTED, FAINT, Look, percent_tick
+
+_PERCENTS = [-200, -100, 0, 100, 200]
+
+
+def curve_panel(ax: Axes, line: Curve, look: Look, *, band: bool) -> None:
+    """Draw the mean over seeds and, if there are several, a band that spans them."""
+    only: dict[str, Any] = {"marker": "o", "markersize": 4} if len(line.rounds) == 1 else {}
+    ax.plot(line.rounds, line.mean, **look.line, **only)
+    if band:
+        fill: dict[str, Any] = {"color": look.colour, "alpha": 0.15, "linewidth": 0}
+        ax.fill_between(line.rounds, line.low, line.high, **fill)
+
+
+def item_panel(ax: Axes, shift: Shift, *, size: float = 7) -> PathCollection:
+    """Draw each item's change in exposure, coloured by its change in clicks."""
+    ax.axhline(0, color=FAINT, linewidth=1)
+    place = np.arange(1, len(shift.exposure) + 1)
+    if shift.shown_by_baseline < len(place):
+        edge = shift.shown_by_baseline + 0.5
+        ax.axvline(edge, **DOTTED)
+    points = ax.scatter(
+        place,
+        shift.exposure,
+        c=shift.clicks,
+        s=size,
+        cmap=DIVERGING,
+        vmin=-200,
+        vmax=200,
+        linewidths=0,
+        rasterized=True,
+        antialiaseds=False,
+        zorder=2,
+    )
+    ax.set(ylim=(-215, 215), yticks=_PERCENTS)
+    ax.yaxis.set_major_formatter(percent_tick)
+    whole_numbers(ax.xaxis)
+    return points
+
+
+def clicks_bar(
+    figure: Figure, points: PathCollection, panels: Sequence[Axes], *, shrink: float
+) -> None:
+    """Say beside the panels which colour means which change in clicks."""
+    ticks: dict[str, Any] = {"ticks": _PERCENTS, "format": percent_tick}
+    place: dict[str, Any] = {"shrink": shrink, "aspect": 25, "anchor": (0, 1)}
+    bar = figure.colorbar(points, ax=panels, **ticks, **place)
+    bar.set_label("Change in clicks on the item")
+
+
+def whole_numbers(axis: Axis) -> None:
+    """Label an axis with whole numbers: 10,000."""
+    axis.set_major_formatter(lambda value, _: f"{value:,.0f}")

@@ -1,0 +1,131 @@
+"""RQ2: our numbers beside the published ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from faircascade.experiment.stats import estimate
+from faircascade.experiment.study import Study, World
+from faircascade.paper.published import DATA, METRICS
+from faircascade.report.reproduction.blocks import (
+    Block,
+    Group,
+    Line,
+    Listing,
+    Notice,
+    Prose,
+    Row,
+    Section,
+    Table,
+)
+from faircascade.report.reproduction.changes import Changes, change_lines, changes, tested_words
+from faircascade.report.reproduction.compare import SYMBOLS, Held, held, summary
+from faircascade.report.reproduction.looks import policy_looks
+from faircascade.report.reproduction.words import (
+    NOT_RUN,
+    estimate_lines,
+    head,
+    published_name,
+    tags,
+    title,
+    world_name,
+)
+from faircascade.report.tables import number, percent
+
+_COLUMNS = (*METRICS, "fairness_regret")
+
+
+def published(study: Study) -> Section:
+    """One table a world, in the order of the paper, every number with a verdict."""
+    name = "Against the published numbers"
+    if not study.worlds:
+        return Section(name, [Notice("Not run yet", "Nothing is simulated here.")])
+    numbers = list(held(study))
+    blocks = _opening(study, numbers)
+    for world in study.worlds:
+        blocks += _world(study, world, [n for n in numbers if n.world is world])
+    return Section(name, blocks)
+
+
+def _opening(study: Study, numbers: Sequence[Held]) -> list[Block]:
+    name = str(study.spec.data["name"])
+    if not numbers:
+        words = f"The paper has no numbers for these policies and worlds on the data {name}."
+        return [Notice("Nothing was published", words)]
+    signs = ", ".join(f"{sign} {outcome}" for outcome, sign in SYMBOLS.items())
+    return [
+        Prose(f"{published_name(DATA[name])}: {summary(numbers)}"),
+        Prose(
+            "Each cell has, from the top: our mean over seeds, its 95% interval, the published "
+            "number with our difference from it in percent, what that comes to, and the change "
+            f"against {study.worlds[0].baseline}. Signs: {signs}.",
+            soft=True,
+        ),
+    ]
+
+
+def _world(study: Study, world: World, numbers: Sequence[Held]) -> list[Block]:
+    name = world_name(study, world)
+    found = changes([world], _COLUMNS)
+    heads = tuple(head(metric) for metric in _COLUMNS)
+    blocks: list[Block] = [
+        Table(name, heads, (Group(_rows(study, world, numbers, found)),)),
+        Prose(tested_words(found, [world]), soft=True),
+    ]
+    if numbers:
+        blocks.append(Listing(f"Why: the verdicts for {name}", _reasons(numbers)))
+    return blocks
+
+
+def _rows(study: Study, world: World, numbers: Sequence[Held], found: Changes) -> tuple[Row, ...]:
+    """Return the rows of the paper in its order, then policies that it does not have."""
+    theirs: dict[str, dict[str, Held]] = {}
+    for n in numbers:
+        theirs.setdefault(n.label, {})[n.metric] = n
+    drawn = policy_looks(list(world.runs), list(world.policies.values()))
+    return tuple(
+        Row(
+            label,
+            tuple(_cell(world, label, m, theirs.get(label, {}).get(m), found) for m in _COLUMNS),
+            drawn[label].colour,
+            tags(world, label, study.spec.rounds),
+        )
+        for label in dict.fromkeys([*theirs, *world.runs])
+    )
+
+
+def _cell(
+    world: World, label: str, metric: str, theirs: Held | None, found: Changes
+) -> tuple[Line, ...]:
+    lines: list[Line] = []
+    if world.runs[label]:
+        lines += estimate_lines(estimate(world.values(label, metric)))
+    elif theirs is None:
+        lines.append(Line(NOT_RUN, "soft"))
+    if theirs is not None:
+        lines += _published_lines(theirs)
+    elif metric in METRICS:
+        lines.append(Line("not published", "soft"))
+    return (*lines, *change_lines(found, 0, world, label, metric))
+
+
+def _published_lines(n: Held) -> list[Line]:
+    away = f" ({percent(n.percent)})" if n.ours.seeds else ""
+    return [Line(f"paper {number(n.published)}{away}"), Line(f"{SYMBOLS[n.outcome]} {n.outcome}")]
+
+
+def _reasons(numbers: Sequence[Held]) -> tuple[tuple[str, str], ...]:
+    """Return each reason once, with the cells that it is given for."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for n in numbers:
+        reason = f"{SYMBOLS[n.outcome]} {n.outcome}: {n.reason}"
+        found.setdefault(reason, {}).setdefault(n.label, []).append(title(n.metric))
+    return tuple(
+        (reason, "; ".join(f"{label}: {', '.join(metrics)}" for label, metrics in cells.items()))
+        for reason, cells in sorted(found.items(), key=lambda item: _rank(item[0]))
+    )
+
+
+def _rank(reason: str) -> int:
+    """Return where a reason stands: as its outcome does among the signs."""
+    return next(i for i, sign in enumerate(SYMBOLS.values()) if reason.startswith(sign))

@@ -1,0 +1,168 @@
+"""Cells: run once, written whole, read back as they were."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from faircascade.data.load import load_dataset
+from faircascade.engine import simulate
+from faircascade.environment import Environment
+from faircascade.experiment import runner
+from faircascade.experiment.results import Results
+from faircascade.experiment.spec import Spec
+from faircascade.experiment.study import Study
+from tests.experiment.specs import TINY
+
+RATINGS = load_dataset("synthetic", users=20, items=60)
+SPEC = Spec.parse(TINY)
+CELLS = SPEC.cells(RATINGS.fingerprint)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    results = Results(tmp_path_factory.mktemp("run"))
+    assert runner.run_cells(CELLS, RATINGS, results)
+    return results
+
+
+def test_a_cell_holds_what_simulate_returns(finished: Results) -> None:
+    cell = CELLS[3]
+    env = Environment.from_ratings(RATINGS, dim=4, k=3, seed=cell.seed)
+    result = simulate(env, cell.policy, rounds=30, seed=cell.seed, checkpoints=cell.checkpoints)
+    found = finished.find(cell)
+    assert found is not None
+    assert {name: found.value(name) for name in ("clicks", "regret", "equity_p")} == {
+        name: result.metrics[name] for name in ("clicks", "regret", "equity_p")
+    }
+    for name, column in result.curves.items():
+        assert np.array_equal(found.curves[name], column, equal_nan=True), name
+    assert found.items["clicks"].sum() == result.record.clicks
+    assert found.about["fingerprint"] == env.fingerprint
+    assert found.about["settings"] == cell.settings
+
+
+def test_a_value_can_be_asked_for_at_a_checkpoint(finished: Results) -> None:
+    found = finished.find(CELLS[0])
+    assert found is not None
+    at = list(found.curves["round"]).index(10)
+    assert found.value("clicks", 10) == found.curves["clicks"][at]
+    assert found.value("clicks", 30) == found.value("clicks")
+    with pytest.raises(ValueError, match="rounds must be a checkpoint"):
+        found.value("clicks", 11)
+
+
+def test_clicks_of_intervals_add_up_to_all_clicks(finished: Results) -> None:
+    found = finished.find(CELLS[0])
+    assert found is not None
+    lengths = np.diff(found.curves["round"], prepend=0)
+    total = (found.curves["interval_clicks"] * lengths).sum() / lengths.sum()
+    assert total == pytest.approx(found.value("clicks"))
+
+
+def test_what_is_finished_is_not_run_again(
+    finished: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "simulate", None)  # would fail if it were called
+    assert runner.run_cells(CELLS, RATINGS, finished)
+
+
+def test_a_larger_grid_only_adds(finished: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = []
+    monkeypatch.setattr(
+        runner, "simulate", lambda env, policy, **o: ran.append(policy.alpha) or simulate(
+            env, policy, **o
+        )
+    )  # fmt: skip
+    larger = Spec.parse(TINY.replace("[0.25, 1.0]", "[0.25, 1.0, 2.0]"))
+    assert runner.run_cells(larger.cells(RATINGS.fingerprint), RATINGS, finished)
+    assert ran == [2.0] * 4
+
+
+@pytest.mark.parametrize("where", ["between", "inside"])
+def test_ctrl_c_keeps_what_was_finished_and_the_rest_comes_later(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = Results(tmp_path)
+    calls = 0
+
+    def pressed(env, policy, **options):
+        nonlocal calls
+        calls += 1
+        if calls < 3:
+            return simulate(env, policy, **options)
+        if where == "between":
+            raise KeyboardInterrupt
+        short = {**options, "rounds": 5, "checkpoints": [5]}
+        result = simulate(env, policy, **short)
+        object.__setattr__(result, "interrupted", True)
+        return result
+
+    monkeypatch.setattr(runner, "simulate", pressed)
+    assert not runner.run_cells(CELLS[:5], RATINGS, results)
+    assert [results.find(cell) is not None for cell in CELLS[:5]] == [True, True, *[False] * 3]
+    monkeypatch.setattr(runner, "simulate", simulate)
+    assert runner.run_cells(CELLS[:5], RATINGS, results)
+    assert Study(SPEC, tuple(CELLS[:5]), results).missing == 0
+
+
+def test_a_crash_while_writing_leaves_nothing_that_could_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from faircascade.experiment import results as module
+
+    results = Results(tmp_path)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "write_json", full)
+        with pytest.raises(OSError, match="No space left"):
+            runner.run_cells(CELLS[:1], RATINGS, results)
+    assert results.find(CELLS[0]) is None
+    assert list((tmp_path / "cells").iterdir()) == []
+    assert runner.run_cells(CELLS[:1], RATINGS, results)
+
+
+def test_two_runners_may_finish_the_same_cell(tmp_path: Path) -> None:
+    results = Results(tmp_path)
+    cell = CELLS[0]
+    env = Environment.from_ratings(RATINGS, dim=4, k=3, seed=cell.seed)
+    result = simulate(env, cell.policy, rounds=30, seed=1, checkpoints=cell.checkpoints)
+    first = results.add(cell, result).value("clicks")
+    assert results.add(cell, result).value("clicks") == first
+    assert len(list((tmp_path / "cells").iterdir())) == 1
+
+
+def test_a_study_pairs_seeds_and_takes_the_baseline_when_the_shorter_run_ended(
+    finished: Results,
+) -> None:
+    study = Study(SPEC, tuple(CELLS), finished)
+    assert study.missing == 0
+    small, large = study.worlds
+    assert (small.environment["k"], large.environment["k"]) == (3, 5)
+    assert small.baseline == "LinUCB (alpha=0.25)"
+    assert small.seeds("Random") == (1, 2)
+    own, other = small.paired("Random", "clicks")
+    assert np.array_equal(own, small.values("Random", "clicks"))
+    assert np.array_equal(other, small.values(small.baseline, "clicks", 10))
+
+
+def test_a_half_finished_study_has_what_there_is(finished: Results, tmp_path: Path) -> None:
+    some = Results(tmp_path)
+    for cell in CELLS[:7]:  # the first seed, and the baseline of the second
+        found = finished.find(cell)
+        assert found is not None
+        place = tmp_path / "cells" / cell.key
+        place.parent.mkdir(exist_ok=True)
+        place.symlink_to(found.folder)
+    study = Study(SPEC, tuple(CELLS), some)
+    assert study.missing == len(CELLS) - 7
+    world, empty = study.worlds
+    assert world.seeds(world.baseline) == (1, 2)
+    assert len(world.paired("EALinUCB log", "clicks")[0]) == 1
+    assert empty.rounds(empty.baseline) == 0
+    assert len(empty.values("Random", "clicks")) == 0
