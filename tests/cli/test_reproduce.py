@@ -103,6 +103,16 @@ def test_more_seeds_and_another_alpha_add_to_what_is_there(run) -> None:
     assert "alpha=2.0" in Path("here/reproduction.md").read_text()
 
 
+def test_a_page_can_be_had_of_what_is_finished_without_running_more(run) -> None:
+    run("mine.toml", "--out", "here", "--seeds", "1")
+    before = cells("here")
+    code, out, err = run("mine.toml", "--out", "here", "--seeds", "3", "--no-run", "--json")
+    assert code == 0, err
+    assert json.loads(out)["missing"] == 6
+    assert cells("here") == before
+    assert "3 of 9" in Path("here/reproduction.md").read_text()
+
+
 def test_figure_1_needs_no_data(run) -> None:
     code, _, err = run("fig1", "--out", "here")
     assert code == 0, err

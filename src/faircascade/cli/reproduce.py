@@ -39,6 +39,9 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="All of it in minutes: synthetic data, few rounds.")
     ] = False,
+    no_run: Annotated[
+        bool, typer.Option("--no-run", help="Only write the page, of what is finished.")
+    ] = False,
     threads: Annotated[int | None, typer.Option(help="Threads; default: all cores.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder (default: runs/reproduce/DATA).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
@@ -62,7 +65,7 @@ def reproduce(
     folder = check_folder(out or Path("runs/reproduce") / _name(specs, quick))
     results = Results(folder)
     studies: list[Study] = []
-    finished = True
+    finished = not no_run
     for source, group in _by_data(specs):
         if source is None:
             studies.extend(Study(spec, (), results) for spec in group)
@@ -95,7 +98,7 @@ def reproduce(
             [[kind, f"{count:,}"] for kind, count in counted.items()],
             numbers=True,
         )
-    if not finished:
+    if left and not no_run:
         remark(f"Stopped early, {left:,} cells to go: the same command goes on from here.")
     remark(f"Page: {page}")
 

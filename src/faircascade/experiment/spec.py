@@ -199,9 +199,9 @@ class Spec:
         ]
 
     def _checkpoints(self, rounds: int, marks: set[int]) -> tuple[int, ...]:
-        """Return where to look: also where shorter runs end, so that they can be compared."""
-        spread = look_at(self.checkpoints, rounds)
-        return tuple(sorted({*spread, *(mark for mark in marks if mark <= rounds)}))
+        """Return where to look: a shorter run where the others do, and all where it ends."""
+        spread = {*look_at(self.checkpoints, self.rounds), *marks}
+        return tuple(sorted(checkpoint for checkpoint in spread if checkpoint <= rounds))
 
 
 def _expand(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
