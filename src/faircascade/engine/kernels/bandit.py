@@ -156,14 +156,10 @@ def recommend(
     if rules.epsilon > 0.0:
         mingle(world, draws, rules, scratch, user, word)
     if rules.tolerance > 0.0 or rules.reorders:
+        used, at, step = theta, lane, USERS
         if rules.noise > 0.0:
-            arrange(
-                world, draws, rules, account, scratch, user, word, scratch.drawn, lane, 0, 1, M_inv
-            )
-        else:
-            arrange(
-                world, draws, rules, account, scratch, user, word, theta, lane, lane, USERS, M_inv
-            )
+            used, at, step = scratch.drawn, 0, 1
+        arrange(world, draws, rules, account, scratch, user, word, used, lane, at, step, M_inv)
     if rules.accounts:
         enter(rules, account, user, items)
     x, widths = scratch.slate_x, scratch.slate_widths

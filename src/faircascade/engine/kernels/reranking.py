@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from faircascade.engine.kernels.compiling import part
+from faircascade.engine.kernels.compiling import inlined, part
 from faircascade.engine.kernels.draws import absorb, gumbel
 from faircascade.engine.kernels.ranking import rounded
 from faircascade.engine.kernels.scoring import gather, score
@@ -60,7 +60,7 @@ def draw_by_merit(keys, rules, luck, scores, best):
             floor = best[rules.k - 1] - 2.0 * RESOLUTION
 
 
-@part
+@inlined
 def arrange(world, draws, rules, account, scratch, user, word, theta, lane, at, step, M_inv):
     """Put the slate into the order in which it is shown: `EARS.arrange` and `Reorder.arrange`.
 
@@ -90,7 +90,7 @@ def arrange(world, draws, rules, account, scratch, user, word, theta, lane, at, 
         lots[place] = lot
 
 
-@part
+@inlined
 def shuffled_length(world, rules, scratch, theta, lane, at, step, M_inv, d):
     """Return how many items at the top to shuffle: `ears.shuffled_length`."""
     k = rules.k
@@ -132,7 +132,7 @@ def shuffled_length(world, rules, scratch, theta, lane, at, step, M_inv, d):
     return longest
 
 
-@part
+@inlined
 def enter(rules, account, user, items):
     """Take a list into the user's account of exposure: `Ledger.enter`."""
     units, worth = account.units[user], account.worth[user]
