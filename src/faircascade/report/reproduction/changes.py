@@ -26,24 +26,9 @@ def changes(worlds: Sequence[World], metrics: Sequence[str]) -> Changes:
             for place, world in enumerate(worlds)
             for label in world.runs
             for metric in metrics
-            if comparable(world, label, metric)
+            if label != world.baseline and world.runs[label] and world.runs[world.baseline]
         }
     )
-
-
-def comparable(world: World, label: str, metric: str) -> bool:
-    """Return whether a policy's metric can be held against the baseline's.
-
-    Fairness regret is taken by interval, so both must have been looked at in the same rounds.
-    """
-    own, baseline = world.runs[label], world.runs[world.baseline]
-    if label == world.baseline or not own or not baseline:
-        return False
-    if metric != "fairness_regret":
-        return True
-    last = min(world.rounds(label), world.rounds(world.baseline))
-    looks = [run.about["settings"]["checkpoints"] for run in (own[0], baseline[0])]
-    return len({tuple(t for t in look if t <= last) for look in looks}) == 1
 
 
 def significant(change: Contrast) -> bool:
@@ -59,8 +44,6 @@ def change_lines(
         return ()
     if not world.runs[world.baseline]:
         return (Line("no baseline yet", "soft"),)
-    if (place, label, metric) not in found:
-        return (Line("other intervals", "soft"),)
     return (_line(found[place, label, metric], metric, len(world.runs[label])),)
 
 
@@ -85,10 +68,7 @@ def tested_words(found: Changes, worlds: Sequence[World]) -> str:
     tested = [change for change in found.values() if not math.isnan(change.corrected)]
     words = f"Changes are in percent of {against}, over the seeds that both have."
     if len({world.rounds(label) for world in worlds for label in world.runs} - {0}) > 1:
-        words += (
-            f" A policy that ran fewer rounds is held against {against} as it stood by then; "
-            "fairness regret is taken between checkpoints, and is not compared where these differ."
-        )
+        words += f" A policy that ran fewer rounds is held against {against} as it stood by then."
     if not tested:
         return f"{words} With one seed there is no interval, and nothing can be tested."
     count = sum(map(significant, tested))
