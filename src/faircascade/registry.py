@@ -199,6 +199,8 @@ def from_spec(kind: str, spec: Mapping[str, Any]) -> Any:
         if key == "name":
             continue
         if isinstance(value, Mapping):
+            if "name" not in value:
+                raise ValueError(f"{key} must say its name, got {dict(value)}")
             value = from_spec(key, value)
         parameters[key] = tuple(value) if isinstance(value, list) else value
     return build(kind, spec["name"], parameters)

@@ -72,6 +72,17 @@ def save_arrays(
         os.fsync(file.fileno())
 
 
+def to_disk(path: Path) -> None:
+    """Wait until a file's contents, or a folder's names, would survive a power cut."""
+    if os.name == "nt" and path.is_dir():  # Windows has no handle for that
+        return
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def load_arrays(
     path: str | Path, *, kind: str, version: int
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

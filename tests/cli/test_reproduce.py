@@ -146,7 +146,7 @@ def test_a_licensed_folder_of_yahoo_music_is_read_where_it_lies(run) -> None:
         (["no.toml"], "no.toml: No such file"),
         (["mine.toml", "--reading", "literal"], "reading must be one of"),
         (["mine.toml", "--seeds", "0"], "seeds must be at least one"),
-        (["mine.toml", "--rounds", "-1"], "rounds must be at least"),
+        (["mine.toml", "--rounds", "0"], "rounds must be at least 1"),
         (["mine.toml", "--data", "ml-1mm"], "ml-1m"),
         (["mine.toml", "--path", "nowhere"], "takes no path"),
         (["mine.toml", "--out", "mine.toml"], "this is a file"),
@@ -159,6 +159,15 @@ def test_a_mistake_is_one_line_and_nothing_is_run(run, arguments, message) -> No
     assert message in err
     assert len(err.strip().splitlines()) == 1
     assert not list(Path().glob("runs/**/cell.json"))
+
+
+def test_a_cell_that_cannot_be_run_is_told_after_the_page_is_written(run) -> None:
+    Path("mine.toml").write_text(SPEC.replace("k = 5", "k.grid = [5, 500]"))
+    code, _, err = run("mine.toml", "--out", "here", "--seeds", "1")
+    assert code == 1
+    assert "k = 500 needs as many items" in err
+    assert len(cells("here")) == 3
+    assert Path("here/reproduction.html").is_file()
 
 
 def test_an_exhibit_that_does_not_exist_is_refused_before_anything_runs(run) -> None:

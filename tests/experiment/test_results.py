@@ -24,7 +24,7 @@ CELLS = SPEC.cells(RATINGS.fingerprint)
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Results:
     results = Results(tmp_path_factory.mktemp("run"))
-    assert runner.run_cells(CELLS, RATINGS, results)
+    assert runner.run_cells(CELLS, RATINGS, results).complete
     return results
 
 
@@ -66,7 +66,7 @@ def test_what_is_finished_is_not_run_again(
     finished: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "simulate", None)  # would fail if it were called
-    assert runner.run_cells(CELLS, RATINGS, finished)
+    assert runner.run_cells(CELLS, RATINGS, finished).complete
 
 
 def test_a_larger_grid_only_adds(finished: Results, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +77,7 @@ def test_a_larger_grid_only_adds(finished: Results, monkeypatch: pytest.MonkeyPa
         )
     )  # fmt: skip
     larger = Spec.parse(TINY.replace("[0.25, 1.0]", "[0.25, 1.0, 2.0]"))
-    assert runner.run_cells(larger.cells(RATINGS.fingerprint), RATINGS, finished)
+    assert runner.run_cells(larger.cells(RATINGS.fingerprint), RATINGS, finished).complete
     assert ran == [2.0] * 4
 
 
@@ -101,10 +101,10 @@ def test_ctrl_c_keeps_what_was_finished_and_the_rest_comes_later(
         return result
 
     monkeypatch.setattr(runner, "simulate", pressed)
-    assert not runner.run_cells(CELLS[:5], RATINGS, results)
+    assert not runner.run_cells(CELLS[:5], RATINGS, results).complete
     assert [results.find(cell) is not None for cell in CELLS[:5]] == [True, True, *[False] * 3]
     monkeypatch.setattr(runner, "simulate", simulate)
-    assert runner.run_cells(CELLS[:5], RATINGS, results)
+    assert runner.run_cells(CELLS[:5], RATINGS, results).complete
     assert Study(SPEC, tuple(CELLS[:5]), results).missing == 0
 
 
@@ -124,7 +124,7 @@ def test_a_crash_while_writing_leaves_nothing_that_could_be_read(
             runner.run_cells(CELLS[:1], RATINGS, results)
     assert results.find(CELLS[0]) is None
     assert list((tmp_path / "cells").iterdir()) == []
-    assert runner.run_cells(CELLS[:1], RATINGS, results)
+    assert runner.run_cells(CELLS[:1], RATINGS, results).complete
 
 
 def test_two_runners_may_finish_the_same_cell(tmp_path: Path) -> None:
@@ -166,3 +166,58 @@ def test_a_half_finished_study_has_what_there_is(finished: Results, tmp_path: Pa
     assert len(world.paired("EALinUCB log", "clicks")[0]) == 1
     assert empty.rounds(empty.baseline) == 0
     assert len(empty.values("Random", "clicks")) == 0
+
+
+@pytest.mark.parametrize("file", ["cell.json", "curves.parquet", "items.parquet"])
+@pytest.mark.parametrize("damage", ["cut", "emptied", "removed"])
+def test_a_damaged_cell_is_computed_again(file: str, damage: str, tmp_path: Path) -> None:
+    results = Results(tmp_path)
+    assert runner.run_cells(CELLS[:1], RATINGS, results).complete
+    place = tmp_path / "cells" / CELLS[0].key / file
+    whole = (tmp_path / "cells" / CELLS[0].key / "curves.parquet").read_bytes()
+    if damage == "removed":
+        place.unlink()
+    else:
+        place.write_bytes(place.read_bytes()[: 40 if damage == "cut" else 0])
+    again = Results(tmp_path)  # as a later command sees it
+    assert again.find(CELLS[0]) is None
+    assert runner.run_cells(CELLS[:1], RATINGS, again).complete
+    assert again.find(CELLS[0]) is not None
+    assert (tmp_path / "cells" / CELLS[0].key / "curves.parquet").read_bytes() == whole
+
+
+def test_a_cell_that_cannot_be_run_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+    spec = Spec.parse(TINY.replace("k.grid = [3, 5]", "k.grid = [3, 5000]").replace(
+        ', [1, 2, 3, 4, 5]', ""
+    ))  # fmt: skip
+    cells = spec.cells(RATINGS.fingerprint)
+    ended = runner.run_cells(cells, RATINGS, Results(tmp_path))
+    assert ended.complete
+    assert len(ended.failures) == 2 * 5
+    assert all("k = 5000 needs as many items" in reason for reason in ended.failures.values())
+    assert Study(spec, tuple(cells), Results(tmp_path)).missing == 2 * 5
+
+
+def test_another_runner_s_cell_is_not_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = []
+
+    def both(env, policy, **options):
+        ran.append(policy)
+        if len(ran) == 1:  # while this one runs, another runner finishes the next
+            other = simulate(env, CELLS[1].policy, **options)
+            Results(tmp_path).add(CELLS[1], other)
+        return simulate(env, policy, **options)
+
+    monkeypatch.setattr(runner, "simulate", both)
+    assert runner.run_cells(CELLS[:3], RATINGS, Results(tmp_path)).complete
+    assert ran == [CELLS[0].policy, CELLS[2].policy]
+
+
+def test_runs_in_worlds_that_differ_are_no_pair(finished: Results) -> None:
+    study = Study(SPEC, tuple(CELLS), finished)
+    world = study.worlds[0]
+    assert len(world.paired("EALinUCB log", "clicks")[0]) == 2
+    world.runs["EALinUCB log"][0].about["fingerprint"] = "another"
+    assert len(world.paired("EALinUCB log", "clicks")[0]) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from faircascade.experiment.spec import Spec, SpecError
@@ -66,7 +68,11 @@ def test_changes_replace_values_and_are_checked() -> None:
 
 
 def test_no_rounds_means_that_nothing_is_run_and_no_data_is_needed() -> None:
-    text = TINY.replace("rounds = 30", "rounds = 0").replace('[data]\nname = "synthetic"\n', "")
+    text = (
+        TINY.replace("rounds = 30", "rounds = 0")
+        .replace("rounds = 10", "")
+        .replace('[data]\nname = "synthetic"\n', "")
+    )
     assert Spec.parse(text.replace("users = 20\nitems = 60\n", "")).cells("") == []
 
 
@@ -87,6 +93,17 @@ def test_no_rounds_means_that_nothing_is_run_and_no_data_is_needed() -> None:
         ("rounds = 30", "", "must say its rounds"),
         ('name = "tiny"', "", "must say its name"),
         ("dim = 4", "dim = ", "not TOML"),
+        ("dim = 4", 'dim = 4\nalign = "sgin"', "did you mean 'sign'"),
+        ("dim = 4", "dim = 4\nthreshold = nan", "threshold must be finite"),
+        ("k.grid = [3, 5]", "k.grid = [3, 3]", "the same world twice"),
+        ("k.grid = [3, 5]", "k.grid = []", "k.grid must have at least one value"),
+        ("k.grid = [3, 5]", "k.grid = 3", "k.grid must be a list"),
+        ("k.grid = [3, 5]", "k = {grid = [3], more = 1}", "a grid or a table"),
+        ("k.grid = [3, 5]", "k = 7", "custom weights must cover all 7 positions"),
+        ("gamma = 0.01", "gama = 0.01", "did you mean 'gamma'"),
+        ("rounds = 10", "rounds = 0", "rounds of a policy must be at least 1"),
+        ('name = "random"', 'name = "lints"\nreranker = {eta = 1}', "must say its name"),
+        ('title = "A small experiment"', 'show = "table"', "show must be a list"),
     ],
 )
 def test_a_mistake_is_told_with_the_file_and_what_was_meant(
@@ -96,3 +113,13 @@ def test_a_mistake_is_told_with_the_file_and_what_was_meant(
     with pytest.raises(SpecError, match=message) as error:
         Spec.parse(TINY.replace(old, new, 1), where="mine.toml")
     assert str(error.value).startswith("mine.toml: ")
+
+
+def test_a_spec_that_names_no_exhibit_shows_a_table() -> None:
+    assert Spec.parse(TINY).show == ("table",)
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_bytes(b"name = \xff")
+    with pytest.raises(SpecError, match=r"bad\.toml: not a text"):
+        Spec.load(tmp_path / "bad.toml")

@@ -78,6 +78,14 @@ def test_the_options_of_the_command_line() -> None:
     assert kept == {"reference", "paper", "intended"}
 
 
+def test_more_seeds_follow_on_those_of_the_spec() -> None:
+    (frm,) = find_specs(["frm"])
+    assert adapt(frm, seeds=3).seeds == (101, 102, 103)
+    (rq2,) = find_specs(["rq2"])
+    assert adapt(rq2, seeds=7).seeds == (1, 2, 3, 4, 5, 6, 7)
+    assert adapt(rq2.changed(seeds=[3, 10, 20]), seeds=2).seeds == (3, 10)
+
+
 def test_quick_is_small_and_options_win_over_it() -> None:
     for spec in find_specs(["all"]):
         quick = adapt(spec, quick=True)

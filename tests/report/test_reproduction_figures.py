@@ -128,7 +128,7 @@ def test_exploration_and_regret_are_drawn_for_all_that_have_them(many: Study) ->
     assert len(explored.figure.axes[0].lines) == 10
     assert "Without a bonus: Random." in explored.caption
     left = plate.figure.axes[0]
-    assert [ax.get_title(loc="left") for ax in plate.figure.axes] == ["Conditions not met"]
+    assert [ax.get_title(loc="left") for ax in plate.figure.axes] == ["Stated conditions not met"]
     rounds, line = (np.asarray(part) for part in left.lines[-2].get_data())
     assert np.array_equal(rounds, line)  # regret = n
     assert (np.asarray(left.lines[0].get_ydata()) <= many.spec.rounds).all()

@@ -66,6 +66,7 @@ def reproduce(
     results = Results(folder)
     studies: list[Study] = []
     finished = not no_run
+    failures: dict[str, str] = {}
     for source, group in _by_data(specs):
         if source is None:
             studies.extend(Study(spec, (), results) for spec in group)
@@ -85,7 +86,9 @@ def reproduce(
         studies.extend(planned)
         if missing and finished:
             with progress("Running") as tell:
-                finished = run_cells(cells, ratings, results, threads=threads, progress=tell)
+                ended = run_cells(cells, ratings, results, threads=threads, progress=tell)
+            finished = ended.complete
+            failures |= ended.failures
     studies.sort(key=lambda study: [spec.name for spec in specs].index(study.spec.name))
     page = write_reproduction(studies, folder)
     counted = count_verdicts(studies)
@@ -94,13 +97,17 @@ def reproduce(
         print_json({"page": str(page), "missing": left, "verdicts": counted})
     elif counted:
         print_table(
-            ["Published numbers", "cells"],
+            ["Held against published numbers", "comparisons"],
             [[kind, f"{count:,}"] for kind, count in counted.items()],
             numbers=True,
         )
-    if left and not no_run:
+    if not finished and not no_run:
         remark(f"Stopped early, {left:,} cells to go: the same command goes on from here.")
+    for cell, reason in failures.items():
+        remark(f"Not run: {cell}: {reason}")
     remark(f"Page: {page}")
+    if failures:
+        raise typer.Exit(1)
 
 
 def _by_data(specs: Sequence[Spec]) -> list[tuple[dict[str, Any] | None, list[Spec]]]:

@@ -8,9 +8,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
-from faircascade.environment import Environment
+from faircascade.data.factors import Align, Preferences
+from faircascade.data.prepare import Sampling
+from faircascade.environment import Environment, ZeroRows
 from faircascade.policies import Policy
 from faircascade.registry import to_spec
 
@@ -24,6 +26,14 @@ _ENVIRONMENT = {
 }
 ENVIRONMENT_OPTIONS = {name: str(parameter.annotation) for name, parameter in _ENVIRONMENT.items()}
 """What a world can be asked for, and the type of each."""
+CHOICES: dict[str, tuple[str, ...]] = {
+    "sampling": get_args(Sampling),
+    "zero_rows": get_args(ZeroRows),
+    "preferences": get_args(Preferences),
+    "align": get_args(Align),
+    "merit": ("svd", "popularity", "column"),
+}
+"""Options that take one of a few words."""
 ENVIRONMENT_DEFAULTS = {name: parameter.default for name, parameter in _ENVIRONMENT.items()}
 
 

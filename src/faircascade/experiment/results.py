@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import platform
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
 
 from faircascade.engine import Result
 from faircascade.experiment.cell import Cell
+from faircascade.experiment.machine import versions
 from faircascade.experiment.store import write_json, write_parquet
 from faircascade.metrics.exposure import exposure_b, exposure_p
+from faircascade.storage import to_disk
+from faircascade.theory import world_conditions
 from faircascade.types import Floats
 
 _ABOUT, _CURVES, _ITEMS = "cell.json", "curves.parquet", "items.parquet"
@@ -54,6 +55,22 @@ class Finished:
         """One row an item: id, merit, exposure_b, exposure_p, clicks."""
         return _read(self.folder / _ITEMS)
 
+    def is_paired(self, other: Finished) -> bool:
+        """Say whether another run took place in the very same world."""
+        return bool(self.about["fingerprint"] == other.about["fingerprint"])
+
+    def is_whole(self, cell: Cell) -> bool:
+        """Say whether the files are there, can be read, and are of that cell."""
+        import pyarrow.parquet as pq
+        from pyarrow.lib import ArrowException
+
+        try:
+            for name in (_CURVES, _ITEMS):
+                pq.read_metadata(self.folder / name)
+            return bool(self.about["settings"] == cell.settings and self.about["metrics"])
+        except (OSError, ValueError, KeyError, TypeError, ArrowException):
+            return False
+
     def value(self, metric: str, rounds: int | None = None) -> float:
         """Return a metric at the end, or as it stood at a checkpoint; NaN where it has no value."""
         if rounds is None or rounds == self.rounds:
@@ -70,27 +87,32 @@ class Results:
     """A folder of finished cells, found by their keys."""
 
     folder: Path
+    _known: dict[str, Finished] = field(default_factory=dict, repr=False, compare=False)
 
     def find(self, cell: Cell) -> Finished | None:
-        """Return a cell's result, if it was finished."""
-        folder = self._place(cell)
-        return Finished(folder) if (folder / _ABOUT).is_file() else None
+        """Return a cell's result, if it was finished; a damaged one counts as not."""
+        if cell.key not in self._known:
+            found = Finished(self._place(cell))
+            if not found.is_whole(cell):
+                return None
+            self._known[cell.key] = found
+        return self._known[cell.key]
 
     def add(self, cell: Cell, result: Result) -> Finished:
         """Write a result; one that somebody else wrote meanwhile stays as it is."""
         place = self._place(cell)
-        draft = place.with_name(f".{place.name}.{os.getpid()}.part")
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(parents=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(mkdtemp(dir=place.parent, prefix=f".{cell.key}.", suffix=".part"))
         try:
             write_parquet(draft / _CURVES, curves_of(result))
             write_parquet(draft / _ITEMS, items_of(result))
             write_json(draft / _ABOUT, about(cell, result))
-            try:
+            to_disk(draft)
+            draft.chmod(0o755)
+            if self.find(cell) is None:
+                shutil.rmtree(place, ignore_errors=True)  # what is there is damaged
                 draft.rename(place)
-            except OSError:
-                if self.find(cell) is None:
-                    raise
+                to_disk(place.parent)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
         return Finished(place)
@@ -105,22 +127,18 @@ def about(cell: Cell, result: Result) -> dict[str, Any]:
     return {
         "settings": cell.settings,
         "label": cell.label,
-        "metrics": {n: None if math.isnan(v) else v for n, v in result.metrics.items()},
+        "metrics": {n: v if math.isfinite(v) else None for n, v in result.metrics.items()},
         "optimal_clicks": result.optimal_clicks,
         "users": len(env.users),
         "items": len(env.items),
         "environment": dict(env.info),
         "fingerprint": env.fingerprint,
         "largest_preference": float(np.sqrt((env.preferences**2).sum(axis=1)).max()),
+        "proof": {c.rule: c.reason for c in world_conditions(env)},
         "engine": result.engine,
         "engine_reason": result.engine_reason,
         "seconds": result.seconds,
-        "versions": {
-            "faircascade": version("faircascade"),
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "machine": platform.machine(),
-        },
+        "versions": versions(),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from faircascade.data.base import Ratings
@@ -13,6 +13,16 @@ from faircascade.experiment.results import Results
 
 Progress = Callable[[str, float], None]
 """Called with the cell that runs and the share of the missing work that is done."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How running cells ended."""
+
+    complete: bool
+    """False if Ctrl-C came before the end."""
+    failures: Mapping[str, str]
+    """Cells that cannot be run, and why."""
 
 
 @dataclass
@@ -38,31 +48,36 @@ def run_cells(
     *,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> bool:
-    """Run what is not finished; return False if Ctrl-C came before the end of it."""
+) -> Outcome:
+    """Run what is not finished. A cell that cannot be run is noted, and the others go on."""
     missing = {cell.key: cell for cell in cells if results.find(cell) is None}
     worlds = Worlds(ratings)
     total = sum(cell.rounds for cell in missing.values())
     done = 0
+    failures: dict[str, str] = {}
     try:
         for cell in missing.values():
-            report = _part(progress, cell, done, total)
-            result = simulate(
-                worlds.of(cell),
-                cell.policy,
-                rounds=cell.rounds,
-                seed=cell.seed,
-                checkpoints=cell.checkpoints,
-                threads=threads,
-                progress=report,
-            )
-            if result.interrupted:
-                return False
-            results.add(cell, result)
+            if results.find(cell) is None:  # another runner may have been here
+                try:
+                    result = simulate(
+                        worlds.of(cell),
+                        cell.policy,
+                        rounds=cell.rounds,
+                        seed=cell.seed,
+                        checkpoints=cell.checkpoints,
+                        threads=threads,
+                        progress=_part(progress, cell, done, total),
+                    )
+                except (ValueError, ArithmeticError) as error:
+                    failures[f"{cell.label}, {cell.world}, seed {cell.seed}"] = str(error)
+                else:
+                    if result.interrupted:
+                        return Outcome(False, failures)
+                    results.add(cell, result)
             done += cell.rounds
     except KeyboardInterrupt:
-        return False
-    return True
+        return Outcome(False, failures)
+    return Outcome(True, failures)
 
 
 def _part(

@@ -26,6 +26,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,9 +35,10 @@ from pathlib import Path
 from typing import Any
 
 from faircascade.engine.simulation import look_at
-from faircascade.experiment.cell import ENVIRONMENT_OPTIONS, Cell
+from faircascade.experiment.cell import CHOICES, ENVIRONMENT_DEFAULTS, ENVIRONMENT_OPTIONS, Cell
 from faircascade.experiment.comparison import distinct_labels
-from faircascade.policies import Policy
+from faircascade.policies import Bandit, Policy
+from faircascade.policies.bandit import table_of
 from faircascade.registry import check_type, from_spec, lookup, parameters_of, suggest
 from faircascade.types import whole
 
@@ -57,7 +59,7 @@ class Spec:
     title: str = ""
     about: str = ""
     """What it is for, in a sentence or two."""
-    show: tuple[str, ...] = ()
+    show: tuple[str, ...] = ("table",)
     """Tables and figures of the report, by name, in their order."""
     data: Mapping[str, Any]
     environment: Mapping[str, Any]
@@ -74,7 +76,11 @@ class Spec:
     def load(cls, path: str | Path) -> Spec:
         """Read a file."""
         path = Path(path)
-        return cls.parse(path.read_text(encoding="utf-8"), where=str(path))
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise SpecError(f"{path}: not a text in UTF-8") from None
+        return cls.parse(text, where=str(path))
 
     @classmethod
     def parse(cls, text: str, *, where: str = "spec") -> Spec:
@@ -94,7 +100,7 @@ class Spec:
     def of(cls, given: Mapping[str, Any], *, where: str = "spec") -> Spec:
         """Build a spec from plain data."""
         _known(given, _TOP, "the spec")
-        run = dict(given.get("run", {}))
+        run = _table(given.get("run", {}), "[run]")
         _known(run, _RUN, "[run]")
         if run.get("rounds") == 0:
             given = {"data": {"name": "none"}, **given}
@@ -110,14 +116,17 @@ class Spec:
             name=str(given["name"]),
             title=str(given.get("title", given["name"])),
             about=" ".join(str(given.get("about", "")).split()),
-            show=tuple(given.get("show", ())),
-            data=dict(given["data"]),
-            environment=dict(given.get("environment", {})),
+            show=_list(given.get("show", ["table"]), "show"),
+            data=_table(given["data"], "[data]"),
+            environment=_table(given.get("environment", {}), "[environment]"),
             rounds=whole(run["rounds"], "rounds"),
             seeds=_seeds(run.get("seeds", 1)),
             checkpoints=whole(run.get("checkpoints", 40), "checkpoints"),
-            every_policy=dict(given.get("every_policy", {})),
-            policies=tuple(dict(line) for line in given["policies"]),
+            every_policy=_table(given.get("every_policy", {}), "[every_policy]"),
+            policies=tuple(
+                _table(line, "each of [[policies]]")
+                for line in _list(given["policies"], "policies")
+            ),
             where=where,
         )
         spec.check()
@@ -130,12 +139,20 @@ class Spec:
         if self.rounds < 0:
             raise ValueError(f"rounds must be at least 0, got {self.rounds}")
         _known(self.environment, tuple(ENVIRONMENT_OPTIONS), "[environment]")
-        for world in self.worlds():
+        worlds = self.worlds()
+        for world in worlds:
             for name, value in world.items():
-                check_type(name, ENVIRONMENT_OPTIONS[name], value)
+                check_option(name, value)
+        if any(world in worlds[:place] for place, world in enumerate(worlds)):
+            raise ValueError("[environment] must not have the same world twice")
         if not self.policies:
             raise ValueError("[[policies]] must name at least one policy")
-        self.lines()
+        lines = self.lines()
+        had = {p.name for _, policy, _ in lines for p in parameters_of(type(policy))}
+        _known(self.every_policy, sorted(had), "a policy of [every_policy]")
+        for world in worlds:
+            for _, policy, _ in lines:
+                check_lists(policy, int(world.get("k", ENVIRONMENT_DEFAULTS["k"])))
 
     def changed(
         self,
@@ -169,6 +186,8 @@ class Spec:
             if "name" not in written:
                 raise ValueError("each of [[policies]] must say its name")
             rounds = min(self.rounds, whole(written.get("rounds", self.rounds), "rounds"))
+            if rounds < min(self.rounds, 1):
+                raise ValueError(f"rounds of a policy must be at least 1, got {rounds}")
             known = {p.name for p in parameters_of(lookup("policy", str(written["name"])))}
             shared = {n: v for n, v in self.every_policy.items() if n in known}
             own = {n: v for n, v in written.items() if n != "rounds"}
@@ -206,12 +225,46 @@ class Spec:
 
 def _expand(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield every combination of the grids among some options."""
-    choices = [
-        list(value[_GRID]) if isinstance(value, Mapping) and set(value) == {_GRID} else [value]
-        for value in options.values()
-    ]
+    choices = []
+    for name, value in options.items():
+        is_grid = isinstance(value, Mapping) and _GRID in value
+        if is_grid and set(value) != {_GRID}:
+            raise ValueError(f"{name} must be a grid or a table, got both in {dict(value)}")
+        choices.append(_list(value[_GRID], f"{name}.grid") if is_grid else (value,))
+        if not choices[-1]:
+            raise ValueError(f"{name}.grid must have at least one value")
     for chosen in product(*choices):
         yield dict(zip(options, chosen, strict=True))
+
+
+def check_option(name: str, value: Any) -> None:
+    """Refuse a value that an option of the environment cannot have."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{name} must be finite, got {value}")
+    check_type(name, ENVIRONMENT_OPTIONS[name], value)
+    choices = CHOICES.get(name)
+    if choices and isinstance(value, str) and value not in choices:
+        known = ", ".join(choices)
+        raise ValueError(f"{name} must be one of {known}{suggest(value, choices)}, got {value!r}")
+
+
+def check_lists(policy: Policy, k: int) -> None:
+    """Refuse a policy that cannot learn from lists of length k."""
+    composed = policy.compose()
+    if isinstance(composed, Bandit):
+        table_of(composed.reward, k)
+
+
+def _list(value: Any, what: str) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"{what} must be a list, got {value!r}")
+    return tuple(value)
+
+
+def _table(value: Any, what: str) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{what} must be a table, got {value!r}")
+    return dict(value)
 
 
 def _seeds(given: Any) -> tuple[int, ...]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from faircascade.experiment.comparison import Comparison
+from faircascade.experiment.machine import versions
 from faircascade.metrics.exposure import NOTIONS
-from faircascade.storage import replacing
+from faircascade.storage import replacing, to_disk
 
 
 def save_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
@@ -34,10 +33,7 @@ def save_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
 def document(comparison: Comparison) -> dict[str, Any]:
     """Return the comparison as one plain document."""
     return {
-        "faircascade": version("faircascade"),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "machine": platform.machine(),
+        **versions(),
         "baseline": comparison.baseline,
         "rounds": comparison.rounds,
         "seeds": list(comparison.seeds),
@@ -51,6 +47,7 @@ def write_json(path: Path, value: Any) -> None:
     """Write one JSON document, whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        to_disk(temporary)
 
 
 def _plain(value: Any) -> Any:
@@ -64,6 +61,7 @@ def write_parquet(path: Path, columns: Mapping[str, Any]) -> None:
 
     with replacing(path) as temporary:
         pq.write_table(pa.table(dict(columns)), temporary)
+        to_disk(temporary)
 
 
 def _runs(comparison: Comparison) -> list[tuple[str, Any]]:

@@ -47,13 +47,14 @@ class World:
     def paired(self, label: str, metric: str, against: str | None = None) -> tuple[Floats, Floats]:
         """Return a metric of a policy and of another (the baseline) for the seeds both have.
 
-        If the other ran longer, it is taken as it stood when the policy ended.
+        If the other ran longer, it is taken as it stood when the policy ended. Runs in worlds that
+        are not the same to the bit (another BLAS can do that) are no pair.
         """
         other = self.baseline if against is None else against
         rounds = min(self.rounds(label), self.rounds(other)) or None
         own = {run.seed: run for run in self.runs[label]}
         their = {run.seed: run for run in self.runs[other]}
-        seeds = [seed for seed in own if seed in their]
+        seeds = [seed for seed in own if seed in their and own[seed].is_paired(their[seed])]
         return (
             np.array([own[seed].value(metric, rounds) for seed in seeds]),
             np.array([their[seed].value(metric, rounds) for seed in seeds]),

@@ -54,18 +54,25 @@ def adapt(
 ) -> Spec:
     """Return an experiment with the options of the command line.
 
-    Its first seed stays, so that what was tuned on seeds of its own still is. A spec that compares
-    readings keeps them all.
+    More seeds follow on the spec's own, so that what was tuned apart stays apart. A spec that
+    compares readings keeps them all.
     """
     if quick:
         rounds = QUICK_ROUNDS if rounds is None else rounds
         seeds = QUICK_SEEDS if seeds is None else seeds
     source = {"name": data} if data is not None else (QUICK_DATA if quick else None)
-    first = spec.seeds[0]
+    if rounds is not None and rounds < 1:
+        raise ValueError(f"rounds must be at least 1, got {rounds}")
     compares = isinstance(spec.every_policy.get("reading"), dict)
     return spec.changed(
         data=source,
         rounds=None if spec.rounds == 0 else rounds,
-        seeds=None if seeds is None else list(range(first, first + seeds)),
+        seeds=None if seeds is None else _first(spec.seeds, seeds),
         every_policy=None if reading is None or compares else {"reading": reading},
     )
+
+
+def _first(seeds: tuple[int, ...], count: int) -> list[int]:
+    """Return some of the seeds, or all and those that follow on the last."""
+    more = range(max(seeds) + 1, max(seeds) + 1 + count - len(seeds))
+    return [*seeds[: max(count, 0)], *more]

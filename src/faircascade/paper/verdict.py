@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from faircascade.experiment.stats import Estimate
 from faircascade.paper.published import BASELINE, GENUINE, ROUNDS, Row, published
+from faircascade.policies import Policy
 
 Kind = Literal["matches", "same direction", "differs", "cannot be compared"]
 
 CLOSE = 0.1
-"""A number matches that is within this share of the published one, or whose interval covers it."""
-STILL = 0.005
+"""A number matches that is within this share of the published one."""
+STILL = 0.02
 """A change against LinUCB of less than this share is none."""
+
+SETTING = {
+    "users": 1000,
+    "sampling": "active",
+    "threshold": 4.0,
+    "train_share": 0.5,
+    "normalize": True,
+    "preferences": "svd",
+}
+"""How the paper's worlds were made, as far as that is known to matter for clicks."""
+LEVELS = {"align": "none", "zero_rows": "keep"}
+"""What the authors' package has, and the levels of equality follow from."""
 
 _NOT_DEFINED = "the paper does not define FRM for lists"
 _CONTRADICTED = (
@@ -21,6 +35,7 @@ _CONTRADICTED = (
     "Equality (B) in three, so they come from the same lists, and yet another Equality (P): it was "
     "not computed as defined"
 )
+_NEAR, _FAR = f"within {CLOSE:.0%}", f"more than {CLOSE:.0%} away"
 _MERIT = "how merit was computed is not said, and levels follow from it"
 
 
@@ -36,34 +51,42 @@ def judge(
     row: Row,
     metric: str,
     ours: Estimate,
-    baseline: Estimate,
+    change: float,
     *,
+    policy: Policy,
     data: str,
+    options: Mapping[str, Any],
     rounds: int,
 ) -> Verdict:
-    """Judge one metric of one row; `baseline` is our LinUCB over as many rounds."""
+    """Judge one metric of one row.
+
+    `change` is ours against our LinUCB after as many rounds, as a share of that; `options` are
+    those of the world.
+    """
     theirs = published()[row][metric]
     before = published()[row._replace(method=BASELINE, weight="")][metric]
-    moved = _direction(theirs, before), _direction(ours.mean, baseline.mean)
-    hindrance = _hindrance(row, metric, data=data, rounds=rounds)
+    moved, published_move = _direction(change), _direction((theirs - before) / before)
+    hindrance = _hindrance(row, metric, policy, data, options, rounds)
     if hindrance:
         if row.method != BASELINE:
-            same = "the same" if moved[0] == moved[1] else "another"
+            same = "the same" if moved == published_move else "another"
             hindrance += f"; the change against LinUCB has {same} sign"
         return Verdict("cannot be compared", hindrance)
-    away = abs(ours.mean - theirs) / theirs
-    if away <= CLOSE:
-        return Verdict("matches", f"within {CLOSE:.0%}")
-    if ours.low <= theirs <= ours.high:
-        return Verdict("matches", "within our 95% interval")
-    if row.method != BASELINE and moved[0] == moved[1]:
-        return Verdict("same direction", f"{_words(moved[1])} LinUCB, as published")
+    near = abs(ours.mean - theirs) <= CLOSE * theirs
     if row.method == BASELINE:
-        return Verdict("differs", f"more than {CLOSE:.0%} away")
-    return Verdict("differs", f"{_words(moved[1])} LinUCB; published: {_words(moved[0])} LinUCB")
+        return Verdict(*(("matches", _NEAR) if near else ("differs", _FAR)))
+    if moved != published_move:
+        words = f"{_words(moved)} LinUCB; published: {_words(published_move)} it"
+        return Verdict("differs", words)
+    as_published = f"{_words(moved)} LinUCB, as published"
+    if near:
+        return Verdict("matches", f"{_NEAR}, and {as_published}")
+    return Verdict("same direction", f"{_FAR}, but {as_published}")
 
 
-def _hindrance(row: Row, metric: str, *, data: str, rounds: int) -> str:
+def _hindrance(
+    row: Row, metric: str, policy: Policy, data: str, options: Mapping[str, Any], rounds: int
+) -> str:
     """Return why a published number cannot be held against ours; nothing if it can."""
     if data not in GENUINE:
         return "the data is synthetic"
@@ -71,6 +94,13 @@ def _hindrance(row: Row, metric: str, *, data: str, rounds: int) -> str:
         return _NOT_DEFINED
     if rounds != ROUNDS:
         return f"{rounds:,} rounds instead of {ROUNDS:,}"
+    known = {**SETTING, **(LEVELS if metric != "clicks" else {})}
+    for name, usual in known.items():
+        if options[name] != usual:
+            return f"{name} is {options[name]} instead of {usual}"
+    for name in ("ridge", "sigma"):
+        if getattr(policy, name) != 1.0:
+            return f"{name} is {getattr(policy, name):g} instead of 1"
     if metric in ("equity_b", "equity_p"):
         return _MERIT
     if metric == "equality_p" and row.method == "EALinUCB":
@@ -78,8 +108,7 @@ def _hindrance(row: Row, metric: str, *, data: str, rounds: int) -> str:
     return ""
 
 
-def _direction(value: float, before: float) -> int:
-    change = (value - before) / before
+def _direction(change: float) -> int:
     return 0 if abs(change) < STILL else (1 if change > 0 else -1)
 
 

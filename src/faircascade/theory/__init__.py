@@ -5,7 +5,7 @@ that is worth: the conditions rarely hold, and where feedback is weighed there a
 counterexamples.
 """
 
-from faircascade.theory.conditions import Condition, Conditions, check
+from faircascade.theory.conditions import Condition, Conditions, check, world_conditions
 from faircascade.theory.formulas import alpha_min, bound, gamma_max, informative_from
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "check",
     "gamma_max",
     "informative_from",
+    "world_conditions",
 ]

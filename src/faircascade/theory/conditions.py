@@ -143,7 +143,7 @@ def check(
             _gamma(table.clicked - table.ignored.min(axis=0)),
             _preferences(theta_norm),
             _estimator(bandit.estimator),
-            *(() if env is None else _environment(env)),
+            *(() if env is None else world_conditions(env)),
         ),
     )
 
@@ -230,8 +230,8 @@ def _estimator(ridge: Ridge) -> Condition:
     )
 
 
-def _environment(env: Environment) -> Iterator[Condition]:
-    """Check what the proof needs of features and of preferences."""
+def world_conditions(env: Environment) -> Iterator[Condition]:
+    """Check what the proof needs of a world's features and preferences; the theorem is silent."""
     pool = env.items.pool
     yield _condition(
         "features",

@@ -11,10 +11,10 @@ from faircascade.experiment.bench.cases import (
     plan,
     with_time_against_paper,
 )
-from faircascade.experiment.bench.machine import describe_machine
 from faircascade.experiment.bench.measuring import Measurement, Run, Task, warm_up
 from faircascade.experiment.bench.peer import PEERS, check_peer
 from faircascade.experiment.bench.worlds import Worlds
+from faircascade.experiment.machine import describe_machine
 
 __all__ = [
     "CASES",

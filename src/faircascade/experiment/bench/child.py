@@ -8,8 +8,8 @@ import sys
 from typing import Any
 
 from faircascade.environment import Environment
-from faircascade.experiment.bench.machine import peak_memory
 from faircascade.experiment.bench.measuring import Run, warm_up
+from faircascade.experiment.machine import peak_memory
 from faircascade.registry import from_spec
 
 

@@ -120,27 +120,36 @@ def _judge(
     study: Study, world: World, label: str, row: Row, metric: str, ours: Estimate
 ) -> Verdict:
     """Judge a number; without our own LinUCB beside it there is no direction to speak of."""
-    rounds = world.rounds(label)
-    before = ours if row.method == BASELINE else _baseline(study, world, label, row, metric)
     if math.isnan(ours.mean):
         return Verdict("cannot be compared", "the metric has no value")
-    if before is None:
+    change = 0.0 if row.method == BASELINE else _change(study, world, label, row, metric)
+    if change is None:
         return Verdict("cannot be compared", f"{BASELINE} has not been run for as many rounds")
-    if not before.mean:  # a change in percent of nothing
-        return Verdict("cannot be compared", f"ours is 0 for {BASELINE}")
-    data = str(study.spec.data["name"])
-    return judge(row, metric, ours, before, data=data, rounds=rounds)
+    return judge(
+        row,
+        metric,
+        ours,
+        change,
+        policy=world.policies[label],
+        data=str(study.spec.data["name"]),
+        options=world.options,
+        rounds=world.rounds(label),
+    )
 
 
-def _baseline(study: Study, world: World, label: str, row: Row, metric: str) -> Estimate | None:
-    """Return our LinUCB after as many rounds, of the same reading if there are several."""
-    rounds = world.rounds(label)
+def _change(study: Study, world: World, label: str, row: Row, metric: str) -> float | None:
+    """Return the change against our LinUCB after as many rounds, as a share of it.
+
+    Over the seeds that both have; of the same reading, if there are several.
+    """
     reading = getattr(world.policies[label], "reading", None)
     found = labels_of(study, world, row._replace(method=BASELINE, weight=""))
     found.sort(key=lambda other: getattr(world.policies[other], "reading", None) != reading)
     for other in found:
-        if world.runs[other] and world.rounds(other) >= rounds:
-            return estimate(world.values(other, metric, rounds))
+        if world.rounds(other) >= world.rounds(label):
+            own, before = world.paired(label, metric, other)
+            if len(own) and before.mean():
+                return float(own.mean() / before.mean() - 1.0)
     return None
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from faircascade.experiment.results import Finished
+from faircascade.experiment.spec import Spec
 from faircascade.experiment.study import Study
-from faircascade.paper.published import DATA, GENUINE
+from faircascade.paper.published import DATA, GENUINE, published
 from faircascade.report.reproduction.blocks import Notice
 from faircascade.report.reproduction.compare import Held, held, summary
 from faircascade.report.reproduction.words import (
@@ -57,6 +59,7 @@ def facts(studies: Sequence[Study]) -> list[tuple[str, str]]:
             "Against the published numbers",
             " ".join(summary(numbers) for numbers in map(_numbers, simulated) if numbers),
         ),
+        ("Published, and not here", _elsewhere(simulated)),
         ("Runs finished", f"{len(runs):,} of {len(_cells(simulated)):,}"),
         ("Engine", listed(f"{name}: {count:,} runs" for name, count in engines.items())),
         ("Versions", "; ".join(versions)),
@@ -77,8 +80,8 @@ def study_line(study: Study) -> str:
         f"Spec {spec.name}: {_data(study)}",
         f"d = {varying([spec], 'dim')}",
         f"K = {varying([spec], 'k')}",
-        f"align = {varying([spec], 'align')}",
-        f"zero_rows = {varying([spec], 'zero_rows')}",
+        *(f"{name} = {varying([spec], name)}" for name in _told(spec)),
+        *(f"{name} = {_values(value)}" for name, value in _shared(spec)),
         f"{spread(rounds for _, _, rounds in spec.lines())} rounds",
         seeds,
         f"reading {listed(readings(study))}",
@@ -86,6 +89,21 @@ def study_line(study: Study) -> str:
         duration(sum(float(run.about["seconds"]) for run in runs)),
     ]
     return "; ".join(parts) + "."
+
+
+def _told(spec: Spec) -> list[str]:
+    """Return the options of the worlds that are said: these two, and all that the spec gives."""
+    said = dict.fromkeys(("align", "zero_rows", *spec.environment))
+    return [name for name in said if name not in ("dim", "k")]
+
+
+def _shared(spec: Spec) -> list[tuple[str, Any]]:
+    """Return what every policy of a spec is given; readings are said apart."""
+    return [(name, value) for name, value in spec.every_policy.items() if name != "reading"]
+
+
+def _values(given: Any) -> str:
+    return listed(given["grid"]) if isinstance(given, Mapping) and "grid" in given else str(given)
 
 
 def notices(studies: Sequence[Study]) -> list[Notice]:
@@ -103,6 +121,21 @@ def notices(studies: Sequence[Study]) -> list[Notice]:
 def _numbers(study: Study) -> list[Held]:
     """Return the published numbers that a study shows."""
     return list(held(study)) if "published" in study.spec.show else []
+
+
+def _elsewhere(studies: Sequence[Study]) -> str:
+    """Say which published numbers no study of the page is held against."""
+    here = {(n.row, n.metric) for study in studies for n in _numbers(study)}
+    if not here:
+        return ""
+    data = {row.data for row, _ in here}
+    left = [(row, metric) for row, of in published().items() for metric in of]
+    missing = Counter(row.data for row, metric in left if (row, metric) not in here)
+    return listed(
+        f"{count:,} numbers on {published_name(name)}"
+        + (" (no such world or policy in the specs)" if name in data else " (other data)")
+        for name, count in missing.items()
+    )
 
 
 def _cells(studies: Iterable[Study]) -> set[str]:

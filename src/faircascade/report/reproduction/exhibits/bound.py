@@ -79,12 +79,20 @@ def bound(study: Study) -> Section:
         blocks.append(_table(study, name, world, checked))
     blocks.append(
         Prose(
-            "Checked are alpha, gamma, the length of preferences and the estimator. The proof also "
-            "needs attraction that is never clipped, which result files do not tell.",
+            "Checked are the conditions that the theorem states, and the estimator. "
+            + _beyond(study.worlds),
             soft=True,
         )
     )
     return Section("The bound and the regret", blocks)
+
+
+def _beyond(worlds: Sequence[World]) -> str:
+    """Say what the proof needs beyond the theorem, and whether the worlds that were run have it."""
+    runs = [run for world in worlds for found in world.runs.values() for run in found]
+    needs = dict.fromkeys((rule, why) for run in runs for rule, why in run.about["proof"].items())
+    said = [f"{rule} ({why or 'met'})" for rule, why in needs]
+    return f"The proof needs more of the world: {'; '.join(said)}." if said else ""
 
 
 def _check(world: World, label: str) -> Checked:
@@ -110,8 +118,8 @@ def _plate(file: str, name: str, world: World, checked: Sequence[Checked]) -> Pl
     drawn = policy_looks(list(world.runs), list(world.policies.values()))
     ran = [c for c in checked if world.runs[c.label]]
     panels = {
-        "Conditions not met": [c for c in ran if not c.met],
-        "Conditions met": [c for c in ran if c.met],
+        "Stated conditions not met": [c for c in ran if not c.met],
+        "Stated conditions met": [c for c in ran if c.met],
     }
     panels = {title: members for title, members in panels.items() if members}
     figure = Figure(figsize=(8.0 if len(panels) > 1 else 5.6, 4.4), layout="constrained")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from faircascade.experiment.stats import estimate
 from faircascade.experiment.study import Study, World
 from faircascade.paper.published import DATA, METRICS
+from faircascade.paper.verdict import CLOSE, STILL
 from faircascade.report.reproduction.blocks import (
     Block,
     Group,
@@ -58,7 +59,9 @@ def _opening(study: Study, numbers: Sequence[Held]) -> list[Block]:
         Prose(
             "Each cell has, from the top: our mean over seeds, its 95% interval, the published "
             "number with our difference from it in percent, what that comes to, and the change "
-            f"against {study.worlds[0].baseline}. Signs: {signs}.",
+            f"against {study.worlds[0].baseline}. Signs: {signs}. A number matches that is within "
+            f"{CLOSE:.0%} of the published one and on the same side of LinUCB, where a change of "
+            f"less than {STILL:.0%} is none; on the same side alone it goes in the same direction.",
             soft=True,
         ),
     ]

@@ -19,10 +19,16 @@ def describe_machine(*others: str | None) -> dict[str, Any]:
     return {
         "machine": {"cpu": _processor(), "cores": cores(), "platform": platform.platform()},
         "date": date.today().isoformat(),
-        "versions": {
-            "python": platform.python_version(),
-            **{package: version(package) for package in (*_PACKAGES, *others) if package},
-        },
+        "versions": versions(*others),
+    }
+
+
+def versions(*others: str | None) -> dict[str, str]:
+    """Return the versions that results can depend on, also of other packages."""
+    return {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        **{package: version(package) for package in (*_PACKAGES, *others) if package},
     }
 
 
