@@ -123,3 +123,11 @@ def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_bytes(b"name = \xff")
     with pytest.raises(SpecError, match=r"bad\.toml: not a text"):
         Spec.load(tmp_path / "bad.toml")
+
+
+def test_the_example_of_the_docs_is_a_spec() -> None:
+    page = Path(__file__).parents[2] / "docs/how-to/experiments.md"
+    text = page.read_text(encoding="utf-8").split("```toml\n")[1].split("```")[0]
+    spec = Spec.parse(text)
+    assert [label for label, _, _ in spec.lines()][-1] == "FRMLinUCB fairx"
+    assert len(spec.cells("data")) == 2 * 5 * 5

@@ -122,9 +122,7 @@ def compare(
     """
     if not policies:
         raise ValueError("policies must name at least one policy")
-    chosen = list(range(1, int(seeds) + 1)) if isinstance(seeds, Integral) else _each_whole(seeds)
-    if not chosen or len(set(chosen)) < len(chosen):
-        raise ValueError(f"seeds must be at least one and distinct, got {chosen}")
+    chosen = seeds_of(seeds)
     labels = distinct_labels(policies)
     results: dict[str, list[Result]] = {label: [] for label in labels}
     total, done = len(labels) * len(chosen), 0
@@ -133,7 +131,7 @@ def compare(
         for seed in chosen:
             world = env if isinstance(env, Environment) else env(seed)
             for label, policy in zip(labels, policies, strict=True):
-                report = _part(progress, label, done, total)
+                report = part_of(progress, label, done / total, 1 / total)
                 result = simulate(
                     world, policy, rounds=rounds, seed=seed, progress=report, **options
                 )
@@ -175,16 +173,22 @@ def distinct_labels(policies: Sequence[Policy]) -> list[str]:
     return labels
 
 
-def _each_whole(seeds: Any) -> list[int]:
-    return [whole(seed, "seeds") for seed in seeds]
+def seeds_of(given: int | Sequence[int]) -> tuple[int, ...]:
+    """Return seeds: 1, 2, ... for a number of them, or those that were given."""
+    which = range(1, int(given) + 1) if isinstance(given, Integral) else given
+    seeds = tuple(whole(seed, "seeds") for seed in which)  # type: ignore[union-attr]
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise ValueError(f"seeds must be at least one and distinct, got {given!r}")
+    return seeds
 
 
-def _part(
-    progress: Progress | None, label: str, done: int, total: int
+def part_of(
+    progress: Progress | None, label: str, begin: float, size: float
 ) -> Callable[[float], None] | None:
+    """Return the progress of a part: where it begins and how large it is, as shares of all."""
     if progress is None:
         return None
-    return lambda share: progress(label, (done + share) / total)
+    return lambda share: progress(label, begin + share * size)
 
 
 def _comparable(results: Mapping[str, list[Result]], rounds: int, interrupted: bool) -> Comparison:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from faircascade.data.base import Ratings
 from faircascade.engine import simulate
 from faircascade.environment import Environment
 from faircascade.experiment.cell import Cell
+from faircascade.experiment.comparison import Progress, part_of
 from faircascade.experiment.results import Results
-
-Progress = Callable[[str, float], None]
-"""Called with the cell that runs and the share of the missing work that is done."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +55,7 @@ def run_cells(
     failures: dict[str, str] = {}
     try:
         for cell in missing.values():
+            name = f"{cell.label}, seed {cell.seed}"
             if results.find(cell) is None:  # another runner may have been here
                 try:
                     result = simulate(
@@ -66,10 +65,10 @@ def run_cells(
                         seed=cell.seed,
                         checkpoints=cell.checkpoints,
                         threads=threads,
-                        progress=_part(progress, cell, done, total),
+                        progress=part_of(progress, name, done / total, cell.rounds / total),
                     )
                 except (ValueError, ArithmeticError) as error:
-                    failures[f"{cell.label}, {cell.world}, seed {cell.seed}"] = str(error)
+                    failures[f"{name}, {cell.world}"] = str(error)
                 else:
                     if result.interrupted:
                         return Outcome(False, failures)
@@ -78,12 +77,3 @@ def run_cells(
     except KeyboardInterrupt:
         return Outcome(False, failures)
     return Outcome(True, failures)
-
-
-def _part(
-    progress: Progress | None, cell: Cell, done: int, total: int
-) -> Callable[[float], None] | None:
-    if progress is None:
-        return None
-    label = f"{cell.label}, seed {cell.seed}"
-    return lambda share: progress(label, (done + share * cell.rounds) / total)

@@ -36,7 +36,7 @@ from typing import Any
 
 from faircascade.engine.simulation import look_at
 from faircascade.experiment.cell import CHOICES, ENVIRONMENT_DEFAULTS, ENVIRONMENT_OPTIONS, Cell
-from faircascade.experiment.comparison import distinct_labels
+from faircascade.experiment.comparison import distinct_labels, seeds_of
 from faircascade.policies import Bandit, Policy
 from faircascade.policies.bandit import table_of
 from faircascade.registry import check_type, from_spec, lookup, parameters_of, suggest
@@ -120,7 +120,7 @@ class Spec:
             data=_table(given["data"], "[data]"),
             environment=_table(given.get("environment", {}), "[environment]"),
             rounds=whole(run["rounds"], "rounds"),
-            seeds=_seeds(run.get("seeds", 1)),
+            seeds=seeds_of(run.get("seeds", 1)),
             checkpoints=whole(run.get("checkpoints", 40), "checkpoints"),
             every_policy=_table(given.get("every_policy", {}), "[every_policy]"),
             policies=tuple(
@@ -168,7 +168,7 @@ class Spec:
             self,
             data=self.data if data is None else dict(data),
             rounds=self.rounds if rounds is None else whole(rounds, "rounds"),
-            seeds=self.seeds if seeds is None else _seeds(seeds),
+            seeds=self.seeds if seeds is None else seeds_of(seeds),
             environment={**self.environment, **(environment or {})},
             every_policy={**self.every_policy, **(every_policy or {})},
         )
@@ -265,14 +265,6 @@ def _table(value: Any, what: str) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise ValueError(f"{what} must be a table, got {value!r}")
     return dict(value)
-
-
-def _seeds(given: Any) -> tuple[int, ...]:
-    which = given if isinstance(given, list | tuple) else range(1, whole(given, "seeds") + 1)
-    seeds = tuple(whole(seed, "seeds") for seed in which)
-    if not seeds or len(set(seeds)) < len(seeds):
-        raise ValueError(f"seeds must be at least one and distinct, got {given!r}")
-    return seeds
 
 
 def _known(given: Mapping[str, Any], known: Sequence[str], what: str) -> None:

@@ -102,3 +102,11 @@ class Section:
 def text(value: str, tone: Tone = "") -> tuple[Line, ...]:
     """Return a cell of one line."""
     return (Line(value, tone),)
+
+
+NOTHING_SIMULATED = Notice("Not run yet", "Nothing is simulated here.")
+
+
+def none_finished(world: str) -> Notice:
+    """Say that a world has no results yet."""
+    return Notice("Not run yet", f"No policy is finished for {world}.")

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from faircascade.experiment.study import World
 from faircascade.policies import Policy
 from faircascade.report.style import DASHES, Look, legend_label, looks
 
 _KNOWN = ("EALinUCB log", "EALinUCB rbp", "EALinUCB linear", "EARSLinUCB", "FRMLinUCB fairx")
 """What has its colour whatever else is drawn."""
+
+
+def looks_of(world: World) -> dict[str, Look]:
+    """Return the look of each policy of a world."""
+    return policy_looks(list(world.runs), list(world.policies.values()))
 
 
 def policy_looks(labels: Sequence[str], policies: Sequence[Policy]) -> dict[str, Look]:

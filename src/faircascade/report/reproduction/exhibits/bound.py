@@ -19,15 +19,15 @@ from faircascade.report.reproduction.blocks import (
     Group,
     Head,
     Line,
-    Notice,
     Prose,
     Row,
     Section,
     Table,
+    none_finished,
     text,
 )
 from faircascade.report.reproduction.exhibits.byround import log_panel
-from faircascade.report.reproduction.looks import policy_looks
+from faircascade.report.reproduction.looks import looks_of
 from faircascade.report.reproduction.words import (
     NOT_RUN,
     estimate_lines,
@@ -75,7 +75,7 @@ def bound(study: Study) -> Section:
         if any(world.runs.values()):
             blocks.append(_plate(f"bound-{place}", name, world, checked))
         else:
-            blocks.append(Notice("Not run yet", f"No policy is finished for {name}."))
+            blocks.append(none_finished(name))
         blocks.append(_table(study, name, world, checked))
     blocks.append(
         Prose(
@@ -115,7 +115,7 @@ def _check(world: World, label: str) -> Checked:
 
 
 def _plate(file: str, name: str, world: World, checked: Sequence[Checked]) -> Plate:
-    drawn = policy_looks(list(world.runs), list(world.policies.values()))
+    drawn = looks_of(world)
     ran = [c for c in checked if world.runs[c.label]]
     panels = {
         "Stated conditions not met": [c for c in ran if not c.met],
@@ -171,7 +171,7 @@ def _panel(
 
 
 def _table(study: Study, name: str, world: World, checked: Sequence[Checked]) -> Table:
-    drawn = policy_looks(list(world.runs), list(world.policies.values()))
+    drawn = looks_of(world)
     rows = [
         Row(
             c.label,

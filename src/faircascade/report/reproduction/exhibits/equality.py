@@ -7,9 +7,9 @@ from matplotlib.figure import Figure
 from faircascade.experiment.study import Study, World
 from faircascade.policies import Bandit, Policy
 from faircascade.report.pages import Plate
-from faircascade.report.reproduction.blocks import Notice, Section
+from faircascade.report.reproduction.blocks import NOTHING_SIMULATED, Section, none_finished
 from faircascade.report.reproduction.exhibits.byround import metric_panel
-from faircascade.report.reproduction.looks import policy_looks
+from faircascade.report.reproduction.looks import looks_of
 from faircascade.report.reproduction.words import (
     left_out,
     listed,
@@ -26,15 +26,15 @@ _METRICS = ("equality_b", "equality_p")
 def equality(study: Study) -> Section:
     """Equality (B) and (P) of the baseline and the exposure-aware policies in the first world."""
     if not study.worlds:
-        return Section("Equality by round", [Notice("Not run yet", "Nothing is simulated here.")])
+        return Section("Equality by round", [NOTHING_SIMULATED])
     world = study.worlds[0]
     wanted = [world.baseline, *exposure_aware(world)]
     labels = [label for label in wanted if world.runs[label]]
     name = world_name(study, world)
     if not labels:
-        notice = Notice("Not run yet", f"No policy is finished for {name}.")
+        notice = none_finished(name)
         return Section("Equality by round", [notice])
-    drawn = policy_looks(list(world.runs), list(world.policies.values()))
+    drawn = looks_of(world)
     figure = Figure(figsize=(8.0, 3.8), layout="constrained")
     for ax, metric in zip(figure.subplots(1, 2, sharey=True), _METRICS, strict=True):
         metric_panel(ax, world, labels, metric, drawn)

@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 from faircascade.experiment.study import Study, World
 from faircascade.report import series
 from faircascade.report.pages import Plate
-from faircascade.report.reproduction.blocks import Block, Notice, Section
+from faircascade.report.reproduction.blocks import Block, Section, none_finished
 from faircascade.report.reproduction.exhibits.byround import log_panel, metric_panel
-from faircascade.report.reproduction.looks import policy_looks
+from faircascade.report.reproduction.looks import looks_of
 from faircascade.report.reproduction.words import (
     finished,
     left_out,
@@ -30,12 +30,12 @@ def exploration(study: Study) -> Section:
     blocks: list[Block] = []
     for place, world in enumerate(study.worlds, 1):
         name = world_name(study, world)
-        drawn = policy_looks(list(world.runs), list(world.policies.values()))
+        drawn = looks_of(world)
         labels = finished(world)
         if labels:
             blocks.append(_plate(f"exploration-{place}", name, world, labels, drawn))
         else:
-            blocks.append(Notice("Not run yet", f"No policy is finished for {name}."))
+            blocks.append(none_finished(name))
     return Section("Exploration", blocks)
 
 

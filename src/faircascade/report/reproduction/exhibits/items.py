@@ -14,7 +14,7 @@ from faircascade.experiment.results import Finished
 from faircascade.experiment.study import Study, World
 from faircascade.report.pages import Plate
 from faircascade.report.panels import clicks_bar, item_panel
-from faircascade.report.reproduction.blocks import Notice, Section
+from faircascade.report.reproduction.blocks import NOTHING_SIMULATED, Notice, Section
 from faircascade.report.reproduction.exhibits.equality import exposure_aware
 from faircascade.report.reproduction.words import left_out, listed, numbered, world_name
 from faircascade.report.series import PerItem, Shift, shift_between
@@ -36,7 +36,7 @@ def items(study: Study) -> Section:
     """Change in exposure and clicks of every item, by notion and policy, in the first world."""
     title = "What changes for each item"
     if not study.worlds:
-        return Section(title, [Notice("Not run yet", "Nothing is simulated here.")])
+        return Section(title, [NOTHING_SIMULATED])
     world = study.worlds[0]
     name = world_name(study, world)
     wanted = exposure_aware(world)

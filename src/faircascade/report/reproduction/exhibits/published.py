@@ -9,6 +9,7 @@ from faircascade.experiment.study import Study, World
 from faircascade.paper.published import DATA, METRICS
 from faircascade.paper.verdict import CLOSE, STILL
 from faircascade.report.reproduction.blocks import (
+    NOTHING_SIMULATED,
     Block,
     Group,
     Line,
@@ -21,7 +22,7 @@ from faircascade.report.reproduction.blocks import (
 )
 from faircascade.report.reproduction.changes import Changes, change_lines, changes, tested_words
 from faircascade.report.reproduction.compare import SYMBOLS, Held, held, summary
-from faircascade.report.reproduction.looks import policy_looks
+from faircascade.report.reproduction.looks import looks_of
 from faircascade.report.reproduction.words import (
     NOT_RUN,
     estimate_lines,
@@ -40,7 +41,7 @@ def published(study: Study) -> Section:
     """One table a world, in the order of the paper, every number with a verdict."""
     name = "Against the published numbers"
     if not study.worlds:
-        return Section(name, [Notice("Not run yet", "Nothing is simulated here.")])
+        return Section(name, [NOTHING_SIMULATED])
     numbers = list(held(study))
     blocks = _opening(study, numbers)
     for world in study.worlds:
@@ -85,7 +86,7 @@ def _rows(study: Study, world: World, numbers: Sequence[Held], found: Changes) -
     theirs: dict[str, dict[str, Held]] = {}
     for n in numbers:
         theirs.setdefault(n.label, {})[n.metric] = n
-    drawn = policy_looks(list(world.runs), list(world.policies.values()))
+    drawn = looks_of(world)
     return tuple(
         Row(
             label,

@@ -6,10 +6,10 @@ from faircascade.engine import HEADLINE
 from faircascade.experiment.stats import estimate
 from faircascade.experiment.study import Study, World
 from faircascade.report.reproduction.blocks import (
+    NOTHING_SIMULATED,
     Block,
     Group,
     Line,
-    Notice,
     Prose,
     Row,
     Section,
@@ -17,7 +17,7 @@ from faircascade.report.reproduction.blocks import (
     text,
 )
 from faircascade.report.reproduction.changes import Changes, change_lines, changes, tested_words
-from faircascade.report.reproduction.looks import policy_looks
+from faircascade.report.reproduction.looks import looks_of
 from faircascade.report.reproduction.words import (
     NOT_RUN,
     estimate_lines,
@@ -32,7 +32,7 @@ METRICS = (*HEADLINE, "fairness_regret")
 def table(study: Study) -> Section:
     """All metrics of all policies: mean over seeds, 95% interval, change against the baseline."""
     if not study.worlds:
-        return Section("Results", [Notice("Not run yet", "Nothing is simulated here.")])
+        return Section("Results", [NOTHING_SIMULATED])
     found = changes(study.worlds, METRICS)
     groups = tuple(
         Group(_rows(study, place, world, found), world_name(study, world))
@@ -47,7 +47,7 @@ def table(study: Study) -> Section:
 
 
 def _rows(study: Study, place: int, world: World, found: Changes) -> tuple[Row, ...]:
-    drawn = policy_looks(list(world.runs), list(world.policies.values()))
+    drawn = looks_of(world)
     return tuple(
         Row(
             label,
