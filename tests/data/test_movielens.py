@@ -101,7 +101,7 @@ def test_an_archive_without_movies_has_no_genres_and_says_so(tmp_path: Path) -> 
 def test_a_local_archive_that_is_not_the_official_one_is_noted(tmp_path: Path) -> None:
     path = write_zip(tmp_path / "a.zip", DAT_FILES)
     notes = load_dataset("ml-1m", path=path).notes
-    assert any("not the official archive" in note and str(path) in note for note in notes)
+    assert any("not the official archive" in note and path.name in note for note in notes)
     assert not load_dataset("ml-latest-small", path=write_zip(tmp_path / "b.zip", CSV_FILES)).notes
 
 

@@ -126,7 +126,7 @@ class MovieLens(Dataset):
             found = hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False))
         if found.hexdigest() == self.md5:
             return ()
-        return (f"{archive} is not the official archive (MD5 {found.hexdigest()})",)
+        return (f"{archive.name} is not the official archive (MD5 {found.hexdigest()})",)
 
     def _genres(self, movies: TextFile, ids: NDArray[np.int64]) -> NDArray[np.str_]:
         genres = dict(_movie_genres(movies, self.files.movie_layout))

@@ -64,7 +64,7 @@ def facts(studies: Sequence[Study]) -> list[tuple[str, str]]:
         ("Engine", listed(f"{name}: {count:,} runs" for name, count in engines.items())),
         ("Versions", "; ".join(versions)),
         ("Time of all runs", duration(sum(float(about["seconds"]) for about in abouts))),
-        ("Notes on the data", " ".join(dict.fromkeys(notes))),
+        ("Notes on the data", "; ".join(dict.fromkeys(notes))),
     ]
     return [(term, value) for term, value in found if value]
 
