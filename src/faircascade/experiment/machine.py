@@ -23,11 +23,15 @@ def describe_machine(*others: str | None) -> dict[str, Any]:
     }
 
 
+def platform_versions() -> dict[str, str]:
+    """Return the versions and the kind of processor."""
+    return {**versions(), "machine": platform.machine()}
+
+
 def versions(*others: str | None) -> dict[str, str]:
     """Return the versions that results can depend on, also of other packages."""
     return {
         "python": platform.python_version(),
-        "machine": platform.machine(),
         **{package: version(package) for package in (*_PACKAGES, *others) if package},
     }
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from faircascade.engine import Result
 from faircascade.experiment.cell import Cell
-from faircascade.experiment.machine import versions
+from faircascade.experiment.machine import platform_versions
 from faircascade.experiment.store import write_json, write_parquet
 from faircascade.metrics.exposure import exposure_b, exposure_p
 from faircascade.storage import to_disk
@@ -138,7 +138,7 @@ def about(cell: Cell, result: Result) -> dict[str, Any]:
         "engine": result.engine,
         "engine_reason": result.engine_reason,
         "seconds": result.seconds,
-        "versions": versions(),
+        "versions": platform_versions(),
     }
 
 

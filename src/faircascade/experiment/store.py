@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from faircascade.experiment.comparison import Comparison
-from faircascade.experiment.machine import versions
+from faircascade.experiment.machine import platform_versions
 from faircascade.metrics.exposure import NOTIONS
 from faircascade.storage import replacing, to_disk
 
@@ -33,7 +33,7 @@ def save_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
 def document(comparison: Comparison) -> dict[str, Any]:
     """Return the comparison as one plain document."""
     return {
-        **versions(),
+        **platform_versions(),
         "baseline": comparison.baseline,
         "rounds": comparison.rounds,
         "seeds": list(comparison.seeds),
