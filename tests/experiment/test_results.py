@@ -164,6 +164,10 @@ def test_a_half_finished_study_has_what_there_is(finished: Results, tmp_path: Pa
     world, empty = study.worlds
     assert world.seeds(world.baseline) == (1, 2)
     assert len(world.paired("EALinUCB log", "clicks")[0]) == 1
+    matched, nothing = study.matched  # side by side only over the seeds that all of them have
+    assert {matched.seeds(label) for label in matched.runs} == {(1,)}
+    assert world.common([world.baseline]).seeds(world.baseline) == (1, 2)
+    assert nothing.runs == empty.runs
     assert empty.rounds(empty.baseline) == 0
     assert len(empty.values("Random", "clicks")) == 0
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +32,20 @@ class World:
     def options(self) -> dict[str, Any]:
         """Return the options of the environment, those not given included."""
         return ENVIRONMENT_DEFAULTS | self.environment
+
+    def common(self, labels: Iterable[str] | None = None) -> World:
+        """Return the world with only the seeds that policies share, as far as they have any.
+
+        Means over other seeds are means over other users, and cannot be set side by side.
+        """
+        chosen = [self.runs[label] for label in (self.runs if labels is None else labels)]
+        sets = [{run.seed for run in runs} for runs in chosen if runs]
+        seeds = set.intersection(*sets) if sets else set()
+        runs = {
+            label: tuple(run for run in found if run.seed in seeds)
+            for label, found in self.runs.items()
+        }
+        return replace(self, runs=runs if seeds else self.runs)
 
     def seeds(self, label: str) -> tuple[int, ...]:
         """Return the seeds that are finished for a policy."""
@@ -89,6 +104,11 @@ class Study:
             )
             for world, runs in by_world.items()
         )
+
+    @cached_property
+    def matched(self) -> tuple[World, ...]:
+        """The worlds with only the seeds that all their policies share."""
+        return tuple(world.common() for world in self.worlds)
 
     @property
     def missing(self) -> int:

@@ -69,7 +69,7 @@ class Checked:
 def bound(study: Study) -> Section:
     """Bound, rounds and regret on log scales, with a table of the conditions; a world each."""
     blocks: list[Block] = []
-    for place, world in enumerate(study.worlds, 1):
+    for place, world in enumerate(study.matched, 1):
         name = world_name(study, world)
         checked = [_check(world, label) for label in world.runs]
         if any(world.runs.values()):
@@ -80,7 +80,7 @@ def bound(study: Study) -> Section:
     blocks.append(
         Prose(
             "Checked are the conditions that the theorem states, and the estimator. "
-            + _beyond(study.worlds),
+            + _beyond(study.matched),
             soft=True,
         )
     )

@@ -30,6 +30,7 @@ def equality(study: Study) -> Section:
     world = study.worlds[0]
     wanted = [world.baseline, *exposure_aware(world)]
     labels = [label for label in wanted if world.runs[label]]
+    world = world.common(labels)
     name = world_name(study, world)
     if not labels:
         notice = none_finished(name)

@@ -28,7 +28,7 @@ _PANELS = ("interval_clicks", "regret", "equality_b", "equality_p", "equity_b", 
 def exploration(study: Study) -> Section:
     """The mean bonus by round, and clicks, regret and fairness beside it; one figure a world."""
     blocks: list[Block] = []
-    for place, world in enumerate(study.worlds, 1):
+    for place, world in enumerate(study.matched, 1):
         name = world_name(study, world)
         drawn = looks_of(world)
         labels = finished(world)

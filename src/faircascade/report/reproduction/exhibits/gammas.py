@@ -61,7 +61,7 @@ class Ladder:
 def gammas(study: Study) -> Section:
     """Each fairness metric against clicks, a line for each weight; one figure a world."""
     blocks: list[Block] = []
-    for place, world in enumerate(study.worlds, 1):
+    for place, world in enumerate(study.matched, 1):
         ladders, plain = _sorted_out(world)
         name = world_name(study, world)
         if not any(world.runs[label] for ladder in ladders for label in ladder.steps.values()):

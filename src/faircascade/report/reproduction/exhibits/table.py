@@ -33,15 +33,15 @@ def table(study: Study) -> Section:
     """All metrics of all policies: mean over seeds, 95% interval, change against the baseline."""
     if not study.worlds:
         return Section("Results", [NOTHING_SIMULATED])
-    found = changes(study.worlds, METRICS)
+    found = changes(study.matched, METRICS)
     groups = tuple(
         Group(_rows(study, place, world, found), world_name(study, world))
-        for place, world in enumerate(study.worlds)
+        for place, world in enumerate(study.matched)
     )
     words = "Means over seeds (n) with 95% intervals in brackets. "
     blocks: list[Block] = [
         Table("", tuple(head(metric) for metric in METRICS), groups),
-        Prose(words + tested_words(found, study.worlds), soft=True),
+        Prose(words + tested_words(found, study.matched), soft=True),
     ]
     return Section("Results", blocks)
 
