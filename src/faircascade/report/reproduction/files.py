@@ -33,7 +33,8 @@ FILES = (
     ("results.csv", "Every metric of every finished run, as it stood at the end."),
     (
         "curves.csv",
-        "The metrics of the figures by round: mean over seeds, least (low) and greatest (high).",
+        "The metrics of the figures by round: mean over all finished seeds, least (low) and "
+        "greatest (high); a figure takes the seeds that its policies share.",
     ),
     (
         "comparison.csv",
