@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -217,6 +218,40 @@ def test_what_a_reranker_keeps_can_be_stored(reranker: Reranker) -> None:
         assert np.array_equal(lists[0], lists[2])
         for s in (state, back, cut):
             policy.settle([s])
+
+
+def policies() -> list[Policy]:
+    """Every policy with its defaults, and every exploration with every re-ranker."""
+    found = [registry.build("policy", name) for name in of_kind("policy")]
+    return found + [
+        Bandit(exploration=exploration, reranker=reranker)
+        for exploration in of_kind("exploration")
+        for reranker in rerankers()
+    ]
+
+
+@pytest.mark.parametrize("policy", policies(), ids=repr)
+def test_propensities_of_all_lists_add_up_or_are_never_known(policy: Policy) -> None:
+    env = small_world(users=3, items=5, k=2)
+    fresh = policy.start(env.users, env.items.dim)
+    learned = simulate(env, policy, rounds=12, seed=1).state
+    lists = np.array(list(permutations(range(5), 2)))
+    same_user = np.zeros(len(lists), dtype=np.int64)
+    found = [
+        policy.propensities(state, same_user, env.items.pool, lists, round=t, seed=1)
+        for state, t in ((fresh, 1), (learned, 13))
+    ]
+    assert (found[0] is None) == (found[1] is None)
+    assert policy.is_random or found[0] is None
+    for propensities in found:
+        if propensities is not None:
+            first, whole = propensities.cascade.T
+            assert whole.sum() == pytest.approx(1)
+            assert np.allclose(first, [whole[lists[:, 0] == item].sum() for item in lists[:, 0]])
+            if propensities.item_position is not None:
+                for position, each in enumerate(propensities.item_position.T):
+                    listed = lists[:, position]
+                    assert np.allclose(each, [whole[listed == item].sum() for item in listed])
 
 
 @every_reranker

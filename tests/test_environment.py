@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -395,3 +398,27 @@ def test_raw_signs_are_those_of_lapack() -> None:
     split = split_positives(binarise(ratings(), 4), 0.5, 0)
     U, _, _ = np.linalg.svd(split.train.toarray(), full_matrices=False)
     assert np.array_equal(truncated_svd(split.train, 3, raw_signs=True).U, U[:, :3])
+
+
+def test_a_world_does_not_depend_on_the_threads_of_linear_algebra() -> None:
+    """Nor on what the process did before: SciPy's library is loaded late, and must be limited."""
+    code = (
+        "import faircascade as fc\n"
+        "data = fc.load_dataset('synthetic', users=300, items=500)\n"
+        "for align in {aligns}:\n"
+        "    env = fc.Environment.from_ratings(data, dim=8, k=5, seed=1, align=align)\n"
+        "    print(env.fingerprint)\n"
+    )
+
+    def fingerprints(aligns: tuple[str, ...], threads: str) -> list[str]:
+        return subprocess.run(
+            [sys.executable, "-c", code.format(aligns=aligns)],
+            env=os.environ | {"OPENBLAS_NUM_THREADS": threads},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+
+    both = fingerprints(("sign", "none"), "1")
+    assert fingerprints(("sign", "none"), "2") == both
+    assert fingerprints(("none",), "2") == both[1:]

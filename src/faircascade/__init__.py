@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from faircascade.data.load import load_dataset
     from faircascade.engine import Result, simulate
     from faircascade.environment import Environment
-    from faircascade.experiment import Comparison, compare
+    from faircascade.experiment import Comparison, compare, load_results, run_experiment
     from faircascade.policies import (
         Bandit,
         EAEpsilonGreedy,
@@ -60,6 +60,8 @@ _HOME = {
     "Slate": "types",
     "compare": "experiment",
     "load_dataset": "data.load",
+    "load_results": "experiment",
+    "run_experiment": "experiment",
     "simulate": "engine",
     "theory": "theory",
     "write_report": "report",
@@ -87,6 +89,8 @@ __all__ = [
     "Slate",
     "compare",
     "load_dataset",
+    "load_results",
+    "run_experiment",
     "simulate",
     "theory",
     "write_report",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from faircascade import ranking, storage
 from faircascade.clicks import Cascade, ClickModel
@@ -118,10 +119,11 @@ class Environment:
                 f"the sample has {positives.n_items}"
             )
         split = split_positives(positives, train_share, seed)
-        svd = truncated_svd(split.train, dim, raw_signs=align == "none")
-        X = item_features(split.train, svd, normalize=normalize)
-        theta = user_preferences(split.test, svd, X, method=preferences, align=align)
-        worth = _merit_of(split, merit, dim)
+        with _one_thread():
+            svd = truncated_svd(split.train, dim, raw_signs=align == "none")
+            X = item_features(split.train, svd, normalize=normalize)
+            theta = user_preferences(split.test, svd, X, method=preferences, align=align)
+            worth = _merit_of(split, merit, dim)
         zero = np.asarray(~X.any(axis=1))
         items = Items.of(
             X,
@@ -287,6 +289,17 @@ class Environment:
     def _arrays(self) -> dict[str, Any]:
         known = {"user_ids": self.users.ids, "preferences": self.preferences}
         return self.items.arrays() | known
+
+
+def _one_thread() -> threadpool_limits:
+    """Keep linear algebra to one thread: several would round in another order.
+
+    SciPy brings a BLAS of its own, which must be loaded to be limited.
+    """
+    import scipy.linalg
+    import scipy.sparse.linalg  # noqa: F401
+
+    return threadpool_limits(1, user_api="blas")
 
 
 def with_merit(ratings: Ratings, merit: Any) -> Ratings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 CACHE_VARIABLE = "FAIRCASCADE_CACHE"
+DRAFT = ".part"
+"""How the names of what is being written end."""
 _HEADER = "__header__"
 
 
@@ -33,12 +36,24 @@ def replacing(path: str | Path) -> Iterator[Path]:
     """Yield a temporary name beside `path` that takes its place if the block succeeds."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}{DRAFT}")
     try:
         yield temporary
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def sweep(path: Path) -> None:
+    """Remove what was being written to a path by processes that were killed.
+
+    Only for who can be sure that nobody else is writing there.
+    """
+    for left in path.parent.glob(f".{path.name}.*{DRAFT}"):
+        if left.is_dir():
+            shutil.rmtree(left)
+        else:
+            left.unlink(missing_ok=True)
 
 
 def check_folder(folder: str | Path) -> Path:
@@ -88,8 +103,8 @@ def load_arrays(
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Read what `save_arrays` wrote, refusing another kind or version."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
         header = json.loads(str(arrays.pop(_HEADER)))
     except FileNotFoundError:
         raise

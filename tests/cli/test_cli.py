@@ -109,6 +109,28 @@ def test_out_and_trace_write_what_they_promise(run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "known"),
+    [
+        (["--policy", "epsilon-greedy"], {"pscore", "pscore_cascade", "pscore_item_position"}),
+        (["--policy", "epsilon-greedy", "--no-propensities"], set()),
+        (["--policy", "lints", "--propensity-draws", "5"], {"pscore_item_position_estimate"}),
+        (["--policy", "lints"], set()),
+    ],
+)
+def test_a_trace_has_the_propensities_that_were_asked_for(
+    run, tmp_path: Path, arguments: list[str], known: set[str]
+) -> None:
+    code, _, err = run("simulate", *SMALL, "--trace", "trace.parquet", *arguments)
+    assert code == 0, err
+    table = pq.read_table(tmp_path / "trace.parquet")
+    scores = [name for name in table.column_names if name.startswith("pscore")]
+    assert {name for name in scores if table[name].null_count == 0} == known
+    assert {name for name in scores if table[name].null_count == table.num_rows} == {
+        *scores
+    } - known
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--policy", "linucd"], "did you mean 'linucb'?"),
@@ -127,6 +149,7 @@ def test_out_and_trace_write_what_they_promise(run, tmp_path: Path) -> None:
         (["--set", "checkpoints=abc"], "checkpoints must be a whole number or a list of them"),
         (["--sampling", "best"], "sampling must be one of active, random, got 'best'"),
         (["--trace", "/"], "trace must name a file"),
+        (["--propensity-draws", "5"], "propensity_draws must be 0 without a trace"),
         (["--policy", "bandit", "--set", "reward=nonsense"], "reward must be one of"),
         (["--policy", "bandit", "--set", "reward=3"], "reward must be a name or a component"),
         (["--policy", "bandit", "--set", "reward.nope=3"], "has no parameter 'nope'"),
@@ -229,7 +252,8 @@ def test_version_and_help(run) -> None:
     assert code == 0
     flags = (
         "data path users sampling dim k preferences align policy weight beta gamma reading alpha "
-        "epsilon scale sigma ridge rounds seed env-seed engine threads trace json out set"
+        "epsilon scale sigma ridge rounds seed env-seed engine threads trace no-propensities "
+        "propensity-draws json out set"
     )
     for flag in flags.split():
         assert f"--{flag}" in out

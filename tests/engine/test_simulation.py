@@ -63,13 +63,13 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
 
 def trace_of(tmp_path: Path, env: Environment, policy: Policy, **options) -> dict:
-    """Run with a trace; return {(user, round): [(item, examined, clicked), ...]}."""
+    """Run with a trace; return {(user, round): [(position, item, examined, clicked), ...]}."""
     path = tmp_path / "trace.parquet"
-    simulate(env, policy, trace=path, **options)
+    simulate(env, policy, trace=path, propensities=False, **options)  # which either engine can
     slates: dict = {}
     for row in pq.read_table(path).to_pylist():
         slates.setdefault((row["user_id"], row["round"]), []).append(
-            (row["position"], row["item_id"], row["examined"], row["clicked"])
+            (row["position"] + 1, row["item_id"], row["examined"], row["reward"] == 1)
         )
     return slates
 
@@ -366,6 +366,8 @@ def test_a_diverging_estimate_is_an_error_and_not_a_nan() -> None:
         ({"rounds": 2.5}, "rounds must be a whole number, got 2.5"),
         ({"rounds": 5, "seed": 1.5}, "seed must be a whole number, got 1.5"),
         ({"rounds": 5, "checkpoints": 0}, "checkpoints must be at least 1, got 0"),
+        ({"rounds": 5, "propensity_draws": -1}, "propensity_draws must be at least 0, got -1"),
+        ({"rounds": 5, "propensity_draws": 2}, "propensity_draws must be 0 without a trace"),
     ],
 )
 def test_wrong_options_are_named(options: dict, message: str) -> None:

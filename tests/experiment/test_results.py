@@ -10,13 +10,15 @@ import pytest
 from faircascade.data.load import load_dataset
 from faircascade.engine import simulate
 from faircascade.environment import Environment
-from faircascade.experiment import runner
-from faircascade.experiment.results import Results
+from faircascade.experiment import runner, work
+from faircascade.experiment.results import Product, Results
 from faircascade.experiment.spec import Spec
 from faircascade.experiment.study import Study
+from faircascade.experiment.worlds import Sources
 from tests.experiment.specs import TINY
 
 RATINGS = load_dataset("synthetic", users=20, items=60)
+SOURCES = Sources({RATINGS.fingerprint: RATINGS})
 SPEC = Spec.parse(TINY)
 CELLS = SPEC.cells(RATINGS.fingerprint)
 
@@ -24,7 +26,7 @@ CELLS = SPEC.cells(RATINGS.fingerprint)
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Results:
     results = Results(tmp_path_factory.mktemp("run"))
-    assert runner.run_cells(CELLS, RATINGS, results).complete
+    assert runner.run_cells(CELLS, SOURCES, results).complete
     return results
 
 
@@ -65,19 +67,19 @@ def test_clicks_of_intervals_add_up_to_all_clicks(finished: Results) -> None:
 def test_what_is_finished_is_not_run_again(
     finished: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "simulate", None)  # would fail if it were called
-    assert runner.run_cells(CELLS, RATINGS, finished).complete
+    monkeypatch.setattr(work, "simulate", None)  # would fail if it were called
+    assert runner.run_cells(CELLS, SOURCES, finished).complete
 
 
 def test_a_larger_grid_only_adds(finished: Results, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = []
     monkeypatch.setattr(
-        runner, "simulate", lambda env, policy, **o: ran.append(policy.alpha) or simulate(
+        work, "simulate", lambda env, policy, **o: ran.append(policy.alpha) or simulate(
             env, policy, **o
         )
     )  # fmt: skip
     larger = Spec.parse(TINY.replace("[0.25, 1.0]", "[0.25, 1.0, 2.0]"))
-    assert runner.run_cells(larger.cells(RATINGS.fingerprint), RATINGS, finished).complete
+    assert runner.run_cells(larger.cells(RATINGS.fingerprint), SOURCES, finished).complete
     assert ran == [2.0] * 4
 
 
@@ -100,11 +102,11 @@ def test_ctrl_c_keeps_what_was_finished_and_the_rest_comes_later(
         object.__setattr__(result, "interrupted", True)
         return result
 
-    monkeypatch.setattr(runner, "simulate", pressed)
-    assert not runner.run_cells(CELLS[:5], RATINGS, results).complete
+    monkeypatch.setattr(work, "simulate", pressed)
+    assert not runner.run_cells(CELLS[:5], SOURCES, results).complete
     assert [results.find(cell) is not None for cell in CELLS[:5]] == [True, True, *[False] * 3]
-    monkeypatch.setattr(runner, "simulate", simulate)
-    assert runner.run_cells(CELLS[:5], RATINGS, results).complete
+    monkeypatch.setattr(work, "simulate", simulate)
+    assert runner.run_cells(CELLS[:5], SOURCES, results).complete
     assert Study(SPEC, tuple(CELLS[:5]), results).missing == 0
 
 
@@ -120,11 +122,12 @@ def test_a_crash_while_writing_leaves_nothing_that_could_be_read(
 
     with monkeypatch.context() as patch:
         patch.setattr(module, "write_json", full)
-        with pytest.raises(OSError, match="No space left"):
-            runner.run_cells(CELLS[:1], RATINGS, results)
+        ended = runner.run_cells(CELLS[:1], SOURCES, results)
+    assert not ended.complete
+    assert "No space left" in ended.trouble
     assert results.find(CELLS[0]) is None
     assert list((tmp_path / "cells").iterdir()) == []
-    assert runner.run_cells(CELLS[:1], RATINGS, results).complete
+    assert runner.run_cells(CELLS[:1], SOURCES, results).complete
 
 
 def test_two_runners_may_finish_the_same_cell(tmp_path: Path) -> None:
@@ -132,8 +135,9 @@ def test_two_runners_may_finish_the_same_cell(tmp_path: Path) -> None:
     cell = CELLS[0]
     env = Environment.from_ratings(RATINGS, dim=4, k=3, seed=cell.seed)
     result = simulate(env, cell.policy, rounds=30, seed=1, checkpoints=cell.checkpoints)
-    first = results.add(cell, result).value("clicks")
-    assert results.add(cell, result).value("clicks") == first
+    product = Product.of(cell, result)
+    first = results.add(cell, product).value("clicks")
+    assert results.add(cell, product).value("clicks") == first
     assert len(list((tmp_path / "cells").iterdir())) == 1
 
 
@@ -143,6 +147,7 @@ def test_a_study_pairs_seeds_and_takes_the_baseline_when_the_shorter_run_ended(
     study = Study(SPEC, tuple(CELLS), finished)
     assert study.missing == 0
     small, large = study.worlds
+    assert small.data == {"name": "synthetic", "users": 20, "items": 60}
     assert (small.environment["k"], large.environment["k"]) == (3, 5)
     assert small.baseline == "LinUCB (alpha=0.25)"
     assert small.seeds("Random") == (1, 2)
@@ -176,7 +181,7 @@ def test_a_half_finished_study_has_what_there_is(finished: Results, tmp_path: Pa
 @pytest.mark.parametrize("damage", ["cut", "emptied", "removed"])
 def test_a_damaged_cell_is_computed_again(file: str, damage: str, tmp_path: Path) -> None:
     results = Results(tmp_path)
-    assert runner.run_cells(CELLS[:1], RATINGS, results).complete
+    assert runner.run_cells(CELLS[:1], SOURCES, results).complete
     place = tmp_path / "cells" / CELLS[0].key / file
     whole = (tmp_path / "cells" / CELLS[0].key / "curves.parquet").read_bytes()
     if damage == "removed":
@@ -185,7 +190,7 @@ def test_a_damaged_cell_is_computed_again(file: str, damage: str, tmp_path: Path
         place.write_bytes(place.read_bytes()[: 40 if damage == "cut" else 0])
     again = Results(tmp_path)  # as a later command sees it
     assert again.find(CELLS[0]) is None
-    assert runner.run_cells(CELLS[:1], RATINGS, again).complete
+    assert runner.run_cells(CELLS[:1], SOURCES, again).complete
     assert again.find(CELLS[0]) is not None
     assert (tmp_path / "cells" / CELLS[0].key / "curves.parquet").read_bytes() == whole
 
@@ -195,7 +200,7 @@ def test_a_cell_that_cannot_be_run_is_told_and_the_others_go_on(tmp_path: Path) 
         ', [1, 2, 3, 4, 5]', ""
     ))  # fmt: skip
     cells = spec.cells(RATINGS.fingerprint)
-    ended = runner.run_cells(cells, RATINGS, Results(tmp_path))
+    ended = runner.run_cells(cells, SOURCES, Results(tmp_path))
     assert ended.complete
     assert len(ended.failures) == 2 * 5
     assert all("k = 5000 needs as many items" in reason for reason in ended.failures.values())
@@ -210,12 +215,12 @@ def test_another_runner_s_cell_is_not_run_again(
     def both(env, policy, **options):
         ran.append(policy)
         if len(ran) == 1:  # while this one runs, another runner finishes the next
-            other = simulate(env, CELLS[1].policy, **options)
-            Results(tmp_path).add(CELLS[1], other)
+            other = simulate(env, CELLS[1].policy, **options | {"snapshot": None})
+            Results(tmp_path).add(CELLS[1], Product.of(CELLS[1], other))
         return simulate(env, policy, **options)
 
-    monkeypatch.setattr(runner, "simulate", both)
-    assert runner.run_cells(CELLS[:3], RATINGS, Results(tmp_path)).complete
+    monkeypatch.setattr(work, "simulate", both)
+    assert runner.run_cells(CELLS[:3], SOURCES, Results(tmp_path)).complete
     assert ran == [CELLS[0].policy, CELLS[2].policy]
 
 

@@ -110,5 +110,5 @@ def test_specs_are_found_by_name_by_file_and_all_together(tmp_path: Path) -> Non
         find_specs(["rq22"])
     with pytest.raises(ValueError, match="'rq1' twice"):
         find_specs(["all", "rq1"])
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(ValueError, match="no such spec file"):
         find_specs([str(tmp_path / "no.toml")])

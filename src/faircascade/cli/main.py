@@ -12,10 +12,14 @@ from faircascade import __version__
 from faircascade.cli.bench import bench
 from faircascade.cli.data import data
 from faircascade.cli.demo import demo
+from faircascade.cli.diff import diff
 from faircascade.cli.doctor import doctor
+from faircascade.cli.report import report
 from faircascade.cli.reproduce import reproduce
+from faircascade.cli.run import run
 from faircascade.cli.simulate import simulate
 from faircascade.cli.theory import theory
+from faircascade.cli.tune import tune
 
 app = typer.Typer(
     name="faircascade",
@@ -28,6 +32,10 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(simulate)
+app.command()(run)
+app.command()(tune)
+app.command()(report)
+app.command()(diff)
 app.command()(reproduce)
 app.command()(theory)
 app.add_typer(data)

@@ -57,6 +57,12 @@ def simulate(
     engine: Annotated[str, typer.Option(help="auto, cpu or loop.")] = "auto",
     threads: Annotated[int | None, typer.Option(help="Threads; default: all cores.")] = None,
     trace: Annotated[Path | None, typer.Option(help="Write who saw what to Parquet.")] = None,
+    no_propensities: Annotated[
+        bool, typer.Option("--no-propensities", help="A trace without propensities: faster.")
+    ] = False,
+    propensity_draws: Annotated[
+        int, typer.Option(help="Draws of each list to estimate unknown propensities by.")
+    ] = 0,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="name=value for any other parameter.")
     ] = None,
@@ -100,6 +106,8 @@ def simulate(
             engine=engine,
             threads=threads,
             trace=trace,
+            propensities=not no_propensities,
+            propensity_draws=propensity_draws,
             progress=lambda share: tell("", share),
             **extra["simulate"],
         )

@@ -6,29 +6,27 @@ docs/explanation/engine.md says how it works and why its lists are those of `loo
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 from threading import Lock
-from typing import Any
 
 import numba
 import numpy as np
 
 from faircascade.clicks import Cascade
+from faircascade.engine.interrupts import uninterrupted
 from faircascade.engine.job import Job, Outcome
 from faircascade.engine.kernels import packing
-from faircascade.engine.kernels.bandit import serve_bandit
 from faircascade.engine.kernels.compiling import announce
 from faircascade.engine.kernels.lanes import USERS
 from faircascade.engine.kernels.records import Books, Trace
-from faircascade.engine.kernels.yardstick import serve_yardstick
+from faircascade.engine.propensities import asked_of
+from faircascade.engine.served import Learning, Served, Standing, not_finite
+from faircascade.engine.snapshot import Snapshot
 from faircascade.engine.trace import TraceRows, TraceWriter
 from faircascade.estimators import Ridge
-from faircascade.metrics import Tally
 from faircascade.policies import Bandit, MostPopular, Optimal, Policy, Random
-from faircascade.policies.bandit import BanditState
 
 STEP_SECONDS = 0.2
 """How long all users go forward before what they did is counted."""
@@ -45,6 +43,10 @@ _YARDSTICKS: tuple[type[Policy], ...] = (Random, MostPopular, Optimal)
 
 def lacks(job: Job) -> str:
     """Return what this engine cannot do of a job; nothing if it can do all of it."""
+    return _unknown_part(job) or asked_of(job)
+
+
+def _unknown_part(job: Job) -> str:
     policy = job.policy.compose()
     if numba.config.DISABLE_JIT:
         return "compiled code (NUMBA_DISABLE_JIT is set)"
@@ -73,83 +75,6 @@ def run(job: Job) -> Outcome:
     return Run(job, Standing(job, policy)).to_the_end()
 
 
-class Served(ABC):
-    """Users as the kernels see them."""
-
-    kernel: Callable[..., None]
-
-    def __init__(self, job: Job, policy: Policy) -> None:
-        self.job = job
-        self.world = packing.pack_world(job)
-        self.draws = packing.pack_draws(job)
-        self.rules = packing.pack_rules(job, policy)
-        self.shortlist = packing.start_shortlist(self.world, self.rules)
-
-    @abstractmethod
-    def serve(self, *where: Any) -> None:
-        """Serve some of the users in some rounds."""
-
-    def keep(self, last: int) -> None:
-        """Take a step as done: there is nothing to take unless something is learned."""
-        return
-
-    def state(self) -> Any:
-        """Return the policy's state after the last step that was kept."""
-        return self.job.policy.start(self.job.env.users, self.job.env.items.dim)
-
-
-class Learning(Served):
-    """A bandit's users."""
-
-    kernel = staticmethod(serve_bandit)
-
-    def __init__(self, job: Job, policy: Bandit) -> None:
-        super().__init__(job, policy)
-        self.sums = packing.start_sums(policy.estimator, len(job.env.users), job.env.items.dim)
-        self.kept = packing.start_sums(policy.estimator, len(job.env.users), job.env.items.dim)
-        self.account = packing.start_account(job, self.world, self.rules)
-        self.kept_units = self.account.units.copy()
-
-    def serve(self, *where: Any) -> None:
-        parts = (self.world, self.draws, self.rules, self.sums, self.shortlist, self.account)
-        self.kernel(*parts, *where)
-
-    def keep(self, last: int) -> None:
-        for array, kept in zip(self.sums, self.kept, strict=True):
-            if array.dtype.kind == "f" and not np.isfinite(array).all():
-                raise not_finite(self.job, last)
-            kept[:] = array
-        self.kept_units[:] = self.account.units
-
-    def state(self) -> BanditState:
-        users, account = self.job.env.users, None
-        if self.rules.accounts:
-            account = packing.unpack_account(self.job, self.world, self.kept_units)
-        sums = packing.unpack_sums(self.kept, len(users))
-        return BanditState(users=users, sums=sums, ledger=account)
-
-
-def not_finite(job: Job, last: int) -> FloatingPointError:
-    """Return the error of a run whose numbers left the range of floats."""
-    return FloatingPointError(
-        f"{job.policy.label}: a number is no longer finite by round {last}; "
-        "check the scale of the features, sigma and the reward weights"
-    )
-
-
-class Standing(Served):
-    """The users of a policy that does not learn."""
-
-    kernel = staticmethod(serve_yardstick)
-
-    def __init__(self, job: Job, policy: Policy) -> None:
-        super().__init__(job, policy)
-        self.contenders = packing.pack_contenders(job, policy, self.world)
-
-    def serve(self, *where: Any) -> None:
-        self.kernel(self.world, self.draws, self.rules, self.contenders, *where)
-
-
 class Run:
     """A job under way: all users go forward in short steps."""
 
@@ -165,16 +90,14 @@ class Run:
         self.work = np.zeros(len(users.shortlist.room) + 2, dtype=np.int64)
         groups = -(-self.n // USERS)
         parts = min(groups, PARTS * job.threads)
-        self.done, self.step = 0, max(1, FIRST_STEP // self.n)
+        self.step = max(1, FIRST_STEP // self.n)
         self.rows: list[TraceRows] = []
         self.parts = list(pairwise(groups * part // parts for part in range(parts + 1)))
-        self.tally = Tally.empty(
-            checkpoints=job.checkpoints,
-            items=len(job.env.items),
-            k=job.env.k,
-            users=self.n,
-            realised=job.realised,
-        )
+        self.snapshot = Snapshot(job)
+        reached = self.snapshot.reached()
+        self.done, self.tally = reached.rounds, reached.tally
+        if reached.state is not None:
+            users.resume(reached.state)
 
     def to_the_end(self) -> Outcome:
         """Go on to the last checkpoint, or until Ctrl-C."""
@@ -182,7 +105,7 @@ class Run:
         interrupted = False
         with (
             ThreadPoolExecutor(self.job.threads) as pool,
-            TraceWriter(self.job.trace, self.job.env) as trace,
+            TraceWriter(self.job) as trace,
         ):
             try:
                 for interval, checkpoint in enumerate(self.job.checkpoints):
@@ -191,6 +114,8 @@ class Run:
                         first, last = self.done + 1, min(self.done + self.step, checkpoint)
                         self._advance(pool, interval, first, last)
                         self.step = self._next_step(last - first + 1, time.perf_counter() - begin)
+                        if self.snapshot.due(self.done):
+                            uninterrupted(pool, self._save)
                         self._tell(0.0)
                     uninterrupted(pool, self._write, trace)
             except KeyboardInterrupt:
@@ -198,8 +123,14 @@ class Run:
                     raise
                 interrupted = True
                 uninterrupted(pool, self._write, trace)
+                uninterrupted(pool, self._save)
+        if not interrupted:
+            self.snapshot.remove()
         return Outcome(
-            tally=self.tally.up_to(self.done), state=self.users.state(), interrupted=interrupted
+            tally=self.tally.up_to(self.done),
+            state=self.users.state(),
+            interrupted=interrupted,
+            earlier=self.snapshot.earlier,
         )
 
     def _compile(self) -> None:
@@ -261,6 +192,9 @@ class Run:
         self.rows.extend(self._trace_rows(trace, first))
         self.done = last
 
+    def _save(self) -> None:
+        self.snapshot.save(self.done, self.tally, self.users.state())
+
     def _write(self, trace: TraceWriter) -> None:
         rows, self.rows = self.rows, []
         trace.write([rows])
@@ -270,7 +204,7 @@ class Run:
             came = np.flatnonzero(trace.examined[place])
             yield TraceRows(
                 first + place,
-                self.job.env.users.ids[came],
+                came.astype(np.int32),
                 trace.lists[place, came],
                 trace.clicked[place, came],
                 trace.examined[place, came],
@@ -279,16 +213,6 @@ class Run:
     def _tell(self, more: float) -> None:
         if self.job.progress is not None:
             self.job.progress(min(1.0, (self.done + more) / self.job.rounds))
-
-
-def uninterrupted(pool: ThreadPoolExecutor, work: Callable[..., None], *arguments: Any) -> None:
-    """Do something as a whole: in a thread, where no Ctrl-C can come between its parts."""
-    future = pool.submit(work, *arguments)
-    try:
-        future.result()
-    except KeyboardInterrupt:
-        future.result()
-        raise
 
 
 class Parts:

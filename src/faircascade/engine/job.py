@@ -27,6 +27,12 @@ class Job:
     activity: float = 1.0
     realised: bool = False
     trace: Path | None = None
+    propensities: bool = True
+    """Whether a trace tells how likely its lists were."""
+    propensity_draws: int = 0
+    """How often a list is drawn again to estimate what is not known exactly."""
+    snapshot: Path | None = None
+    """Where the run is kept while it is under way."""
     lazy: bool = True
     """Whether scores that cannot matter may be left out."""
     progress: Progress | None = None
@@ -44,3 +50,5 @@ class Outcome:
     state: Any
     """The policy's state of all users after the last round."""
     interrupted: bool
+    earlier: float = 0.0
+    """Seconds of the attempts that the run went on from."""

@@ -11,11 +11,15 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from itertools import pairwise
 from threading import Event, Lock
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from faircascade.engine.interrupts import uninterrupted
 from faircascade.engine.job import Job, Outcome
+from faircascade.engine.propensities import Rater
+from faircascade.engine.snapshot import Reached, Snapshot
 from faircascade.engine.trace import TraceRows, TraceWriter
 from faircascade.metrics.tally import Tally, to_units
 from faircascade.random import uniforms
@@ -39,7 +43,7 @@ class Books:
 class Shard:
     """Some of the users, served round by round."""
 
-    def __init__(self, job: Job, rows: slice, books: Books, stop: Event) -> None:
+    def __init__(self, job: Job, rows: slice, books: Books, stop: Event, reached: Reached) -> None:
         self.job = job
         self.books = books
         self.stop = stop
@@ -47,8 +51,13 @@ class Shard:
         self.env = job.env.take(rows)
         self.optimal_rewards = job.env.optimal_rewards[rows]
         self.optimal_lists = job.env.optimal_lists[rows]
-        self.state = self.policy.start(self.env.users, self.env.items.dim)
-        self.round = 0
+        self.round = reached.rounds
+        if reached.state is None:
+            self.state = self.policy.start(self.env.users, self.env.items.dim)
+        else:
+            self.state = self.policy.take(reached.state, rows)
+        self.rows = np.arange(rows.start, rows.stop)
+        self.rater = Rater(job)
         self.trace: list[TraceRows] = []
 
     def advance(self, interval: int, target: int) -> None:
@@ -71,7 +80,9 @@ class Shard:
         if not isinstance(rows, slice) and len(rows) == 0:
             return
         pool = env.items.pool
+        before = self.rater.before(self.state, rows)
         lists = self.policy.recommend(self.state, rows, pool, env.k, round=t, seed=job.seed).items
+        rating = self.rater.rate(before, pool, lists, t)
         response = env.respond(lists, rows, round=t, seed=job.seed)
         shown = env.items.by_feature[:, lists]  # (d, n, K)
         width = to_units(self.policy.widths(self.state, rows, shown))
@@ -94,7 +105,7 @@ class Shard:
             tally.width[t - 1] += width
             tally.optimal_clicks[t - 1] += optimal_clicks
         if job.trace is not None:
-            self.trace.append(TraceRows.of(t, env.users.ids[rows], lists, response))
+            self.trace.append(TraceRows.of(t, self.rows[rows], lists, response, rating))
 
     def _visitors(self, t: int) -> Rows:
         """Return the users who come in round t: all, or a share of them drawn at random."""
@@ -110,52 +121,70 @@ def run(job: Job) -> Outcome:
 
     Users go forward together in short steps, so that an interrupted run is a run of fewer rounds.
     """
-    stop = Event()
-    books = Books(
-        Tally.empty(
-            checkpoints=job.checkpoints,
-            items=len(job.env.items),
-            k=job.env.k,
-            users=len(job.env.users),
-            realised=job.realised,
-        )
-    )
-    shards = [Shard(job, rows, books, stop) for rows in cut(len(job.env.users), job.threads)]
+    stop, snapshot = Event(), Snapshot(job)
+    shards = _start(job, snapshot, stop)
     shares = job.policy.shares
     step = 1 if shares else max(1, STEP // len(job.env.users))
     interrupted = False
     with (
         threadpool_limits(1, user_api="blas"),
         ThreadPoolExecutor(job.threads) as pool,
-        TraceWriter(job.trace, job.env) as trace,
+        TraceWriter(job) as trace,
     ):
         try:
-            for interval, target in _steps(job.checkpoints, step):
+            for interval, target in _steps(job.checkpoints, step, shards[0].round):
                 futures = [pool.submit(shard.advance, interval, target) for shard in shards]
-                try:
-                    _await(futures, shards, job)
-                except KeyboardInterrupt:  # finish the step, so that all users end alike
-                    interrupted = True
-                    for future in futures:
-                        future.result()
+                interrupted = _finish(futures, shards, job)
                 if shares:
                     shards[0].policy.settle([shard.state for shard in shards])
                 if interrupted or target == job.checkpoints[interval]:
                     trace.write([shard.trace for shard in shards])
                     for shard in shards:
                         shard.trace = []
+                if interrupted or snapshot.due(target):
+                    interrupted |= _save(pool, snapshot, shards)
                 if interrupted:
                     break
         finally:
             stop.set()
-    rounds = shards[0].round
-    state = shards[0].policy.join([shard.state for shard in shards])
-    return Outcome(tally=books.tally.up_to(rounds), state=state, interrupted=interrupted)
+    if not interrupted:
+        snapshot.remove()
+    return Outcome(
+        tally=shards[0].books.tally.up_to(shards[0].round),
+        state=_join(shards),
+        interrupted=interrupted,
+        earlier=snapshot.earlier,
+    )
 
 
-def _steps(checkpoints: tuple[int, ...], step: int) -> Iterator[tuple[int, int]]:
-    """Yield (interval, last round) of short steps that end at every checkpoint."""
-    done = 0
+def _start(job: Job, snapshot: Snapshot, stop: Event) -> list[Shard]:
+    """Return all users, at the beginning or where an earlier attempt left them."""
+    reached = snapshot.reached()
+    books = Books(reached.tally)
+    users = cut(len(job.env.users), job.threads)
+    return [Shard(job, rows, books, stop, reached) for rows in users]
+
+
+def _save(pool: ThreadPoolExecutor, snapshot: Snapshot, shards: list[Shard]) -> bool:
+    """Save the run; return True if Ctrl-C came meanwhile."""
+
+    def save() -> None:
+        snapshot.save(shards[0].round, shards[0].books.tally, _join(shards))
+
+    try:
+        uninterrupted(pool, save)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def _join(shards: list[Shard]) -> Any:
+    """Return the state of all users."""
+    return shards[0].policy.join([shard.state for shard in shards])
+
+
+def _steps(checkpoints: tuple[int, ...], step: int, done: int) -> Iterator[tuple[int, int]]:
+    """Yield (interval, last round) of short steps after `done` that end at every checkpoint."""
     for interval, checkpoint in enumerate(checkpoints):
         while done < checkpoint:
             done = min(done + step, checkpoint)
@@ -168,6 +197,17 @@ def cut(users: int, threads: int) -> list[slice]:
     shards = min(users, -(-shards // threads) * threads)
     edges = [users * part // shards for part in range(shards + 1)]
     return [slice(first, last) for first, last in pairwise(edges)]
+
+
+def _finish(futures: list[Future[None]], shards: list[Shard], job: Job) -> bool:
+    """Wait for a step to end; return True if Ctrl-C came: all users end alike even so."""
+    try:
+        _await(futures, shards, job)
+    except KeyboardInterrupt:
+        for future in futures:
+            future.result()
+        return True
+    return False
 
 
 def _await(futures: list[Future[None]], shards: list[Shard], job: Job) -> None:

@@ -35,10 +35,13 @@ class Result:
     engine_reason: str
     """Why this engine was taken."""
     seconds: float
+    """What the run took; if it went on from a snapshot, all attempts together."""
     interrupted: bool
     """True if Ctrl-C ended the run."""
     realised: bool
     """True if realised regret was counted."""
+    activity: float = 1.0
+    """Probability that a user came in a round."""
 
     @property
     def rounds(self) -> int:
@@ -126,7 +129,7 @@ class Result:
             "policy": self.policy.name,
             "label": self.policy.label,
             "reading": getattr(self.policy, "reading", None),
-            "parameters": _plain_spec(self.policy),
+            "parameters": plain_spec(self.policy),
             "data": self.env.info.get("data"),
             "environment": dict(self.env.info),
             "fingerprint": self.env.fingerprint,
@@ -166,7 +169,8 @@ def _metrics() -> dict[str, Metric]:
     return {name: build("metric", name) for name in components("metric")}
 
 
-def _plain_spec(policy: Policy) -> Mapping[str, Any]:
+def plain_spec(policy: Policy) -> Mapping[str, Any]:
+    """Return a policy as plain data, as far as it can be."""
     try:
         return to_spec(policy)
     except TypeError:  # a function as a weight has no plain form

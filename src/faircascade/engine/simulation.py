@@ -14,6 +14,7 @@ import numpy as np
 from faircascade.engine import loop
 from faircascade.engine.job import Job, Outcome, Progress
 from faircascade.engine.result import Result
+from faircascade.engine.snapshot import check as check_snapshot
 from faircascade.environment import Environment
 from faircascade.policies import Policy
 from faircascade.types import whole
@@ -35,6 +36,9 @@ def simulate(
     activity: float = 1.0,
     realised: bool = False,
     trace: str | Path | None = None,
+    propensities: bool = True,
+    propensity_draws: int = 0,
+    snapshot: str | Path | None = None,
     lazy: bool = True,
     progress: Progress | None = None,
 ) -> Result:
@@ -51,12 +55,19 @@ def simulate(
         checkpoints: Rounds at which the metrics are taken, or how many of them.
         activity: Probability that a user comes in a round.
         realised: Also count the regret of the drawn clicks.
-        trace: Write who saw what to this Parquet file.
+        trace: Write who saw what, and how likely that was, to this Parquet file.
+        propensities: Let the trace have propensities, if the policy's are known; only the loop
+            engine computes them.
+        propensity_draws: Estimate propensities of items at positions that are not known by drawing
+            each list so many times again.
+        snapshot: Keep the run in this file while it is under way, and go on from it if it is there;
+            it is gone when the run is complete.
         lazy: Let the cpu engine leave out scores that cannot matter; False scores every item in
             every round, for the same result.
         progress: Called with the share of the work done.
 
-    Ctrl-C ends the run with the rounds that all users finished, and `interrupted` set.
+    Ctrl-C ends the run with the rounds that all users finished, and `interrupted` set. With a
+    `snapshot`, the same call later goes on from there, to the same result as without the break.
     """
     if not isinstance(env, Environment):
         raise TypeError(f"env must be an Environment, got {env!r}")
@@ -71,6 +82,13 @@ def simulate(
         raise ValueError(f"activity must be in (0, 1], got {activity}")
     if trace is not None and Path(trace).is_dir():
         raise ValueError(f"trace must name a file, got the folder {str(trace)!r}")
+    propensity_draws = whole(propensity_draws, "propensity_draws")
+    if propensity_draws < 0:
+        raise ValueError(f"propensity_draws must be at least 0, got {propensity_draws}")
+    if propensity_draws and (trace is None or not propensities):
+        raise ValueError(
+            f"propensity_draws must be 0 without a trace with propensities, got {propensity_draws}"
+        )
     if threads is not None and threads < 1:
         raise ValueError(f"threads must be at least 1, got {threads}")
     job = Job(
@@ -82,9 +100,13 @@ def simulate(
         activity=activity,
         realised=realised,
         trace=None if trace is None else Path(trace),
+        propensities=propensities,
+        propensity_draws=propensity_draws,
+        snapshot=None if snapshot is None else Path(snapshot),
         lazy=lazy,
         progress=progress,
     )
+    check_snapshot(job)
     run, name, reason = _choose(engine, job)
     begin = time.perf_counter()
     outcome = run(job)
@@ -96,9 +118,10 @@ def simulate(
         seed=seed,
         engine=name,
         engine_reason=reason,
-        seconds=time.perf_counter() - begin,
+        seconds=outcome.earlier + time.perf_counter() - begin,
         interrupted=outcome.interrupted,
         realised=realised,
+        activity=activity,
     )
 
 

@@ -1,10 +1,16 @@
-"""A full trace, on request: who saw what, as a Parquet file."""
+"""A full trace, on request: who saw what, and how likely that was, as a Parquet file.
+
+Columns are named as in the Open Bandit Pipeline, whose estimators for slates take them as they are:
+positions start at 0 here, and whole numbers have 64 bits.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -12,24 +18,40 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from faircascade.environment import Environment, Response
+from faircascade.engine.job import Job
+from faircascade.engine.propensities import Rating
+from faircascade.engine.result import plain_spec
+from faircascade.environment import Response
 from faircascade.storage import replacing
-from faircascade.types import Ids, Ints
+from faircascade.types import Floats, Ints
+
+METADATA = b"faircascade"
+"""Key of the schema's metadata that says, as JSON, what run the trace is of."""
+ESTIMATE = "pscore_item_position_estimate"
 
 
 class TraceRows(NamedTuple):
-    """The lists of one round of one shard."""
+    """The lists of one round of some users."""
 
     round: int
-    users: Ids  # (n,)
+    users: NDArray[np.int32]  # rows of the world, (n,)
     lists: NDArray[np.int32]  # (n, K)
     clicked: NDArray[np.int32]  # (n,)
     examined: NDArray[np.int32]  # (n,)
+    rating: Rating = Rating()
 
     @classmethod
-    def of(cls, round: int, users: Ids, lists: Ints, response: Response) -> TraceRows:
-        small = (a.astype(np.int32) for a in (lists, response.clicked, response.examined))
-        return cls(round, users, *small)
+    def of(
+        cls, round: int, users: Ints, lists: Ints, response: Response, rating: Rating
+    ) -> TraceRows:
+        return cls(
+            round=round,
+            users=users.astype(np.int32),
+            lists=lists.astype(np.int32),
+            clicked=response.clicked.astype(np.int32),
+            examined=response.examined.astype(np.int32),
+            rating=rating,
+        )
 
 
 class TraceWriter:
@@ -38,22 +60,14 @@ class TraceWriter:
     A checkpoint's rows are one row group. Without a path nothing is written.
     """
 
-    def __init__(self, path: Path | None, env: Environment) -> None:
-        self.path = path
-        self.env = env
+    def __init__(self, job: Job) -> None:
+        self.job = job
         self._stack = ExitStack()
         self._writer: Any = None
 
     def __enter__(self) -> TraceWriter:
-        if self.path is not None:
-            import pyarrow.parquet as pq
-
-            temporary = self._stack.enter_context(replacing(self.path))
-            try:
-                writer = pq.ParquetWriter(temporary, self._schema)
-            except OSError as error:
-                raise ValueError(f"trace: {self.path} cannot be written ({error})") from None
-            self._writer = self._stack.enter_context(writer)
+        if self.job.trace is not None:
+            self._writer = self._stack.enter_context(self._open(self.job.trace))
         return self
 
     def __exit__(
@@ -64,20 +78,49 @@ class TraceWriter:
     ) -> None:
         self._stack.__exit__(kind, error, traceback)
 
+    def _open(self, path: Path) -> Any:
+        import pyarrow.parquet as pq
+
+        temporary = self._stack.enter_context(replacing(path))
+        try:
+            return pq.ParquetWriter(temporary, self._schema)
+        except OSError as error:
+            raise ValueError(f"trace: {path} cannot be written ({error})") from None
+
     @cached_property
     def _schema(self) -> Any:
         import pyarrow as pa
 
+        env = self.job.env
+        always = {
+            "slate_id": pa.int64(),
+            "round": pa.int32(),
+            "user_id": pa.array(env.users.ids[:1]).type,
+            "position": pa.int64(),
+            "action": pa.int64(),
+            "item_id": pa.array(env.items.ids[:1]).type,
+            "examined": pa.bool_(),
+            "reward": pa.int8(),
+        }
+        propensities = ["pscore", "pscore_cascade", "pscore_item_position"]
+        if self.job.propensity_draws:
+            propensities.append(ESTIMATE)
         return pa.schema(
-            [
-                ("round", pa.int32()),
-                ("user_id", pa.array(self.env.users.ids[:1]).type),
-                ("position", pa.int16()),
-                ("item_id", pa.array(self.env.items.ids[:1]).type),
-                ("examined", pa.bool_()),
-                ("clicked", pa.bool_()),
-            ]
+            [pa.field(name, kind, nullable=False) for name, kind in always.items()]
+            + [pa.field(name, pa.float64()) for name in propensities],
+            metadata={METADATA: json.dumps(self._origin())},
         )
+
+    def _origin(self) -> dict[str, Any]:
+        """Return what run the rows are of, as plain data."""
+        origin = {
+            "version": version("faircascade"),
+            "policy": plain_spec(self.job.policy),
+            "seed": self.job.seed,
+        }
+        if self.job.propensity_draws:
+            origin["propensity_draws"] = self.job.propensity_draws
+        return origin
 
     def write(self, shards: Sequence[Sequence[TraceRows]]) -> None:
         """Append the rounds of one interval; the shards are in the order of their users."""
@@ -87,20 +130,53 @@ class TraceWriter:
             return
         import pyarrow as pa
 
-        lists = np.concatenate([part.lists for part in parts])  # (rows, K)
-        rows, k = lists.shape
-        position = np.broadcast_to(np.arange(1, k + 1, dtype=np.int16), (rows, k))
-        rounds = np.repeat([part.round for part in parts], [len(part.lists) for part in parts])
-        columns = [
-            np.repeat(rounds, k),
-            np.repeat(np.concatenate([part.users for part in parts]), k),
-            position.ravel(),
-            self.env.items.ids[lists].ravel(),
-            (position <= np.concatenate([part.examined for part in parts])[:, None]).ravel(),
-            (position == np.concatenate([part.clicked for part in parts])[:, None]).ravel(),
-        ]
+        columns = self._columns(parts)
         arrays = [
-            pa.array(column, type=field.type)
-            for column, field in zip(columns, self._schema, strict=True)
+            pa.array(columns[field.name], type=field.type, from_pandas=field.nullable)
+            for field in self._schema
         ]
-        self._writer.write_table(pa.table(arrays, schema=self._schema), row_group_size=rows * k)
+        table = pa.table(arrays, schema=self._schema)
+        self._writer.write_table(table, row_group_size=table.num_rows)
+
+    def _columns(self, parts: Sequence[TraceRows]) -> dict[str, NDArray[Any]]:
+        """Return what the schema asks for, and perhaps more; NaN stands for a missing number."""
+        env = self.job.env
+        lists = np.concatenate([part.lists for part in parts])  # (rows, K)
+        users = np.concatenate([part.users for part in parts])  # (rows,)
+        rounds = np.repeat([part.round for part in parts], [len(part.lists) for part in parts])
+        clicked = np.concatenate([part.clicked for part in parts])[:, None]
+        examined = np.concatenate([part.examined for part in parts])[:, None]
+        position = np.broadcast_to(np.arange(lists.shape[1]), lists.shape)
+        cascade = _joined(parts, [part.rating.cascade for part in parts])
+        by_row = {
+            "slate_id": (rounds - 1) * len(env.users) + users,
+            "round": rounds,
+            "user_id": env.users.ids[users],
+        }
+        by_item = {
+            "position": position,
+            "action": lists,
+            "item_id": env.items.ids[lists],
+            "examined": position < examined,
+            "reward": (position == clicked - 1).astype(np.int8),
+            "pscore": np.broadcast_to(cascade[:, -1:], lists.shape),
+            "pscore_cascade": cascade,
+            "pscore_item_position": _joined(parts, [p.rating.item_position for p in parts]),
+            ESTIMATE: _joined(parts, [p.rating.estimate for p in parts]),
+        }
+        return {name: np.repeat(column, lists.shape[1]) for name, column in by_row.items()} | {
+            name: column.ravel() for name, column in by_item.items()
+        }
+
+
+def _joined(parts: Sequence[TraceRows], propensities: Sequence[Floats | None]) -> Floats:
+    """Return the propensities of all parts, (rows, K); NaN for none.
+
+    One too small for a float counts as none: what was shown was not impossible.
+    """
+    every = [
+        np.full(part.lists.shape, np.nan) if found is None else found
+        for part, found in zip(parts, propensities, strict=True)
+    ]
+    joined = np.concatenate(every)
+    return np.where(joined >= np.finfo(np.float64).tiny, joined, np.nan)

@@ -1,6 +1,8 @@
 """Comparisons of policies: what to run, and what came out."""
 
 from faircascade.experiment.comparison import Comparison, compare
+from faircascade.experiment.runner import run_experiment
 from faircascade.experiment.store import save_comparison
+from faircascade.experiment.tables import load_results
 
-__all__ = ["Comparison", "compare", "save_comparison"]
+__all__ = ["Comparison", "compare", "load_results", "run_experiment", "save_comparison"]

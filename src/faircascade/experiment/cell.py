@@ -14,9 +14,9 @@ from faircascade.data.factors import Align, Preferences
 from faircascade.data.prepare import Sampling
 from faircascade.environment import Environment, ZeroRows
 from faircascade.policies import Policy
-from faircascade.registry import to_spec
+from faircascade.registry import from_spec, to_spec
 
-FORMAT = 1
+FORMAT = 2
 """Part of every key: a change in what cells hold makes new ones."""
 
 _ENVIRONMENT = {
@@ -42,7 +42,9 @@ class Cell:
     """What is to be run, fully specified."""
 
     data: Mapping[str, Any]
-    """Name, parameters and fingerprint of the ratings."""
+    """Name and options of the data, as the spec has them; not part of the key."""
+    fingerprint: str
+    """Of the ratings: what they are, wherever they came from."""
     environment: Mapping[str, Any]
     """Options of `Environment.from_ratings`, as far as they were given."""
     policy: Policy
@@ -53,17 +55,23 @@ class Cell:
     rounds: int
     checkpoints: tuple[int, ...]
 
-    @property
+    @cached_property
     def world(self) -> str:
-        """Return what tells this cell's world from others: its options, as one line."""
-        return json.dumps(dict(self.environment), sort_keys=True)
+        """What tells this cell's world from others, whatever the seed: a line of JSON."""
+        return json.dumps({"data": dict(self.data), "environment": dict(self.environment)})
+
+    @property
+    def name(self) -> str:
+        """Return what to call it in messages."""
+        options = "".join(f", {name} = {value}" for name, value in self.environment.items())
+        return f"{self.label}, seed {self.seed}{options}"
 
     @cached_property
     def settings(self) -> dict[str, Any]:
         """Everything that decides the result, as plain data, defaults filled in."""
         return {
             "format": FORMAT,
-            "data": dict(self.data),
+            "data": self.fingerprint,
             "environment": ENVIRONMENT_DEFAULTS | dict(self.environment),
             "policy": to_spec(self.policy),
             "seed": self.seed,
@@ -74,5 +82,36 @@ class Cell:
     @cached_property
     def key(self) -> str:
         """A hash of the settings, 16 hex digits."""
-        text = json.dumps(self.settings, sort_keys=True, allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return hash_of(self.settings)
+
+    @cached_property
+    def world_key(self) -> str:
+        """A hash of what decides the world: data, options and seed."""
+        parts = ("format", "data", "environment", "seed")
+        return hash_of({name: self.settings[name] for name in parts})
+
+    def document(self) -> dict[str, Any]:
+        """Return the cell as plain data, which `of` reads."""
+        return {
+            "data": dict(self.data),
+            "fingerprint": self.fingerprint,
+            "environment": dict(self.environment),
+            "policy": to_spec(self.policy),
+            "label": self.label,
+            "seed": self.seed,
+            "rounds": self.rounds,
+            "checkpoints": list(self.checkpoints),
+        }
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Cell:
+        """Build a cell from plain data."""
+        policy = from_spec("policy", document["policy"])
+        checkpoints = tuple(document["checkpoints"])
+        return cls(**{**document, "policy": policy, "checkpoints": checkpoints})
+
+
+def hash_of(settings: Mapping[str, Any]) -> str:
+    """Return a hash of plain data, 16 hex digits."""
+    text = json.dumps(settings, sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from tempfile import mkdtemp
@@ -15,10 +16,10 @@ import numpy as np
 
 from faircascade.engine import Result
 from faircascade.experiment.cell import Cell
-from faircascade.experiment.machine import platform_versions
+from faircascade.experiment.machine import describe_machine, platform_versions
 from faircascade.experiment.store import write_json, write_parquet
 from faircascade.metrics.exposure import exposure_b, exposure_p
-from faircascade.storage import to_disk
+from faircascade.storage import DRAFT, sweep, to_disk
 from faircascade.theory import world_conditions
 from faircascade.types import Floats
 
@@ -82,12 +83,38 @@ class Finished:
         return float(self.curves[metric][at[0]])
 
 
+@dataclass(frozen=True, eq=False)
+class Product:
+    """What came out of a cell, as it is written."""
+
+    about: dict[str, Any]
+    curves: dict[str, Floats]
+    items: dict[str, Any]
+
+    @classmethod
+    def of(cls, cell: Cell, result: Result, *, threads: int = 1) -> Product:
+        """Return what is kept of a result."""
+        return cls(about(cell, result) | {"threads": threads}, curves_of(result), items_of(result))
+
+
 @dataclass(frozen=True)
 class Results:
-    """A folder of finished cells, found by their keys."""
+    """A folder of finished cells, found by their keys.
+
+    `cells/KEY` is a finished one, `worlds/KEY.npz` the worlds that they met, and `underway` has
+    what is claimed and how far long cells have come.
+    """
 
     folder: Path
     _known: dict[str, Finished] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def worlds(self) -> Path:
+        return self.folder / "worlds"
+
+    def underway(self, cell: Cell) -> Path:
+        """Return where a cell that is not finished is claimed and kept."""
+        return self.folder / "underway" / f"{cell.key}.npz"
 
     def find(self, cell: Cell) -> Finished | None:
         """Return a cell's result, if it was finished; a damaged one counts as not."""
@@ -98,24 +125,32 @@ class Results:
             self._known[cell.key] = found
         return self._known[cell.key]
 
-    def add(self, cell: Cell, result: Result) -> Finished:
-        """Write a result; one that somebody else wrote meanwhile stays as it is."""
+    def add(self, cell: Cell, product: Product) -> Finished:
+        """Write what came out; what somebody else wrote meanwhile stays as it is."""
         place = self._place(cell)
         place.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(mkdtemp(dir=place.parent, prefix=f".{cell.key}.", suffix=".part"))
+        draft = Path(mkdtemp(dir=place.parent, prefix=f".{cell.key}.", suffix=DRAFT))
         try:
-            write_parquet(draft / _CURVES, curves_of(result))
-            write_parquet(draft / _ITEMS, items_of(result))
-            write_json(draft / _ABOUT, about(cell, result))
+            write_parquet(draft / _CURVES, product.curves)
+            write_parquet(draft / _ITEMS, product.items)
+            write_json(draft / _ABOUT, product.about)
             to_disk(draft)
             draft.chmod(0o755)
             if self.find(cell) is None:
                 shutil.rmtree(place, ignore_errors=True)  # what is there is damaged
                 draft.rename(place)
                 to_disk(place.parent)
+        except OSError:
+            if self.find(cell) is None:
+                raise
         finally:
             shutil.rmtree(draft, ignore_errors=True)
         return Finished(place)
+
+    def sweep(self, cell: Cell) -> None:
+        """Remove what runners that were killed left of a cell; call it with the cell claimed."""
+        sweep(self._place(cell))
+        sweep(self.underway(cell))
 
     def _place(self, cell: Cell) -> Path:
         return self.folder / "cells" / cell.key
@@ -123,7 +158,7 @@ class Results:
 
 def about(cell: Cell, result: Result) -> dict[str, Any]:
     """Return a finished cell as one plain document."""
-    env = result.env
+    env, here = result.env, describe_machine()
     return {
         "settings": cell.settings,
         "label": cell.label,
@@ -138,6 +173,8 @@ def about(cell: Cell, result: Result) -> dict[str, Any]:
         "engine": result.engine,
         "engine_reason": result.engine_reason,
         "seconds": result.seconds,
+        "machine": here["machine"],
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": platform_versions(),
     }
 

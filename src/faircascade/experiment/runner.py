@@ -1,16 +1,25 @@
-"""Running cells: what is finished is skipped, and Ctrl-C keeps what is."""
+"""Running cells: what is finished is skipped, and whatever ends it early keeps what is."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from faircascade.data.base import Ratings
-from faircascade.engine import simulate
-from faircascade.environment import Environment
 from faircascade.experiment.cell import Cell
-from faircascade.experiment.comparison import Progress, part_of
+from faircascade.experiment.comparison import Progress
+from faircascade.experiment.executors import Executor, Local, Plan
+from faircascade.experiment.manifest import record
+from faircascade.experiment.planning import check_worlds, plan_studies
 from faircascade.experiment.results import Results
+from faircascade.experiment.spec import Spec
+from faircascade.experiment.tables import load_results
+from faircascade.experiment.todo import Todo
+from faircascade.experiment.worlds import Sources
+
+log = logging.getLogger("faircascade")
 
 
 @dataclass(frozen=True)
@@ -18,62 +27,61 @@ class Outcome:
     """How running cells ended."""
 
     complete: bool
-    """False if Ctrl-C came before the end."""
+    """False if Ctrl-C, or trouble, came before the end."""
     failures: Mapping[str, str]
     """Cells that cannot be run, and why."""
-
-
-@dataclass
-class Worlds:
-    """Environments of one data set; the last one is kept, as cells come world by world."""
-
-    ratings: Ratings
-    _made: tuple[tuple[str, int], Environment] | None = field(default=None, repr=False)
-
-    def of(self, cell: Cell) -> Environment:
-        """Return a cell's world."""
-        wanted = (cell.world, cell.seed)
-        if self._made is None or self._made[0] != wanted:
-            made = Environment.from_ratings(self.ratings, seed=cell.seed, **cell.environment)
-            self._made = (wanted, made)
-        return self._made[1]
+    trouble: str = ""
+    """What ended it, if not Ctrl-C: a full disk, say."""
 
 
 def run_cells(
     cells: Sequence[Cell],
-    ratings: Ratings,
+    sources: Sources,
     results: Results,
     *,
-    threads: int | None = None,
+    executor: Executor | None = None,
     progress: Progress | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> Outcome:
     """Run what is not finished. A cell that cannot be run is noted, and the others go on."""
-    missing = {cell.key: cell for cell in cells if results.find(cell) is None}
-    worlds = Worlds(ratings)
-    total = sum(cell.rounds for cell in missing.values())
-    done = 0
-    failures: dict[str, str] = {}
+    todo = Todo(cells, results, progress, say)
     try:
-        for cell in missing.values():
-            name = f"{cell.label}, seed {cell.seed}"
-            if results.find(cell) is None:  # another runner may have been here
-                try:
-                    result = simulate(
-                        worlds.of(cell),
-                        cell.policy,
-                        rounds=cell.rounds,
-                        seed=cell.seed,
-                        checkpoints=cell.checkpoints,
-                        threads=threads,
-                        progress=part_of(progress, name, done / total, cell.rounds / total),
-                    )
-                except (ValueError, ArithmeticError) as error:
-                    failures[f"{name}, {cell.world}"] = str(error)
-                else:
-                    if result.interrupted:
-                        return Outcome(False, failures)
-                    results.add(cell, result)
-            done += cell.rounds
+        if len(todo):
+            (executor or Local()).run(Plan(todo, results, sources))
     except KeyboardInterrupt:
-        return Outcome(False, failures)
-    return Outcome(True, failures)
+        return Outcome(False, todo.failures)
+    except OSError as error:
+        return Outcome(False, todo.failures, str(error))
+    return Outcome(True, todo.failures)
+
+
+def run_experiment(
+    spec: str | Path | Mapping[str, Any],
+    out: str | Path | None = None,
+    *,
+    settings: Iterable[str] = (),
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    backend: str | None = None,
+) -> Any:
+    """Run what a spec file, or the same as plain data, asks for; return `load_results` of it.
+
+    Results go to the folder `out` (default: runs/NAME), and what is finished there is not run
+    again. `settings` are `path.to.key=value` in place of what the file says.
+    """
+    if isinstance(spec, Mapping):
+        asked = Spec.of(spec, settings=settings)
+        asked.check_data()
+    else:
+        asked = Spec.load(spec, settings)
+    results = Results(Path(out) if out is not None else asked.default_folder)
+    studies, sources = plan_studies([asked], results)
+    check_worlds(studies, sources)
+    record(studies, results.folder)
+    ended = run_cells(studies[0].cells, sources, results, executor=executor, progress=progress)
+    record(studies, results.folder)
+    for cell, reason in ended.failures.items():
+        log.warning("Not run: %s: %s", cell, reason)
+    if not ended.complete:
+        raise OSError(ended.trouble) if ended.trouble else KeyboardInterrupt
+    return load_results(results.folder, backend=backend)

@@ -57,10 +57,16 @@ def _plain(value: Any) -> Any:
 def write_parquet(path: Path, columns: Mapping[str, Any]) -> None:
     """Write columns as one table, whole or not at all."""
     import pyarrow as pa
+
+    write_table(path, pa.table(dict(columns)))
+
+
+def write_table(path: Path, table: Any) -> None:
+    """Write a table (pyarrow), whole or not at all."""
     import pyarrow.parquet as pq
 
     with replacing(path) as temporary:
-        pq.write_table(pa.table(dict(columns)), temporary)
+        pq.write_table(table, temporary)
         to_disk(temporary)
 
 

@@ -21,12 +21,14 @@ from faircascade.types import Floats
 class World:
     """Cells that share an environment, but for the seed."""
 
+    data: dict[str, Any]
+    """Name and options of the ratings."""
     environment: dict[str, Any]
     runs: dict[str, tuple[Finished, ...]]
     """By policy, in the order of the spec: one for each seed that is finished; may be empty."""
     policies: dict[str, Policy]
     baseline: str
-    """What changes are measured against: the first policy of the spec."""
+    """What changes are measured against."""
 
     @property
     def options(self) -> dict[str, Any]:
@@ -97,10 +99,10 @@ class Study:
                 runs.append(finished)
         return tuple(
             World(
-                json.loads(world),
-                {label: tuple(found) for label, found in runs.items()},
-                policies,
-                next(iter(runs)),
+                **json.loads(world),
+                runs={label: tuple(found) for label, found in runs.items()},
+                policies=policies,
+                baseline=self.spec.baseline or next(iter(runs)),
             )
             for world, runs in by_world.items()
         )
@@ -109,6 +111,16 @@ class Study:
     def matched(self) -> tuple[World, ...]:
         """The worlds with only the seeds that all their policies share."""
         return tuple(world.common() for world in self.worlds)
+
+    def against(self, baseline: str | None) -> Study:
+        """Return the study with another policy as the baseline."""
+        if baseline is None:
+            return self
+        return Study(self.spec.changed(baseline=baseline), self.cells, self.results)
+
+    def again(self) -> Study:
+        """Return the study as it stands now."""
+        return Study(self.spec, self.cells, Results(self.results.folder))
 
     @property
     def missing(self) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from faircascade.estimators import Ridge, RidgeState
+from faircascade.propensities import Propensities
 from faircascade.random import Words
 from faircascade.ranking import Scores, tie_keys, top_k
 from faircascade.registry import Component
@@ -48,3 +49,15 @@ class Exploration(Component):
         """Return the lists to show: the k largest scores, best first."""
         ties = tie_keys(request.seed, request.users, request.round, request.pool)
         return top_k(scores, request.k, request.pool, ties)
+
+    @property
+    def is_random(self) -> bool:
+        """Whether chance has a say in its lists, beyond ties; it has unless a class denies it."""
+        return True
+
+    def propensities(self, request: Request, scores: Scores, lists: Ints) -> Propensities | None:
+        """Return how likely `lists` was to give these, catalogue rows (n, K); None if not known.
+
+        Whether it is known is a matter of the parameters alone.
+        """
+        return None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from faircascade.exploration.base import Exploration, Request
 from faircascade.exploration.ucb import UCB
+from faircascade.propensities import Propensities, ranks_in
 from faircascade.random import uniforms
 from faircascade.ranking import Scores
 from faircascade.registry import register
@@ -38,6 +40,20 @@ class Epsilon(Exploration):
         items = mingle(greedy.items, explore, lots, request.pool.by_key)
         return Lists(items=items, scores=scores.of(items, request.pool))
 
+    @property
+    def is_random(self) -> bool:
+        return self.epsilon > 0
+
+    def propensities(self, request: Request, scores: Scores, lists: Ints) -> Propensities | None:
+        if not self.is_random:
+            return None
+        greedy = super(Epsilon, self).lists(request, scores).items
+        rank, places = ranks_in(greedy, lists), np.arange(request.k)
+        left = len(request.pool) - places  # items to choose from, (k,)
+        choices = self.epsilon / left + (1.0 - self.epsilon) * (rank == best_left(rank))
+        table = place_chances(self.epsilon, request.k, len(request.pool))
+        return Propensities.of_choices(choices, table[rank, places])
+
 
 def mingle(greedy: Ints, explore: Bools, lots: Floats, pool: Ints) -> Ints:
     """Fill lists from the top: where `explore`, with a random item of the pool that is left.
@@ -59,3 +75,32 @@ def mingle(greedy: Ints, explore: Bools, lots: Floats, pool: Ints) -> Ints:
         listed = np.column_stack([listed, pick])
         used |= greedy == pick[:, None]
     return pool[listed]
+
+
+def best_left(rank: Ints) -> Ints:
+    """Return the lowest rank that no item above a position has, for lists of ranks (n, K)."""
+    taken = rank[:, :, None] == np.arange(rank.shape[1])  # (n, position, rank)
+    above = np.cumsum(taken, axis=1) - taken
+    return np.asarray(above.argmin(axis=2))
+
+
+@lru_cache(maxsize=64)
+def place_chances(epsilon: float, k: int, pool: int) -> Floats:
+    """Return the probability of an item of each greedy rank at each position, (k + 1, k).
+
+    The last row is that of every item beyond the first k. What is chosen at a position depends on
+    how many of the items ranked above this one were chosen before, and on nothing else.
+    """
+    rank, above = np.indices((k + 1, k + 1))
+    behind = above < rank  # some that are ranked above it are left
+    waiting = np.where(above == 0, 1.0, 0.0)  # P(not listed yet, and so many above it are)
+    table = np.empty((k + 1, k))
+    for position in range(k):
+        left = pool - position
+        chosen = epsilon / left + (1.0 - epsilon) * ~behind
+        overtaken = epsilon * np.maximum(rank - above, 0) / left + (1.0 - epsilon) * behind
+        table[:, position] = (waiting * chosen).sum(axis=1)
+        passed = waiting * overtaken
+        waiting = waiting * (epsilon * (left - 1 - (rank - above)) / left)
+        waiting[:, 1:] += passed[:, :-1]
+    return np.minimum(table, 1.0)  # a rounding error above 1 is none

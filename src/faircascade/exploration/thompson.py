@@ -30,6 +30,10 @@ class Thompson(Exploration):
     def width_factor(self) -> float:
         return self.scale
 
+    @property
+    def is_random(self) -> bool:
+        return self.scale > 0
+
     def scores(self, request: Request) -> Scores:
         theta = request.state.theta[:, request.rows]  # (d, n)
         L = cholesky(request.state.M_inv[:, :, request.rows])

@@ -29,6 +29,10 @@ class UCB(Exploration):
     def width_factor(self) -> float:
         return self.alpha
 
+    @property
+    def is_random(self) -> bool:
+        return False
+
     def scores(self, request: Request) -> Scores:
         estimator, state, pool = request.estimator, request.state, request.pool
         theta, M_inv = state.theta[:, request.rows], state.M_inv[:, :, request.rows]

@@ -14,8 +14,9 @@ from faircascade.estimators.ridge import width_of
 from faircascade.exploration import UCB, Exploration, Request
 from faircascade.numerics import ordered_sum
 from faircascade.policies.base import Policy
+from faircascade.propensities import Propensities
 from faircascade.registry import as_component, register
-from faircascade.rerankers import Identity, Ledger, Reranker
+from faircascade.rerankers import Identity, Ledger, Reranker, Shown
 from faircascade.rewards import RewardModel, RewardTable, Standard
 from faircascade.types import Feedback, Floats, Ints, Lists, Pool, Rows, Users
 
@@ -68,7 +69,18 @@ class Bandit(Policy):
         self, state: BanditState, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
     ) -> Lists:
         table_of(self.reward, k)  # a list that could not be learned from is not shown
-        request = Request(
+        request = self._request(state, users, pool, k, round, seed)
+        scores = self.reranker.adjust(request, self.exploration.scores(request), state.ledger)
+        chosen = self.exploration.lists(request, scores)
+        lists = self.reranker.arrange(request, chosen, state.ledger)
+        if state.ledger is not None:
+            state.ledger.enter(users, lists.items, pool.items)
+        return lists
+
+    def _request(
+        self, state: BanditState, users: Rows, pool: Pool, k: int, round: int | Ints, seed: int
+    ) -> Request:
+        return Request(
             estimator=self.estimator,
             state=state.sums,
             rows=users,
@@ -78,12 +90,29 @@ class Bandit(Policy):
             round=round,
             seed=seed,
         )
-        scores = self.reranker.adjust(request, self.exploration.scores(request), state.ledger)
-        chosen = self.exploration.lists(request, scores)
-        lists = self.reranker.arrange(request, chosen, state.ledger)
-        if state.ledger is not None:
-            state.ledger.enter(users, lists.items, pool.items)
-        return lists
+
+    @property
+    def is_random(self) -> bool:
+        return self.exploration.is_random or self.reranker.is_random
+
+    def propensities(
+        self,
+        state: BanditState,
+        users: Rows,
+        pool: Pool,
+        lists: Ints,
+        *,
+        round: int | Ints,
+        seed: int,
+    ) -> Propensities | None:
+        return self.reranker.propensities(
+            Shown(
+                request=self._request(state, users, pool, lists.shape[1], round, seed),
+                exploration=self.exploration,
+                lists=lists,
+                ledger=state.ledger,
+            )
+        )
 
     def update(self, state: BanditState, users: Rows, feedback: Feedback) -> None:
         table = table_of(self.reward, feedback.features.shape[1])

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from faircascade.propensities import Propensities
 from faircascade.registry import Component
 from faircascade.types import Feedback, Floats, Ints, Lists, Pool, Rows, Users
 
@@ -40,6 +41,22 @@ class Policy(Component):
     def update(self, state: Any, users: Rows, feedback: Feedback) -> None:
         """Learn from feedback: late, in batches, in any order; each user at most once a call."""
         return
+
+    @property
+    def is_random(self) -> bool:
+        """Whether chance has a say in its lists, beyond ties; it has unless a class denies it."""
+        return True
+
+    def propensities(
+        self, state: Any, users: Rows, pool: Pool, lists: Ints, *, round: int | Ints, seed: int
+    ) -> Propensities | None:
+        """Return how likely `recommend` was to give these lists, catalogue rows (n, K).
+
+        The state is that from before the lists were recommended. None if it is not known exactly,
+        or if there is nothing to know because nothing is drawn; which of these is a matter of the
+        parameters alone.
+        """
+        return None
 
     @property
     def shares(self) -> bool:

@@ -13,6 +13,7 @@ from faircascade.estimators import Ridge
 from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
 from faircascade.policies.bandit import Bandit, with_reranker
 from faircascade.policies.base import Policy
+from faircascade.propensities import Propensities
 from faircascade.readings import Reading
 from faircascade.registry import as_component, register
 from faircascade.rerankers import EARS, FairCo, FairX, Identity, Reorder, Reranker
@@ -70,6 +71,15 @@ class Recipe(Policy):
     @property
     def width_factor(self) -> float:
         return self.explorer().width_factor
+
+    @property
+    def is_random(self) -> bool:
+        return self.compose().is_random
+
+    def propensities(
+        self, state: Any, users: Rows, pool: Pool, lists: Ints, *, round: int | Ints, seed: int
+    ) -> Propensities | None:
+        return self.compose().propensities(state, users, pool, lists, round=round, seed=seed)
 
     @property
     def shares(self) -> bool:

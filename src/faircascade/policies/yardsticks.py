@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.policies.base import Policy
+from faircascade.propensities import Propensities
 from faircascade.random import uniforms
 from faircascade.ranking import Scores, most_attractive, tie_keys, top_k
 from faircascade.registry import register
@@ -49,11 +50,22 @@ class Random(_Yardstick):
         lots = uniforms(seed, "random", keys[:, None], rounds[:, None], pool.keys[None])
         return top_k(Scores.final(lots), k, pool, tie_keys(seed, keys, round, pool))
 
+    def propensities(
+        self, state: Users, users: Rows, pool: Pool, lists: Ints, *, round: int | Ints, seed: int
+    ) -> Propensities:
+        choices = 1.0 / (len(pool) - np.arange(lists.shape[1]))  # (K,)
+        everywhere = np.full(lists.shape, 1.0 / len(pool))
+        return Propensities.of_choices(np.broadcast_to(choices, lists.shape), everywhere)
+
 
 @register("most-popular")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MostPopular(_Yardstick):
     """The items most liked in the training data, the same for everyone."""
+
+    @property
+    def is_random(self) -> bool:
+        return False
 
     def recommend(
         self, state: Users, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
@@ -67,6 +79,10 @@ class MostPopular(_Yardstick):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Optimal(_Yardstick):
     """Knows what attracts each user: no regret, as far as clicks go."""
+
+    @property
+    def is_random(self) -> bool:
+        return False
 
     def recommend(
         self, state: Users, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int

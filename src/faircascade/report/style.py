@@ -43,6 +43,8 @@ _MARKERS = ("s", "^", "D", "v", "P", "X", "<")
 DOTTED: dict[str, Any] = {"color": INK, "linestyle": (0, (1, 1.6)), "linewidth": 1.2}
 """For what is not a policy: an optimum, equality."""
 SOLID: dict[str, Any] = {"color": INK, "linewidth": 1.0}
+PALE: dict[str, Any] = {"color": "#c9c9c9", "linewidth": 0.9}
+"""For lines of policies that are there to be seen as many, not one by one."""
 CROSS: dict[str, Any] = {
     "color": NEUTRAL,
     "marker": "x",
@@ -149,16 +151,22 @@ def legend(
     dotted: str = "",
     solid: str = "",
     cross: str = "",
+    pale: str = "",
     words: Mapping[str, str] | None = None,
     points: bool = False,
 ) -> None:
     """Put one legend above all panels, in as many columns as fit.
 
-    `dotted`, `solid` and `cross` name what is drawn so and is no line of a policy.
+    `dotted`, `solid`, `cross` and `pale` name what is drawn so and is no line of one policy.
     """
     handles = [Line2D([], [], **(k.point if points else k.line)) for k in drawn.values()]
     labels = [(words or {}).get(label, look.label) for label, look in drawn.items()]
-    for name, drawn_so in ((dotted, DOTTED), (solid, SOLID), (cross, CROSS)):
+    for name, drawn_so in (
+        (dotted, DOTTED),
+        (solid, SOLID),
+        (cross, CROSS),
+        (pale, PALE),
+    ):
         if name:
             handles.append(Line2D([], [], **drawn_so))
             labels.append(name)

@@ -151,6 +151,32 @@ def percent(value: float) -> str:
     return _minus(f"{value:+,.0f}%" if abs(value) >= 1000 else f"{value:+.1f}%")
 
 
+def signed(value: float, like: float | None = None, *, decimals: int | None = None) -> str:
+    """Return a number with its sign, as `number` writes it or with so many decimals.
+
+    >>> signed(0.01234), signed(-2.5, like=123.0), signed(1.234, decimals=2), signed(-1e-9)
+    ('+0.0123', '−2.5', '+1.23', '0.0000')
+    """
+    if decimals is None or not math.isfinite(value):
+        shown = number(value, like)
+    else:
+        shown = _minus(f"{value:,.{decimals}f}")
+    if not set(shown) & set("123456789"):  # none, or rounded to nothing
+        return shown.removeprefix("−")
+    return f"+{shown}" if value > 0 else shown
+
+
+def p_value(value: float) -> str:
+    """Return a p-value.
+
+    >>> p_value(0.04321), p_value(0.00001), p_value(float("nan"))
+    ('0.0432', '< 0.0001', '–')
+    """
+    if not math.isfinite(value):
+        return DASH
+    return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
+
+
 def share(value: float) -> str:
     """Return a share in percent."""
     return f"{100 * value:.1f}%" if math.isfinite(value) else DASH

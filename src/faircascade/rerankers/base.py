@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
-from faircascade.exploration import Request
+from faircascade.exploration import Exploration, Request
+from faircascade.propensities import Propensities
 from faircascade.ranking import Scores
 from faircascade.registry import Component, register
 from faircascade.rerankers.ledger import Ledger, Scope
-from faircascade.types import Lists
+from faircascade.types import Ints, Lists
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Shown:
+    """Lists that users saw, and where they came from."""
+
+    request: Request
+    exploration: Exploration
+    lists: Ints
+    """Catalogue rows, (n, K)."""
+    ledger: Ledger | None
+    """The account as it was before."""
+
+    @cached_property
+    def scores(self) -> Scores:
+        """The exploration's scores, which no re-ranker has changed."""
+        return self.exploration.scores(self.request)
 
 
 class Reranker(Component):
@@ -30,8 +49,27 @@ class Reranker(Component):
         """Return the chosen items in the order in which they are shown."""
         return lists
 
+    @property
+    def is_random(self) -> bool:
+        """Whether chance has a say in what it does; it has unless a class denies it."""
+        return True
+
+    def propensities(self, shown: Shown) -> Propensities | None:
+        """Return how likely the lists were that it let through; None if that is not known.
+
+        Whether it is known is a matter of its parameters and the exploration's alone.
+        """
+        return None
+
 
 @register("identity")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity(Reranker):
     """Changes nothing."""
+
+    @property
+    def is_random(self) -> bool:
+        return False
+
+    def propensities(self, shown: Shown) -> Propensities | None:
+        return shown.exploration.propensities(shown.request, shown.scores, shown.lists)

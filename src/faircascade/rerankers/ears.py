@@ -8,9 +8,10 @@ from math import comb
 import numpy as np
 
 from faircascade.exploration import Request
+from faircascade.propensities import Propensities, ranks_in
 from faircascade.random import draws
 from faircascade.registry import register
-from faircascade.rerankers.base import Reranker
+from faircascade.rerankers.base import Reranker, Shown
 from faircascade.rerankers.ledger import Ledger
 from faircascade.types import Floats, Ints, Lists
 
@@ -36,8 +37,7 @@ class EARS(Reranker):
 
     def arrange(self, request: Request, lists: Lists, ledger: Ledger | None) -> Lists:
         n, k = lists.items.shape
-        misses = 1.0 - np.clip(lists.scores, 0.0, 1.0)
-        length = shuffled_length(misses, self.patience, self.tolerance)
+        length = self._length(lists)
         rounds = np.broadcast_to(np.asarray(request.round), (n,))
         keys = request.pool.items.keys[lists.items]
         lots = draws(request.seed, "ears", request.users[:, None], rounds[:, None], keys)
@@ -47,6 +47,27 @@ class EARS(Reranker):
         return Lists(
             items=np.take_along_axis(lists.items, order, axis=1),
             scores=np.take_along_axis(lists.scores, order, axis=1),
+        )
+
+    def _length(self, lists: Lists) -> Ints:
+        """Return how many items at the top of each list are shuffled, (n,)."""
+        misses = 1.0 - np.clip(lists.scores, 0.0, 1.0)
+        return shuffled_length(misses, self.patience, self.tolerance)
+
+    @property
+    def is_random(self) -> bool:
+        return self.tolerance > 0
+
+    def propensities(self, shown: Shown) -> Propensities | None:
+        if shown.exploration.is_random or not self.is_random:
+            return None
+        chosen = shown.exploration.lists(shown.request, shown.scores)
+        rank, places = ranks_in(chosen.items, shown.lists), np.arange(shown.request.k)
+        length = self._length(chosen)[:, None]
+        left = length - places  # items of the prefix to choose from, (n, K)
+        possible = np.where(left > 0, rank < length, rank == places)
+        return Propensities.of_choices(
+            possible / np.maximum(left, 1), possible / np.where(left > 0, length, 1)
         )
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from faircascade.exploration import Request
+from faircascade.propensities import Propensities
 from faircascade.ranking import Scores
 from faircascade.registry import register
-from faircascade.rerankers.base import Reranker
+from faircascade.rerankers.base import Reranker, Shown
 from faircascade.rerankers.ledger import Ledger, Scope, check_scope
 from faircascade.types import Floats, Ints
 
@@ -37,6 +38,10 @@ class FairCo(Reranker):
     def scope(self) -> Scope:
         return self.ledger
 
+    @property
+    def is_random(self) -> bool:
+        return False
+
     def adjust(self, request: Request, scores: Scores, ledger: Ledger | None) -> Scores:
         assert ledger is not None
         items = request.pool.items
@@ -49,3 +54,7 @@ class FairCo(Reranker):
             return np.asarray(scores.exact(rows, columns) - charge[rows, columns])
 
         return scores.replaced(scores.rough - charge, 1.0, exact)
+
+    def propensities(self, shown: Shown) -> Propensities | None:
+        scores = self.adjust(shown.request, shown.scores, shown.ledger)
+        return shown.exploration.propensities(shown.request, scores, shown.lists)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from faircascade.exploration import Request
+from faircascade.propensities import Propensities
 from faircascade.random import draws, gumbel
 from faircascade.ranking import Scores
 from faircascade.registry import register
-from faircascade.rerankers.base import Reranker
+from faircascade.rerankers.base import Reranker, Shown
 from faircascade.rerankers.ledger import Ledger
 from faircascade.types import Floats, Ints
 
@@ -42,3 +43,35 @@ class FairX(Reranker):
             return np.asarray(self.sharpness * scores.exact(rows, columns) + noise[rows, columns])
 
         return scores.replaced(self.sharpness * scores.rough + noise, self.sharpness, exact)
+
+    def propensities(self, shown: Shown) -> Propensities | None:
+        if shown.exploration.is_random:
+            return None
+        logits = self.sharpness * shown.scores.rough  # (n, p)
+        columns = np.searchsorted(shown.request.pool.rows, shown.lists)
+        return Propensities.of_choices(choices(logits, columns))
+
+
+def choices(logits: Floats, listed: Ints) -> Floats:
+    """Return exp(z) over its sum for the items left, at each position of lists of columns, (n, K).
+
+    The sums are taken from the end of the list, where they are smallest: what is left when the
+    large terms have gone would be lost in a difference.
+    """
+    shown = np.take_along_axis(logits, listed, axis=1)  # (n, K)
+    others = logits.copy()
+    np.put_along_axis(others, listed, -np.inf, axis=1)
+    left = _log_sum(others)
+    chosen = np.empty_like(shown)
+    for position in reversed(range(shown.shape[1])):
+        left = np.logaddexp(left, shown[:, position])
+        chosen[:, position] = np.exp(shown[:, position] - left)
+    return chosen
+
+
+def _log_sum(logits: Floats) -> Floats:
+    """Return log(sum(exp(z))) of each row, (n,); minus infinity if all of them are."""
+    top = logits.max(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        total = np.log(np.exp(logits - top[:, None]).sum(axis=1)) + top
+    return np.asarray(np.where(np.isneginf(top), top, total))

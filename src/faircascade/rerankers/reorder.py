@@ -28,6 +28,10 @@ class Reorder(Reranker):
     def scope(self) -> Scope:
         return self.ledger
 
+    @property
+    def is_random(self) -> bool:
+        return False
+
     def arrange(self, request: Request, lists: Lists, ledger: Ledger | None) -> Lists:
         assert ledger is not None
         worth = ledger.worth(request.rows, request.pool.items)

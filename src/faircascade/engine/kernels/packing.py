@@ -1,4 +1,4 @@
-"""From the library's objects to the arrays of the kernels, and back."""
+"""From the library's objects to the arrays of the kernels."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from faircascade.engine.kernels.records import (
     Trace,
     World,
 )
-from faircascade.estimators import Ridge, RidgeState
+from faircascade.estimators import Ridge
 from faircascade.estimators.ridge import REFINE_EVERY
 from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
 from faircascade.policies import Bandit, MostPopular, Optimal, Policy, Random
 from faircascade.policies.bandit import table_of
 from faircascade.random import draws as words
-from faircascade.rerankers import EARS, FairCo, FairX, Identity, Ledger, Reorder, Reranker
+from faircascade.rerankers import EARS, FairCo, FairX, Identity, Reorder, Reranker
 from faircascade.rerankers.ears import set_shares, stops
 from faircascade.rerankers.ledger import exposure_units, prices
-from faircascade.types import Floats, Ints
+from faircascade.types import Floats
 
 SPARE = 22
 """How many more items than a list has are at the front; rounded up to 16s."""
@@ -274,36 +274,4 @@ def make_trace(job: Job, rounds: int) -> Trace:
         lists=np.zeros((rounds, n, job.env.k), dtype=np.int32),
         clicked=np.zeros((rounds, n), dtype=np.int32),
         examined=np.zeros((rounds, n), dtype=np.int32),
-    )
-
-
-def unpack_account(job: Job, world: World, units: Ints) -> Ledger:
-    """Return the account of every user in the layout of the library: one column an item."""
-    ledger = Ledger.of("user", len(units))
-    ledger.follow(job.env.items.ids)
-    ledger.units[:, world.rows] = units
-    return ledger
-
-
-def unpack_sums(sums: Sums, n: int) -> RidgeState:
-    """Return what was learned in the layout of the library: the user is the last axis."""
-    d = sums.B.shape[1] // USERS
-    a, b = np.triu_indices(d)
-
-    def by_user(lanes: Floats | Ints) -> Any:  # (groups, c * 8) -> (c, n)
-        groups = len(lanes)
-        rows = lanes.reshape(groups, -1, USERS).transpose(1, 0, 2)
-        return rows.reshape(-1, groups * USERS)[:, :n].copy()
-
-    def full(packed: Floats) -> Floats:
-        matrix = np.empty((d, d, n))
-        matrix[a, b] = matrix[b, a] = by_user(packed)
-        return matrix
-
-    return RidgeState(
-        M=full(sums.M),
-        M_inv=full(sums.M_inv),
-        B=by_user(sums.B),
-        theta=by_user(sums.theta),
-        updates=by_user(sums.updates)[0],
     )

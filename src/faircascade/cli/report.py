@@ -1,0 +1,51 @@
+"""faircascade report: tables and figures of a run, finished or not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from faircascade.cli.console import print_json, remark
+from faircascade.cli.running import log_cells
+from faircascade.cli.studies import print_study, study_document
+from faircascade.storage import check_folder
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="The folder of a run.")],
+    baseline: Annotated[
+        str | None, typer.Option(help="Policy that the others are held against (its label).")
+    ] = None,
+    test: Annotated[str, typer.Option(help="Paired test over seeds: t or wilcoxon.")] = "t",
+    out: Annotated[Path | None, typer.Option(help="Folder of the page (default: RUN).")] = None,
+    mlflow: Annotated[
+        str | None, typer.Option(help="Also log every finished cell to this MLflow address.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+) -> None:
+    """Write a page of a run with its tables, statistics and figures, and print the table."""
+    from faircascade.experiment.manifest import read_studies
+    from faircascade.experiment.stats import Test, check_test
+    from faircascade.experiment.store import write_table
+    from faircascade.experiment.tables import tidy
+    from faircascade.report.study import write_study
+
+    chosen = cast(Test, test)
+    check_test(chosen)
+    studies = [study.against(baseline) for study in read_studies(run)]
+    folder = check_folder(out or run)
+    page = write_study(studies, folder, test=chosen)
+    write_table(folder / "results.parquet", tidy(studies))
+    if as_json:
+        print_json({"page": str(page), "studies": [study_document(study) for study in studies]})
+    else:
+        for study in studies:
+            print_study(study)
+    left = sum(study.missing for study in studies)
+    if left:
+        remark(f"{left:,} cells are not finished: 'faircascade run' with the same spec goes on.")
+    if mlflow is not None:
+        log_cells(run, mlflow)
+    remark(f"Page: {page}")

@@ -1,0 +1,77 @@
+"""faircascade run: every cell of a spec file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from faircascade.cli.console import print_json, remark
+from faircascade.cli.running import (
+    choose_executor,
+    execute,
+    leave,
+    log_cells,
+    plan,
+    tell_ending,
+    tell_plan,
+)
+from faircascade.cli.studies import print_study, study_document
+from faircascade.storage import check_folder
+
+
+def run(
+    spec: Annotated[Path, typer.Argument(help="A spec file (.toml).")],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="path.to.key=value in place of what the file says."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder (default: runs/NAME).")] = None,
+    executor: Annotated[str, typer.Option(help="local, or ray (a cluster).")] = "local",
+    address: Annotated[
+        str | None, typer.Option(help="Of the Ray cluster; default: one on this machine.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Cells at once; default: by how many and long they are.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="Threads of all cells together; default: all cores.")
+    ] = None,
+    mlflow: Annotated[
+        str | None, typer.Option(help="Also log every finished cell to this MLflow address.")
+    ] = None,
+    dry: Annotated[bool, typer.Option("--plan", help="Only say what would be run.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+) -> None:
+    """Run an experiment: every policy in every world with every seed.
+
+    What is finished is not run again: the same command goes on where it stopped.
+    """
+    from faircascade.experiment.results import Results
+    from faircascade.experiment.spec import Spec
+    from faircascade.report.study import check_show
+
+    where = choose_executor(executor, address=address, workers=workers, threads=threads)
+    asked = Spec.load(spec, settings or [])
+    check_show(asked)
+    if asked.rounds == 0:
+        raise asked.error("rounds must be at least 1 for something to run", "run", "rounds")
+    folder = out or asked.default_folder
+    results = Results(folder if dry else check_folder(folder))
+    studies, sources = plan([asked], results, keep=not dry)
+    missing = tell_plan(studies, results, sources, where)
+    if dry:
+        return
+    ended = execute(studies, results, sources, where)
+    study = studies[0].again()
+    if as_json:
+        print_json(study_document(study) | {"failures": dict(ended.failures)})
+    else:
+        print_study(study)
+    tell_ending(ended, study.missing)
+    if mlflow is not None:
+        log_cells(folder, mlflow)
+    if missing and study.missing < len(study.cells):
+        remark(f"Report: faircascade report {folder}")
+    leave(ended)

@@ -1,0 +1,175 @@
+"""What commands that run cells share: where, how long it will take, and how it ended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from faircascade import __version__
+from faircascade.cli.console import progress, remark
+from faircascade.cli.data import showing
+
+if TYPE_CHECKING:
+    from faircascade.experiment.cell import Cell
+    from faircascade.experiment.executors import Executor
+    from faircascade.experiment.results import Results
+    from faircascade.experiment.runner import Outcome
+    from faircascade.experiment.spec import Spec
+    from faircascade.experiment.study import Study
+    from faircascade.experiment.worlds import Sources
+
+EXECUTORS = ("local", "ray")
+STOPPED = 130
+"""Exit code after Ctrl-C."""
+
+
+def choose_executor(
+    name: str, *, address: str | None, workers: int | None, threads: int | None
+) -> Executor:
+    """Return the executor that the command line asks for."""
+    from faircascade.experiment.executors import Local
+    from faircascade.registry import suggest
+
+    if name not in EXECUTORS:
+        raise ValueError(
+            f"--executor must be one of {', '.join(EXECUTORS)}{suggest(name, EXECUTORS)}, "
+            f"got {name!r}"
+        )
+    if name == "local":
+        if address is not None:
+            raise ValueError("--address goes with --executor ray")
+        return Local(workers=workers, threads=threads)
+    from faircascade.experiment.executors.ray import Ray
+
+    return Ray(address=address, workers=workers, threads=threads)
+
+
+def plan(
+    specs: Sequence[Spec], results: Results, *, keep: bool = True
+) -> tuple[list[Study], Sources]:
+    """Read the data, plan what is to be run, and refuse what cannot be.
+
+    Worlds that are built for that are kept, unless nothing is to be written yet.
+    """
+    from faircascade.experiment.planning import check_worlds, plan_studies
+
+    with showing() as report:
+        studies, sources = plan_studies(specs, results, progress=report)
+    for ratings in sources.known.values():
+        for note in ratings.notes:
+            remark(note)
+    check_worlds(studies, sources, keep=keep)
+    return studies, sources
+
+
+def tell_plan(
+    studies: Sequence[Study], results: Results, sources: Sources, executor: Executor
+) -> int:
+    """Say how much is to be run and how long that will take; return how many cells."""
+    from faircascade.experiment.costs import duration
+    from faircascade.experiment.executors import Plan
+    from faircascade.experiment.todo import Todo
+
+    cells = {cell.key: cell for study in studies for cell in study.cells}
+    todo = Todo(cells.values(), results)
+    for study in studies:
+        if study.cells:
+            remark(f"{study.spec.name}: {_sizes(study)}")
+    before = len(cells) - len(todo)
+    finished = f", {before:,} of them finished before" if before else ""
+    remark(f"{len(cells):,} cells{finished}; results in {results.folder}")
+    for version, count in _other_versions(list(cells.values()), results).items():
+        remark(
+            f"{count:,} of them are of faircascade {version}, this is {__version__}: take another "
+            "folder (--out) to run them again"
+        )
+    if len(todo):
+        estimate = duration(list(cells.values()), results, sources, executor)
+        where = executor.describe(Plan(todo, results, sources))
+        remark(f"{len(todo):,} to run, {where}: about {lasting(estimate)}")
+    return len(todo)
+
+
+def execute(
+    studies: Sequence[Study], results: Results, sources: Sources, executor: Executor
+) -> Outcome:
+    """Run what is missing, and keep the manifest of the folder."""
+    from faircascade.experiment.manifest import record
+    from faircascade.experiment.runner import run_cells
+
+    cells = [cell for study in studies for cell in study.cells]
+    record(studies, results.folder)
+    with progress("Running") as tell:
+        ended = run_cells(cells, sources, results, executor=executor, progress=tell, say=remark)
+    record(studies, results.folder)
+    return ended
+
+
+def tell_ending(ended: Outcome, left: int) -> None:
+    """Say what was not run, and why."""
+    for cell, reason in ended.failures.items():
+        remark(f"Not run: {cell}: {reason}")
+    if not ended.complete:
+        why = f" ({ended.trouble})" if ended.trouble else ""
+        remark(f"Stopped early{why}, {left:,} cells to go: the same command goes on from here.")
+
+
+def exit_code(ended: Outcome) -> int:
+    """Return 0 if all went well, 130 after Ctrl-C, 1 if something could not be run."""
+    if not ended.complete and not ended.trouble:
+        return STOPPED
+    return 1 if ended.trouble or ended.failures else 0
+
+
+def leave(ended: Outcome) -> None:
+    """End the command with its exit code."""
+    code = exit_code(ended)
+    if code:
+        raise typer.Exit(code)
+
+
+def lasting(seconds: float) -> str:
+    """Return a length of time as people say it.
+
+    >>> [lasting(s) for s in (0.4, 40, 100, 5400, 260000)]
+    ['1 s', '40 s', '2 min', '1.5 h', '3.0 days']
+    """
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 90 * 60:
+        return f"{round(seconds / 60)} min"
+    if seconds < 48 * 3600:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 86400:.1f} days"
+
+
+def _other_versions(cells: Sequence[Cell], results: Results) -> Counter[str]:
+    """Count the finished cells that another version of this package computed."""
+    found = (results.find(cell) for cell in cells)
+    versions = Counter(run.about["versions"]["faircascade"] for run in found if run is not None)
+    del versions[__version__]
+    return versions
+
+
+def _sizes(study: Study) -> str:
+    spec = study.spec
+    worlds = len(spec.sources()) * len(spec.worlds())
+    parts = ((worlds, "world"), (len(spec.seeds), "seed"), (len(spec.lines()), "policy"))
+    return " x ".join(_counted(count, noun) for count, noun in parts)
+
+
+def _counted(count: int, noun: str) -> str:
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"
+
+
+def log_cells(folder: Path, address: str) -> None:
+    """Log the finished cells of a run to MLflow."""
+    from faircascade.experiment.tracking import log_to_mlflow
+
+    remark(f"MLflow: {log_to_mlflow(folder, uri=address):,} cells logged to {address}")

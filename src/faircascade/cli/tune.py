@@ -1,0 +1,206 @@
+"""faircascade tune: search the parameters of a policy, then compare on other seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from faircascade.cli.console import print_json, progress, remark
+from faircascade.cli.running import (
+    STOPPED,
+    choose_executor,
+    execute,
+    lasting,
+    leave,
+    plan,
+    tell_ending,
+)
+from faircascade.cli.studies import print_study, study_document
+from faircascade.cli.trials import (
+    counted,
+    nothing_found,
+    print_outcome,
+    print_trials,
+    tuned_document,
+)
+from faircascade.storage import check_folder
+
+if TYPE_CHECKING:
+    from faircascade.experiment.executors import Executor
+    from faircascade.experiment.results import Results
+    from faircascade.experiment.search import Search
+    from faircascade.experiment.tuning import Trial, Tuned
+    from faircascade.experiment.worlds import Sources
+
+
+@dataclass(frozen=True)
+class Task:
+    """A search, with what it is run on."""
+
+    search: Search
+    fingerprint: str
+    """Of the ratings."""
+    sources: Sources
+    results: Results
+    executor: Executor
+
+
+def tune(
+    spec: Annotated[Path, typer.Argument(help="A spec file (.toml) with a table [tune].")],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="path.to.key=value in place of what the file says."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder (default: runs/NAME-tune).")] = None,
+    trials: Annotated[
+        int | None, typer.Option(help="How many trials (default: what the spec says).")
+    ] = None,
+    executor: Annotated[str, typer.Option(help="local, or ray (a cluster).")] = "local",
+    address: Annotated[
+        str | None, typer.Option(help="Of the Ray cluster; default: one on this machine.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Cells at once; default: by how many and long they are.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="Threads of all cells together; default: all cores.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+) -> None:
+    """Search the parameters of a policy, then compare it on seeds that the search never saw.
+
+    What is finished is not run again: the same command goes on where it stopped.
+    """
+    from faircascade.experiment.planning import check_worlds
+    from faircascade.experiment.results import Results
+    from faircascade.experiment.search import Search
+    from faircascade.experiment.spec import Spec
+    from faircascade.experiment.tuned import write_trials
+    from faircascade.experiment.tuning import require_optuna
+
+    require_optuna()
+    where = choose_executor(executor, address=address, workers=workers, threads=threads)
+    asked = Spec.load(spec, settings or [])
+    search = Search.of(asked, trials=trials)
+    folder = check_folder(out or asked.default_folder.with_name(f"{asked.name}-tune"))
+    results = Results(folder)
+    studies, sources = plan([asked], results)
+    check_worlds(studies, sources)
+    task = Task(search, studies[0].cells[0].fingerprint, sources, results, where)
+    with staying(where):
+        tell_search(task)
+        tuned = run_search(task)
+        if tuned.trials:
+            write_trials(tuned, folder)
+        if not as_json:
+            print_trials(tuned)
+        if not tuned.complete:
+            stop(tuned, as_json)
+        if tuned.best is None:
+            give_up(tuned, as_json)
+        compare_best(task, tuned, tuned.best, as_json)
+
+
+@contextmanager
+def staying(executor: Executor) -> Iterator[None]:
+    """Stay connected to a cluster between trials, which would start it again for each."""
+    from faircascade.experiment.executors.ray import Ray, connected
+
+    if not isinstance(executor, Ray):
+        yield
+        return
+    with connected(executor):
+        yield
+
+
+def tell_search(task: Task) -> None:
+    """Say what is to be searched, and about how long that will take."""
+    from faircascade.experiment.costs import duration
+
+    search = task.search
+    candidates, spec = search.candidates, search.spec
+    bounds = "".join(f", {bound}" for bound in search.bounds)
+    remark(
+        f"{spec.name}: {'most' if search.maximize else 'least'} {search.metric}{bounds}, "
+        f"over {', '.join(candidates.ranges)} of {candidates.written['name']}"
+    )
+    cells = search.cells(candidates.entry(candidates.start), task.fingerprint)
+    fresh = all(task.results.find(cell) is None for cell in cells)
+    each = duration(cells, task.results, task.sources, task.executor)
+    estimate = f", about {lasting(each * (search.trials + 1))}" if fresh else ""
+    remark(
+        f"Up to {counted(search.trials, 'trial')} x {counted(len(cells), 'seed')} of "
+        f"{search.rounds:,} rounds{estimate}, then {counted(len(spec.seeds), 'other seed')} of "
+        f"{spec.rounds:,} rounds; results in {task.results.folder}"
+    )
+
+
+def run_search(task: Task) -> Tuned:
+    """Search, with one progress bar for all of it."""
+    from faircascade.experiment.tuning import tune
+
+    with progress("Tuning") as tell:
+        return tune(
+            task.search,
+            task.fingerprint,
+            task.sources,
+            task.results,
+            executor=task.executor,
+            progress=tell,
+            say=remark,
+        )
+
+
+def stop(tuned: Tuned, as_json: bool) -> NoReturn:
+    """End a search that was stopped."""
+    if as_json:
+        print_json(tuned_document(tuned))
+    why = f" ({tuned.trouble})" if tuned.trouble else ""
+    left = counted(tuned.search.trials - len(tuned.trials), "trial")
+    remark(f"Stopped early{why}, {left} to go: the same command goes on from here.")
+    raise typer.Exit(1 if tuned.trouble else STOPPED)
+
+
+def give_up(tuned: Tuned, as_json: bool) -> NoReturn:
+    """End a search that found nothing."""
+    if as_json:
+        print_json(tuned_document(tuned))
+    remark(nothing_found(tuned))
+    raise typer.Exit(1)
+
+
+def compare_best(task: Task, tuned: Tuned, best: Trial, as_json: bool) -> None:
+    """Run the final comparison, and say whether the bounds hold there."""
+    from faircascade.experiment.study import Study
+    from faircascade.experiment.tuned import comparison_of, label_of, verdicts, write_comparison
+
+    spec = comparison_of(tuned, best)
+    label = label_of(spec, tuned, best)
+    path = write_comparison(spec, tuned, best, task.results.folder)
+    study = Study(spec, tuple(spec.cells(task.fingerprint)), task.results)
+    ended = execute([study], task.results, task.sources, task.executor)
+    study = study.again()
+    (world,) = study.worlds
+    found = verdicts(study, label, tuned)
+    if as_json:
+        print_json(
+            tuned_document(tuned)
+            | {
+                "policy": label,
+                "parameters": dict(best.values),
+                "comparison": study_document(study),
+                "bounds": [verdict.document() for verdict in found],
+                "failures": dict(ended.failures),
+            }
+        )
+    else:
+        print_study(study)
+        print_outcome(best, label, world.baseline, found)
+    tell_ending(ended, study.missing)
+    remark(f"The comparison as a spec: {path}")
+    leave(ended)

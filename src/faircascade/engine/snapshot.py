@@ -1,0 +1,184 @@
+"""A run on disk while it is under way, so that it can go on from there to the very same numbers."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from faircascade import storage
+from faircascade.engine.job import Job
+from faircascade.metrics import Tally
+from faircascade.registry import Component, from_spec, to_spec
+
+SECONDS = 30.0
+"""A run is saved at most this often."""
+PAUSE = 20.0
+"""The next snapshot waits at least this many times as long as the last one took, so that a large
+state on a slow disk does not hold the run up."""
+VERSION = 1
+
+_COUNTS = tuple(f.name for f in fields(Tally) if f.name not in ("checkpoints", "users", "realised"))
+_TALLY, _STATE = "tally/", "state/"
+
+log = logging.getLogger("faircascade")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reached:
+    """How far a run has come."""
+
+    rounds: int
+    """Rounds that all users finished."""
+    tally: Tally
+    state: Any | None
+    """The policy's state of all users; None before the first round."""
+    seconds: float
+    """What it took."""
+
+
+class Snapshot:
+    """The file that a job is kept in; nothing is kept of a job without one."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.earlier = 0.0
+        """Seconds of the attempts that the run goes on from."""
+        self._begin = time.perf_counter()
+        self._next = self._begin + SECONDS
+
+    def reached(self) -> Reached:
+        """Return where to go on: where the file left this very job, or else at the beginning."""
+        found = Reached(rounds=0, tally=_nothing_counted(self.job), state=None, seconds=0.0)
+        path = self.job.snapshot
+        if path is not None:
+            try:
+                found = _load(self.job, path)
+            except FileNotFoundError:
+                pass
+            except Exception as error:  # there are as many as ways to damage an archive
+                log.warning("Snapshot %s is left aside, the run starts over: %s", path, error)
+        self.earlier = found.seconds
+        return found
+
+    def due(self, rounds: int) -> bool:
+        """Say whether a run that has come so far, and has more to do, should be saved now."""
+        if self.job.snapshot is None or rounds == self.job.rounds:
+            return False
+        return time.perf_counter() >= self._next
+
+    def save(self, rounds: int, tally: Tally, state: Any) -> None:
+        """Replace the file by the run as it is now; if that fails, leave the older one."""
+        if self.job.snapshot is None:
+            return
+        begin = time.perf_counter()
+        meta = {
+            "job": identity(self.job),
+            "rounds": rounds,
+            "seconds": self.earlier + begin - self._begin,
+        }
+        arrays = _arrays(self.job, tally.up_to(rounds), state)
+        try:
+            storage.save_arrays(
+                self.job.snapshot,
+                kind="snapshot",
+                version=VERSION,
+                meta={**meta, "contents": storage.fingerprint(arrays, meta)},
+                arrays=arrays,
+            )
+        except OSError as error:  # a full disk, say: no reason to lose the run as well
+            log.warning("The run goes on without a new snapshot: %s", error)
+        end = time.perf_counter()
+        self._next = end + max(SECONDS, PAUSE * (end - begin))
+
+    def remove(self) -> None:
+        """Take the file away: the run is over."""
+        if self.job.snapshot is not None:
+            with suppress(OSError):
+                self.job.snapshot.unlink()
+
+
+def check(job: Job) -> None:
+    """Refuse a job that cannot be kept in its file."""
+    if job.snapshot is None:
+        return
+    if job.snapshot.is_dir():
+        raise ValueError(f"snapshot must name a file, got the folder {str(job.snapshot)!r}")
+    if job.trace is not None:
+        raise ValueError(
+            "snapshot and trace cannot be had together: a trace cannot go on from its middle"
+        )
+    for component in (job.policy, job.env.click_model):
+        _check_spec(component)
+
+
+def identity(job: Job) -> Any:
+    """Return all that a job's numbers depend on, as plain data: equal for equal jobs alone."""
+    from importlib.metadata import version  # slow to import, and needed only here
+
+    settings = {
+        "release": version("faircascade"),
+        "environment": job.env.fingerprint,
+        "policy": to_spec(job.policy),
+        "seed": job.seed,
+        "checkpoints": job.checkpoints,
+        "activity": float(job.activity),
+        "realised": bool(job.realised),
+    }
+    return json.loads(json.dumps(settings))
+
+
+def _check_spec(component: Component) -> None:
+    """Refuse a component that is not the only one with its spec, or has none."""
+    try:
+        spec = json.loads(json.dumps(to_spec(component)))
+        known = from_spec(component.kind, spec) == component
+        reason = f"a spec takes its name, {component.name!r}, for another; register it"
+    except (TypeError, ValueError) as error:
+        known, reason = False, str(error)
+    if not known:
+        raise ValueError(
+            f"snapshot must be of a {component.kind} that a spec can hold, got {component!r}: "
+            f"{reason}"
+        )
+
+
+def _load(job: Job, path: Path) -> Reached:
+    meta, arrays = storage.load_arrays(path, kind="snapshot", version=VERSION)
+    contents = meta.pop("contents")
+    if storage.fingerprint(arrays, meta) != contents:
+        raise ValueError("contents do not match their fingerprint")
+    if meta["job"] != identity(job):
+        raise ValueError("it is of another run")
+    tally = _nothing_counted(job)
+    for name in _COUNTS:
+        counted = arrays[_TALLY + name]
+        getattr(tally, name)[: len(counted)] = counted
+    learned = {n.removeprefix(_STATE): a for n, a in arrays.items() if n.startswith(_STATE)}
+    return Reached(
+        rounds=meta["rounds"],
+        tally=tally,
+        state=job.policy.restore(job.env.users, learned),
+        seconds=meta["seconds"],
+    )
+
+
+def _arrays(job: Job, tally: Tally, state: Any) -> dict[str, NDArray[Any]]:
+    counted = {_TALLY + name: getattr(tally, name) for name in _COUNTS}
+    return counted | {_STATE + n: a for n, a in job.policy.arrays(state).items()}
+
+
+def _nothing_counted(job: Job) -> Tally:
+    return Tally.empty(
+        checkpoints=job.checkpoints,
+        items=len(job.env.items),
+        k=job.env.k,
+        users=len(job.env.users),
+        realised=job.realised,
+    )

@@ -1,0 +1,168 @@
+"""Where a mistake in a spec is: the line of the file, or the --set that it came from."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+Place = tuple[str | int, ...]
+"""A value in a spec: names of tables and keys, numbers of entries in lists."""
+
+
+class SpecError(ValueError):
+    """A spec that cannot be run, with the place of the mistake."""
+
+
+class PlacedError(ValueError):
+    """A mistake at a place of a spec, before anybody knows the line."""
+
+    def __init__(self, message: str, place: Place) -> None:
+        super().__init__(message)
+        self.place = place
+
+
+@contextmanager
+def at(*place: str | int) -> Iterator[None]:
+    """Say of every mistake in the block that it is here, or further inside."""
+    try:
+        yield
+    except SpecError:
+        raise
+    except PlacedError as error:
+        raise PlacedError(str(error), (*place, *error.place)) from None
+    except (ValueError, TypeError) as error:
+        raise PlacedError(str(error), place) from error
+
+
+def named_in(message: str, names: Iterable[str]) -> str | None:
+    """Return the name that a message mentions first, as a word.
+
+    >>> named_in("alpha must be >= 0, got -1 (sigma is fine)", ["sigma", "alpha"])
+    'alpha'
+    """
+    found = {}
+    for name in names:
+        mentioned = re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", message)
+        if mentioned:
+            found[mentioned.start()] = name
+    return found[min(found)] if found else None
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a spec was read from."""
+
+    name: str = "spec"
+    """The file, for messages."""
+    text: str = ""
+    overrides: Mapping[Place, str] = field(default_factory=dict)
+    """Values that the command line set, and how."""
+
+    def error(self, message: str, place: Place) -> SpecError:
+        """Return a mistake with the file and the line, or with the --set, that it is in."""
+        written = _has(tomllib.loads(self.text), place)
+        for overridden, setting in self.overrides.items():
+            inside = overridden == place[: len(overridden)]
+            around = place and not written and place == overridden[: len(place)]
+            if inside or around:
+                return SpecError(f"--set {setting}: {message}")
+        line = line_of(self.text, place)
+        return SpecError(f"{self.name}{'' if line is None else f':{line}'}: {message}")
+
+
+def line_of(text: str, place: Place) -> int | None:
+    """Return the line on which a value begins; failing that, the nearest table around it.
+
+    The parser is the judge: a value begins behind the longest whole part of the file that does
+    not have it yet.
+
+    >>> line_of("a = 1\\n[b]\\n# c is long\\nc = [\\n  1,\\n]\\n", ("b", "c"))
+    4
+    """
+    lines = text.split("\n")
+    begin = 0
+    for count in range(1, len(lines) + 1):
+        try:
+            document = tomllib.loads("\n".join(lines[:count]))
+        except tomllib.TOMLDecodeError:  # in the middle of a value
+            continue
+        if place and _has(document, place):
+            return begin + 1
+        begin = count
+    return line_of(text, place[:-1]) if len(place) > 1 else None
+
+
+def _has(document: Any, place: Place) -> bool:
+    for step in place:
+        if isinstance(document, Mapping):
+            if step not in document:
+                return False
+        elif not (isinstance(document, list) and isinstance(step, int) and step < len(document)):
+            return False
+        document = document[step]
+    return True
+
+
+def override(
+    document: Mapping[str, Any], settings: Iterable[str]
+) -> tuple[dict[str, Any], dict[Place, str]]:
+    """Put each `path.to.key=value` into a document; return it, and where each went.
+
+    An entry of a list is named by its number, counted from 0, or by its `name`. A value is read
+    as TOML; what is not TOML is text.
+    """
+    changed = _copy(document)
+    where: dict[Place, str] = {}
+    for setting in settings:
+        path, equals, written = setting.partition("=")
+        steps = [step.strip() for step in path.split(".")]
+        if not equals or not all(steps):
+            raise SpecError(f"--set must be path.to.key=value, got {setting!r}")
+        for place in _put(changed, steps, _value(written)):
+            where[place] = setting
+    return changed, where
+
+
+def _put(table: Any, steps: list[str], value: Any, above: Place = ()) -> Iterator[Place]:
+    """Put a value into a table, or into each entry of a list that a step names."""
+    step, rest = steps[0], steps[1:]
+    if isinstance(table, list):
+        entries = [
+            number
+            for number, entry in enumerate(table)
+            if step == str(number) or (isinstance(entry, dict) and entry.get("name") == step)
+        ]
+        if not entries or not rest:
+            known = ", ".join(
+                str(e.get("name", n)) for n, e in enumerate(table) if isinstance(e, dict)
+            )
+            path = ".".join(map(str, (*above, step)))
+            raise SpecError(f"--set must go on to a key of one of {known}, got {path!r}")
+        for number in entries:
+            yield from _put(table[number], rest, value, (*above, number))
+        return
+    if not rest:
+        table[step] = value
+        yield (*above, step)
+        return
+    inner = table.get(step)
+    if not isinstance(inner, dict | list) or (rest[0] == "grid") != ("grid" in inner):
+        inner = table[step] = {}
+    yield from _put(inner, rest, value, (*above, step))
+
+
+def _value(written: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {written}")["value"]
+    except tomllib.TOMLDecodeError:
+        return written.strip()
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _copy(inner) for name, inner in value.items()}
+    return [_copy(inner) for inner in value] if isinstance(value, list | tuple) else value

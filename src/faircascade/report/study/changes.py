@@ -1,0 +1,112 @@
+"""What changes against the baseline, and whether that is more than luck."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from faircascade.experiment.comparison import higher_is_better
+from faircascade.experiment.stats import (
+    LEVEL,
+    TESTS,
+    Contrast,
+    Test,
+    contrasts,
+    too_few_seeds,
+)
+from faircascade.experiment.study import World
+from faircascade.report.study.blocks import Line, Tone
+from faircascade.report.tables import percent
+
+MARK = "†"
+"""Stands beside a change that is significant."""
+
+Changes = Mapping[tuple[int, str, str], Contrast]
+"""By place of the world, label and metric."""
+
+
+def changes(worlds: Sequence[World], metrics: Sequence[str], test: Test) -> Changes:
+    """Compare all policies with their baselines, corrected for the number of all comparisons."""
+    return contrasts(
+        {
+            (place, label, metric): world.paired(label, metric)
+            for place, world in enumerate(worlds)
+            for label in world.runs
+            for metric in metrics
+            if label != world.baseline and world.runs[label] and world.runs[world.baseline]
+        },
+        test=test,
+    )
+
+
+def count_tested(found: Changes) -> int:
+    """Return how many comparisons p-values are corrected for."""
+    return sum(not math.isnan(change.corrected) for change in found.values())
+
+
+def significant(change: Contrast) -> bool:
+    """Return whether a change is more than luck, as far as the test can say."""
+    return change.corrected < 1 - LEVEL
+
+
+def change_lines(
+    found: Changes, place: int, world: World, label: str, metric: str
+) -> tuple[Line, ...]:
+    """Return a policy's change as the last lines of a cell; none for the baseline."""
+    if label == world.baseline or not world.runs[label]:
+        return ()
+    if not world.runs[world.baseline]:
+        return (Line("no baseline yet", "soft"),)
+    return (_line(found[place, label, metric], metric, len(world.runs[label])),)
+
+
+def tone_of(change: Contrast, metric: str) -> Tone:
+    """Return "better" or "worse", or nothing where no change is to be seen."""
+    if not math.isfinite(change.percent) or percent(change.percent) == percent(0.0):
+        return ""
+    return "better" if (change.percent > 0) == higher_is_better(metric) else "worse"
+
+
+def _line(change: Contrast, metric: str, seeds: int) -> Line:
+    tone = tone_of(change, metric)
+    shown = percent(change.percent)
+    spoken = [f"{tone} than the baseline"] if tone else []
+    if significant(change):
+        shown += f" {MARK}"
+        spoken.append("significant")
+    if change.seeds < seeds:
+        shown += f" ({change.seeds} {'pair' if change.seeds == 1 else 'pairs'})"
+    return Line(f"change {shown}", tone or "soft", ", ".join(spoken))
+
+
+def too_few(found: Changes, test: Test) -> str:
+    """Say that there are too few seeds for any change to be significant; else nothing."""
+    pairs = max((change.seeds for change in found.values()), default=0)
+    words = too_few_seeds(pairs, test=test, comparisons=count_tested(found))
+    return words if found else ""
+
+
+def against_words(worlds: Sequence[World]) -> str:
+    """Say what changes are measured against."""
+    against = " and ".join(dict.fromkeys(world.baseline for world in worlds))
+    words = f"Changes are in percent of {against}, over the seeds that both have."
+    if len({world.rounds(label) for world in worlds for label in world.runs} - {0}) > 1:
+        words += f" A policy that ran fewer rounds is held against {against} as it stood by then."
+    return words
+
+
+def tested_words(found: Changes, worlds: Sequence[World], test: Test, *, among: str) -> str:
+    """Say what changes are, how they were tested (among what), or that they could not be."""
+    if all(len(world.runs) == 1 for world in worlds):
+        return "With one policy there is nothing to compare."
+    if not found:
+        return f"Nothing is there yet to be held against {worlds[0].baseline}."
+    words = against_words(worlds)
+    tested, warning = count_tested(found), too_few(found, test)
+    if not tested:
+        return f"{words} {warning or 'No metric has a value that could be tested.'}"
+    count = sum(map(significant, found.values()))
+    return (
+        f"{words} {MARK} marks a change with p < {1 - LEVEL:.2g} ({TESTS[test]} for the "
+        f"{tested:,} comparisons of {among}): {count:,} of them. {warning}"
+    ).rstrip()

@@ -1,0 +1,58 @@
+"""The exhibits that a spec can ask for with `show = [...]`: one module each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from faircascade.experiment.spec import Spec
+from faircascade.experiment.stats import Test
+from faircascade.experiment.study import Study
+from faircascade.registry import suggest
+from faircascade.report.study.blocks import Section
+from faircascade.report.study.exhibits.bound import bound
+from faircascade.report.study.exhibits.curves import curves
+from faircascade.report.study.exhibits.equality import equality
+from faircascade.report.study.exhibits.exploration import exploration
+from faircascade.report.study.exhibits.gammas import gammas
+from faircascade.report.study.exhibits.items import items
+from faircascade.report.study.exhibits.pareto import pareto
+from faircascade.report.study.exhibits.published import published
+from faircascade.report.study.exhibits.rewards import rewards
+from faircascade.report.study.exhibits.statistics import statistics
+from faircascade.report.study.exhibits.table import table
+
+TESTED: Mapping[str, Callable[[Study, Test], Section]] = {
+    "table": table,
+    "published": published,
+    "statistics": statistics,
+}
+"""Those that say which changes are significant, by a test that the page chooses."""
+
+EXHIBITS: Mapping[str, Callable[[Study], Section]] = {
+    "table": table,
+    "pareto": pareto,
+    "curves": curves,
+    "statistics": statistics,
+    "items": items,
+    "exploration": exploration,
+    "equality": equality,
+    "gammas": gammas,
+    "rewards": rewards,
+    "bound": bound,
+    "published": published,
+}
+"""By the name that a spec gives."""
+
+
+def exhibit(name: str, study: Study, test: Test = "t") -> Section:
+    """Return an exhibit of a study."""
+    return TESTED[name](study, test) if name in TESTED else EXHIBITS[name](study)
+
+
+def check_show(spec: Spec) -> None:
+    """Refuse a spec that asks for an exhibit there is not."""
+    for place, name in enumerate(spec.show):
+        if name not in EXHIBITS:
+            known = ", ".join(EXHIBITS)
+            message = f"show has no {name!r}{suggest(str(name), EXHIBITS)} (it has: {known})"
+            raise spec.error(message, "show", place)

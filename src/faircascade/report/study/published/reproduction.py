@@ -1,0 +1,37 @@
+"""The page that sets studies beside the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from faircascade.experiment.study import Study
+from faircascade.report.study.files import CURVES, RESULTS
+from faircascade.report.study.published.facts import not_the_papers_data
+from faircascade.report.study.published.files import COMPARISON
+from faircascade.report.study.write import FROM_BOTH, Cover, write_under
+
+TITLE = "Exposure-aware cascading bandits: a reproduction"
+
+
+def write_reproduction(
+    studies: Sequence[Study],
+    folder: str | Path,
+    *,
+    title: str | None = None,
+    notes: Iterable[str] = (),
+) -> Path:
+    """Write `reproduction.html`, `reproduction.md`, `figures/` and three tables into a folder.
+
+    It is the page of `write_study` under the paper's title: data that the paper did not use is
+    named as such before any number, and `comparison.csv` holds ours against the published ones.
+    """
+    cover = Cover(
+        name="reproduction",
+        title=title or TITLE,
+        notes=list(notes),
+        notices=not_the_papers_data(studies),
+        tables=[RESULTS, CURVES, COMPARISON],
+        origin=FROM_BOTH,
+    )
+    return write_under(cover, studies, folder)

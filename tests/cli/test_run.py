@@ -1,0 +1,177 @@
+"""faircascade run, report and diff: a spec file, a folder of results, a page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import faircascade as fc
+from tests.cli.conftest import Run
+from tests.cli.processes import interrupted
+from tests.experiment.specs import TINY
+
+
+@pytest.fixture
+def run(run: Run) -> Run:
+    """Run a command in a folder with tiny.toml."""
+    Path("tiny.toml").write_text(TINY)
+    return run
+
+
+def cells(folder: str) -> set[Path]:
+    return set(Path(folder).glob("cells/*/cell.json"))
+
+
+def test_a_run_tells_its_plan_and_prints_a_table_for_every_world(run: Run) -> None:
+    code, out, err = run("run", "tiny.toml")
+    assert code == 0
+    assert "tiny: 2 worlds x 2 seeds x 6 policies" in err
+    assert "24 cells; results in runs/tiny" in err
+    assert "24 to run, 1 cell at a time" in err
+    assert out.count("EALinUCB log") == 2
+    assert len(cells("runs/tiny")) == 24
+    manifest = json.loads(Path("runs/tiny/manifest.json").read_text())
+    assert manifest["specs"]["tiny"]["spec"]["run"]["rounds"] == 30
+    for cell in manifest["cells"].values():
+        assert {"seed", "engine", "seconds", "machine", "versions", "finished"} <= cell.keys()
+        assert cell["versions"]["faircascade"] == fc.__version__
+
+
+def test_a_second_run_adds_only_what_is_new(run: Run) -> None:
+    assert run("run", "tiny.toml")[0] == 0
+    before = cells("runs/tiny")
+    code, _, err = run("run", "tiny.toml", "--set", "run.seeds=3")
+    assert code == 0
+    assert "36 cells, 24 of them finished before" in err
+    assert before < cells("runs/tiny")
+    assert len(cells("runs/tiny")) == 36
+    assert "to run" not in run("run", "tiny.toml")[2]
+
+
+def test_a_plan_alone_writes_nothing(run: Run) -> None:
+    code, out, err = run("run", "tiny.toml", "--plan")
+    assert (code, out) == (0, "")
+    assert "24 to run" in err
+    assert not Path("runs").exists()
+
+
+@pytest.mark.parametrize("arguments", [("run", "bad.toml"), ("run", "bad.toml", "--plan")])
+@pytest.mark.parametrize(
+    ("old", "new", "line", "words"),
+    [
+        ("dim = 4", "dimm = 4", 11, "did you mean 'dim'"),
+        ("k.grid = [3, 5]", "k.grid = [3, 500]", 12, "k = 500 needs as many items"),
+        ("[0.25, 1.0]", "-0.25", 25, "a grid must be a list, got -0.25"),
+        ("alpha.grid = [0.25, 1.0]", "alpha = -0.25", 25, "alpha must be >= 0, got -0.25"),
+        ('name = "synthetic"', 'name = "gone.csv"', 6, "nor a file"),
+        ('name = "random"', 'name = "rnadom"', 32, "did you mean 'random'"),
+        ('title = "A small experiment"', 'show = ["tabel"]', 3, "did you mean 'table'"),
+        ("dim = 4", "dim = 500", 11, "dim must be between 1 and"),
+    ],
+)
+def test_a_wrong_spec_is_refused_with_its_line_before_anything_runs(
+    run: Run, arguments: tuple[str, ...], old: str, new: str, line: int, words: str
+) -> None:
+    text = TINY.replace(", [1, 2, 3, 4, 5]", "").replace(old, new, 1)
+    Path("bad.toml").write_text(text)
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"Error: bad.toml:{line}: ")
+    assert words in err
+    assert not list(Path("runs").glob("*/cells/*"))
+
+
+def test_json_is_one_document(run: Run) -> None:
+    code, out, _ = run("run", "tiny.toml", "--json")
+    document = json.loads(out)
+    assert code == 0
+    assert (document["cells"], document["missing"], document["failures"]) == (24, 0, {})
+    assert document["baseline"] == "LinUCB (alpha=0.25)"
+    assert len(document["table"]) == 12
+
+
+def test_a_report_is_made_of_finished_and_of_half_finished_runs(run: Run) -> None:
+    assert run("run", "tiny.toml")[0] == 0
+    code, out, err = run("report", "runs/tiny")
+    assert code == 0
+    assert "EALinUCB log" in out
+    assert Path("runs/tiny/report.html").is_file()
+    assert (
+        fc.load_results("runs/tiny").shape == fc.load_results("runs/tiny", backend="polars").shape
+    )
+    whole = len(fc.load_results("runs/tiny"))
+    for path in sorted(cells("runs/tiny"))[:10]:
+        path.unlink()
+    code, _, err = run("report", "runs/tiny", "--baseline", "Random", "--test", "wilcoxon")
+    assert code == 0
+    assert "10 cells are not finished" in err
+    assert len(fc.load_results("runs/tiny")) < whole
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("report", "nowhere"), "not the folder of a run"),
+        (("report", "runs/tiny", "--baseline", "Rondom"), "did you mean 'Random'"),
+        (("report", "runs/tiny", "--test", "z"), "test must be one of"),
+        (("run", "gone.toml"), "no such spec file"),
+        (("run", "tiny.toml", "--executor", "loca"), "did you mean 'local'"),
+        (("run", "tiny.toml", "--address", "x:1"), "--address goes with --executor ray"),
+        (("run", "tiny.toml", "--workers", "0"), "workers must be at least 1"),
+        (("run", "tiny.toml", "--set", "run.rounds=0"), "rounds must be at least 1"),
+    ],
+)
+def test_a_mistake_is_one_line(run: Run, arguments: tuple[str, ...], words: str) -> None:
+    if "runs/tiny" in arguments:
+        assert run("run", "tiny.toml")[0] == 0
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert len(err.splitlines()) == 1
+
+
+def test_diff_tells_what_changed(run: Run) -> None:
+    assert run("run", "tiny.toml", "--out", "a")[0] == 0
+    assert run("run", "tiny.toml", "--out", "b")[0] == 0
+    code, out, _ = run("diff", "a", "b")
+    assert code == 0
+    assert "24 the same" in out
+    assert run("run", "tiny.toml", "--out", "c", "--set", "every_policy.gamma=0.5")[0] == 0
+    code, out, _ = run("diff", "a", "c", "--json")
+    document = json.loads(out)
+    assert code == 1
+    assert document["asked"] == [{"what": "every_policy.gamma", "before": "0.01", "after": "0.5"}]
+    assert (document["same"], document["only_before"], document["only_after"]) == (12, 12, 12)
+    changed = {row["policy"] for row in document["results"]}
+    assert changed == {"EALinUCB log", "EALinUCB linear", "EALinUCB custom"}
+    assert "every_policy.gamma" in run("diff", "a", "c")[1]
+
+
+def test_diff_tells_cells_whose_numbers_are_not_those_of_the_same_settings(run: Run) -> None:
+    for folder in ("a", "b"):
+        assert run("run", "tiny.toml", "--out", folder)[0] == 0
+    path = next(iter(cells("b")))
+    about = json.loads(path.read_text())
+    about["metrics"]["clicks"] += 0.1
+    path.write_text(json.dumps(about))
+    code, out, _ = run("diff", "a", "b")
+    assert code == 1
+    assert "1 with the same settings and other numbers" in out
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(
+    run: Run, workers: int, tmp_path: Path
+) -> None:
+    Path("long.toml").write_text(TINY.replace("rounds = 30", "rounds = 2000"))
+    command = f"run long.toml --workers {workers}"
+    code, _, err = interrupted(command, when="Running", folder=tmp_path)
+    assert code == 130, err
+    assert "the same command goes on from here" in err
+    assert len(cells("runs/tiny")) < 24
+    code, _, err = run(*command.split())
+    assert code == 0, err
+    assert len(cells("runs/tiny")) == 24
+    assert list(Path("runs/tiny/underway").iterdir()) == []
