@@ -24,13 +24,13 @@ import pyarrow.parquet as pq
 
 from faircascade.engine import simulate
 from faircascade.engine.simulation import cores
-from faircascade.experiment.costs import seconds_of
-from faircascade.experiment.executors import Local
 from faircascade.experiment.machine import describe_machine
-from faircascade.experiment.planning import plan_studies
-from faircascade.experiment.results import Product, Results
-from faircascade.experiment.runner import run_cells
+from faircascade.experiment.running.costs import seconds_of
+from faircascade.experiment.running.executors import Local
+from faircascade.experiment.running.runner import run_cells
 from faircascade.experiment.spec import Spec
+from faircascade.experiment.spec.planning import plan_studies
+from faircascade.experiment.store.results import Product, Results
 from faircascade.experiment.study import Study
 
 SPEC = """
@@ -176,7 +176,7 @@ def store(cells: int = 200) -> None:
 
 
 def _world(study: Study):  # type: ignore[no-untyped-def]
-    from faircascade.experiment.worlds import Sources, Worlds
+    from faircascade.experiment.store.worlds import Sources, Worlds
 
     return Worlds(study.results.worlds, Sources()).of(study.cells[0])
 
@@ -184,7 +184,7 @@ def _world(study: Study):  # type: ignore[no-untyped-def]
 def killed() -> None:
     """200 small cells through the command, killed with -9 at random moments."""
     from faircascade.experiment.difference import difference
-    from faircascade.experiment.manifest import read_studies
+    from faircascade.experiment.store.manifest import read_studies
 
     moments = random.Random(0)
     with folders() as folder:

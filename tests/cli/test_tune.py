@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from faircascade.experiment.manifest import read_studies
 from faircascade.experiment.spec import Spec
+from faircascade.experiment.store.manifest import read_studies
 from tests.cli.processes import interrupted
 from tests.experiment.specs import TUNE
 

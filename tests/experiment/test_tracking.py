@@ -12,13 +12,13 @@ import pytest
 
 from faircascade.data.load import load_dataset
 from faircascade.experiment import tracking
-from faircascade.experiment.manifest import record
-from faircascade.experiment.results import Finished, Results
-from faircascade.experiment.runner import run_cells
+from faircascade.experiment.running.runner import run_cells
 from faircascade.experiment.spec import Spec
+from faircascade.experiment.store.manifest import record
+from faircascade.experiment.store.results import Finished, Results
+from faircascade.experiment.store.worlds import Sources
 from faircascade.experiment.study import Study
 from faircascade.experiment.tracking import log_to_mlflow
-from faircascade.experiment.worlds import Sources
 from tests.experiment.specs import TINY
 
 mlflow = pytest.importorskip("mlflow")

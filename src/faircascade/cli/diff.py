@@ -24,7 +24,7 @@ def diff(
     Exits with 1 if anything that was asked for or came out is different.
     """
     from faircascade.experiment.difference import difference
-    from faircascade.experiment.manifest import read_studies
+    from faircascade.experiment.store.manifest import read_studies
 
     found = difference(read_studies(before), read_studies(after))
     if as_json:

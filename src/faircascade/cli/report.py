@@ -26,10 +26,10 @@ def report(
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
 ) -> None:
     """Write a page of a run with its tables, statistics and figures, and print the table."""
-    from faircascade.experiment.manifest import read_studies
     from faircascade.experiment.stats import Test, check_test
-    from faircascade.experiment.store import write_table
-    from faircascade.experiment.tables import tidy
+    from faircascade.experiment.store.files import write_table
+    from faircascade.experiment.store.manifest import read_studies
+    from faircascade.experiment.store.tables import tidy
     from faircascade.report.study import write_study
 
     chosen = cast(Test, test)

@@ -54,9 +54,9 @@ def reproduce(
 
     What is finished is not run again: the same command goes on where it stopped.
     """
-    from faircascade.experiment.executors import Local
-    from faircascade.experiment.results import Results
-    from faircascade.experiment.runner import Outcome
+    from faircascade.experiment.running.executors import Local
+    from faircascade.experiment.running.runner import Outcome
+    from faircascade.experiment.store.results import Results
     from faircascade.paper.specs import adapt, find_specs
     from faircascade.report.study import check_show, count_verdicts, write_reproduction
 

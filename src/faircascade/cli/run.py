@@ -48,8 +48,8 @@ def run(
 
     What is finished is not run again: the same command goes on where it stopped.
     """
-    from faircascade.experiment.results import Results
     from faircascade.experiment.spec import Spec
+    from faircascade.experiment.store.results import Results
     from faircascade.report.study import check_show
 
     where = choose_executor(executor, address=address, workers=workers, threads=threads)

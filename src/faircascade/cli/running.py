@@ -15,12 +15,12 @@ from faircascade.cli.data import showing
 
 if TYPE_CHECKING:
     from faircascade.experiment.cell import Cell
-    from faircascade.experiment.executors import Executor
-    from faircascade.experiment.results import Results
-    from faircascade.experiment.runner import Outcome
+    from faircascade.experiment.running.executors import Executor
+    from faircascade.experiment.running.runner import Outcome
     from faircascade.experiment.spec import Spec
+    from faircascade.experiment.store.results import Results
+    from faircascade.experiment.store.worlds import Sources
     from faircascade.experiment.study import Study
-    from faircascade.experiment.worlds import Sources
 
 EXECUTORS = ("local", "ray")
 STOPPED = 130
@@ -31,7 +31,7 @@ def choose_executor(
     name: str, *, address: str | None, workers: int | None, threads: int | None
 ) -> Executor:
     """Return the executor that the command line asks for."""
-    from faircascade.experiment.executors import Local
+    from faircascade.experiment.running.executors import Local
     from faircascade.registry import suggest
 
     if name not in EXECUTORS:
@@ -43,7 +43,7 @@ def choose_executor(
         if address is not None:
             raise ValueError("--address goes with --executor ray")
         return Local(workers=workers, threads=threads)
-    from faircascade.experiment.executors.ray import Ray
+    from faircascade.experiment.running.executors.ray import Ray
 
     return Ray(address=address, workers=workers, threads=threads)
 
@@ -55,7 +55,7 @@ def plan(
 
     Worlds that are built for that are kept, unless nothing is to be written yet.
     """
-    from faircascade.experiment.planning import check_worlds, plan_studies
+    from faircascade.experiment.spec.planning import check_worlds, plan_studies
 
     with showing() as report:
         studies, sources = plan_studies(specs, results, progress=report)
@@ -70,9 +70,9 @@ def tell_plan(
     studies: Sequence[Study], results: Results, sources: Sources, executor: Executor
 ) -> int:
     """Say how much is to be run and how long that will take; return how many cells."""
-    from faircascade.experiment.costs import duration
-    from faircascade.experiment.executors import Plan
-    from faircascade.experiment.todo import Todo
+    from faircascade.experiment.running.costs import duration
+    from faircascade.experiment.running.executors import Plan
+    from faircascade.experiment.running.todo import Todo
 
     cells = {cell.key: cell for study in studies for cell in study.cells}
     todo = Todo(cells.values(), results)
@@ -98,8 +98,8 @@ def execute(
     studies: Sequence[Study], results: Results, sources: Sources, executor: Executor
 ) -> Outcome:
     """Run what is missing, and keep the manifest of the folder."""
-    from faircascade.experiment.manifest import record
-    from faircascade.experiment.runner import run_cells
+    from faircascade.experiment.running.runner import run_cells
+    from faircascade.experiment.store.manifest import record
 
     cells = [cell for study in studies for cell in study.cells]
     record(studies, results.folder)

@@ -10,8 +10,8 @@ import typer
 from faircascade.cli.console import print_table, remark
 
 if TYPE_CHECKING:
-    from faircascade.experiment.bounds import Verdict
-    from faircascade.experiment.tuning import Trial, Tuned
+    from faircascade.experiment.tuning.bounds import Verdict
+    from faircascade.experiment.tuning.loop import Trial, Tuned
 
 SHOWN = 5
 """Trials of the table; the policy as written comes on top."""

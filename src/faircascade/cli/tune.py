@@ -31,11 +31,11 @@ from faircascade.cli.trials import (
 from faircascade.storage import check_folder
 
 if TYPE_CHECKING:
-    from faircascade.experiment.executors import Executor
-    from faircascade.experiment.results import Results
-    from faircascade.experiment.search import Search
-    from faircascade.experiment.tuning import Trial, Tuned
-    from faircascade.experiment.worlds import Sources
+    from faircascade.experiment.running.executors import Executor
+    from faircascade.experiment.store.results import Results
+    from faircascade.experiment.store.worlds import Sources
+    from faircascade.experiment.tuning.loop import Trial, Tuned
+    from faircascade.experiment.tuning.search import Search
 
 
 @dataclass(frozen=True)
@@ -76,12 +76,12 @@ def tune(
 
     What is finished is not run again: the same command goes on where it stopped.
     """
-    from faircascade.experiment.planning import check_worlds
-    from faircascade.experiment.results import Results
-    from faircascade.experiment.search import Search
     from faircascade.experiment.spec import Spec
-    from faircascade.experiment.tuned import write_trials
-    from faircascade.experiment.tuning import require_optuna
+    from faircascade.experiment.spec.planning import check_worlds
+    from faircascade.experiment.store.results import Results
+    from faircascade.experiment.tuning.loop import require_optuna
+    from faircascade.experiment.tuning.search import Search
+    from faircascade.experiment.tuning.tuned import write_trials
 
     require_optuna()
     where = choose_executor(executor, address=address, workers=workers, threads=threads)
@@ -109,7 +109,7 @@ def tune(
 @contextmanager
 def staying(executor: Executor) -> Iterator[None]:
     """Stay connected to a cluster between trials, which would start it again for each."""
-    from faircascade.experiment.executors.ray import Ray, connected
+    from faircascade.experiment.running.executors.ray import Ray, connected
 
     if not isinstance(executor, Ray):
         yield
@@ -120,7 +120,7 @@ def staying(executor: Executor) -> Iterator[None]:
 
 def tell_search(task: Task) -> None:
     """Say what is to be searched, and about how long that will take."""
-    from faircascade.experiment.costs import duration
+    from faircascade.experiment.running.costs import duration
 
     search = task.search
     candidates, spec = search.candidates, search.spec
@@ -142,7 +142,7 @@ def tell_search(task: Task) -> None:
 
 def run_search(task: Task) -> Tuned:
     """Search, with one progress bar for all of it."""
-    from faircascade.experiment.tuning import tune
+    from faircascade.experiment.tuning.loop import tune
 
     with progress("Tuning") as tell:
         return tune(
@@ -177,7 +177,12 @@ def give_up(tuned: Tuned, as_json: bool) -> NoReturn:
 def compare_best(task: Task, tuned: Tuned, best: Trial, as_json: bool) -> None:
     """Run the final comparison, and say whether the bounds hold there."""
     from faircascade.experiment.study import Study
-    from faircascade.experiment.tuned import comparison_of, label_of, verdicts, write_comparison
+    from faircascade.experiment.tuning.tuned import (
+        comparison_of,
+        label_of,
+        verdicts,
+        write_comparison,
+    )
 
     spec = comparison_of(tuned, best)
     label = label_of(spec, tuned, best)

@@ -1,8 +1,8 @@
 """Comparisons of policies: what to run, and what came out."""
 
 from faircascade.experiment.comparison import Comparison, compare
-from faircascade.experiment.runner import run_experiment
-from faircascade.experiment.store import save_comparison
-from faircascade.experiment.tables import load_results
+from faircascade.experiment.running.runner import run_experiment
+from faircascade.experiment.store.files import save_comparison
+from faircascade.experiment.store.tables import load_results
 
 __all__ = ["Comparison", "compare", "load_results", "run_experiment", "save_comparison"]

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from faircascade.experiment.results import Finished
 from faircascade.experiment.stats import Contrast, contrasts
+from faircascade.experiment.store.results import Finished
 from faircascade.experiment.study import Study, World
 from faircascade.types import Floats
 

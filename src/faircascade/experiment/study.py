@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS, Cell
-from faircascade.experiment.results import Finished, Results
 from faircascade.experiment.spec import Spec
+from faircascade.experiment.store.results import Finished, Results
 from faircascade.policies import Policy
 from faircascade.types import Floats
 

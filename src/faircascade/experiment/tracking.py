@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS, Cell
-from faircascade.experiment.claims import claimed
-from faircascade.experiment.manifest import read_studies
-from faircascade.experiment.results import Finished
+from faircascade.experiment.store.claims import claimed
+from faircascade.experiment.store.manifest import read_studies
+from faircascade.experiment.store.results import Finished
 from faircascade.registry import flat_spec
 from faircascade.storage import check_folder
 

@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from faircascade.experiment.results import Results
 from faircascade.experiment.spec import Spec
+from faircascade.experiment.store.results import Results
 from faircascade.experiment.study import Study
 from tests.report.study.runs import SPEC, study_of
 

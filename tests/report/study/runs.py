@@ -11,12 +11,12 @@ import numpy as np
 
 from faircascade.data.load import load_dataset
 from faircascade.experiment.cell import Cell
-from faircascade.experiment.executors import Local
-from faircascade.experiment.results import Results
-from faircascade.experiment.runner import run_cells
+from faircascade.experiment.running.executors import Local
+from faircascade.experiment.running.runner import run_cells
 from faircascade.experiment.spec import Spec
+from faircascade.experiment.store.results import Results
+from faircascade.experiment.store.worlds import Sources
 from faircascade.experiment.study import Study
-from faircascade.experiment.worlds import Sources
 from tests.report.test_page import Page
 
 HOSTILE = "<script>alert('x')</script> [a](http://evil.test) | b_c"

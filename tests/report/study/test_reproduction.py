@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from faircascade.experiment.results import Results
 from faircascade.experiment.spec import Spec
+from faircascade.experiment.store.results import Results
 from faircascade.experiment.study import Study
 from faircascade.paper.published import METRICS, published
 from faircascade.report import check_show, write_reproduction

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from scipy import stats as scipy_stats
 
-from faircascade.experiment.results import Results
 from faircascade.experiment.spec import SHOW, Spec
 from faircascade.experiment.stats import TESTS, bootstrap_interval
+from faircascade.experiment.store.results import Results
 from faircascade.experiment.study import Study
 from faircascade.registry import components
 from faircascade.report import write_reproduction, write_study

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from faircascade.experiment.results import Finished
 from faircascade.experiment.spec import Spec
+from faircascade.experiment.store.results import Finished
 from faircascade.experiment.study import Study
 from faircascade.report.study.blocks import Notice
 from faircascade.report.study.published.facts import published_facts

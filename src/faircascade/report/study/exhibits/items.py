@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from faircascade.experiment.results import Finished
+from faircascade.experiment.store.results import Finished
 from faircascade.experiment.study import Study, World
 from faircascade.report.pages import Plate
 from faircascade.report.panels import clicks_bar, item_panel

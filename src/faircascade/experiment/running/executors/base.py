@@ -1,0 +1,43 @@
+"""The contract of an executor: it runs cells somewhere, to the same bits wherever that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from faircascade.experiment.cell import Cell
+from faircascade.experiment.running.todo import Todo
+from faircascade.experiment.store.results import Results
+from faircascade.experiment.store.worlds import Sources, Worlds
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an executor needs to know."""
+
+    todo: Todo
+    results: Results
+    sources: Sources
+
+    @property
+    def worlds(self) -> Worlds:
+        return Worlds(self.results.worlds, self.sources)
+
+
+class Executor(Protocol):
+    """Runs what is to be done.
+
+    It writes each cell when it is finished, notes in `todo` how each ended, and returns when
+    nothing is left. Ctrl-C and an error of the disk come out as they are.
+    """
+
+    def run(self, plan: Plan) -> None: ...
+
+    def describe(self, plan: Plan) -> str:
+        """Say where the cells will run, for the plan that a user sees."""
+        ...
+
+    def cores(self, cells: Sequence[Cell]) -> int:
+        """Return how many cores will be busy with some cells."""
+        ...

@@ -1,0 +1,257 @@
+"""Cells on a Ray cluster: small ones are tasks, large ones are cut by their users into several.
+
+Tasks get a world from the object store, where it is put once, and send results back to the
+machine that runs the command: only that one writes, and no folder need be shared.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import ceil
+from typing import Any
+
+from faircascade.engine import Result
+from faircascade.engine.parts import join_parts, splittable
+from faircascade.engine.simulation import cores
+from faircascade.environment import Environment
+from faircascade.experiment.cell import Cell
+from faircascade.experiment.running.costs import cost, longest_first
+from faircascade.experiment.running.executors.base import Plan
+from faircascade.experiment.running.work import Ending, Status, run
+from faircascade.experiment.store.claims import claimed
+from faircascade.experiment.store.results import Product
+
+PART_SECONDS = 30.0
+"""A cell that takes longer is cut into parts of about this length."""
+FEWEST_USERS = 32
+"""Users that a part has at least."""
+RETRIES = 5
+"""How often Ray begins a task again whose process or machine dies."""
+TRIES = 3
+"""How often a cell is begun again that Ray has given up."""
+AHEAD = 2
+"""Tasks for each core that are handed to Ray at a time."""
+_POLL_SECONDS = 0.5
+_ANSWER_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Ray:
+    """Runs cells on a Ray cluster, or on a Ray of this machine's own."""
+
+    address: str | None = None
+    """Of the cluster ("auto" or "host:port"); None starts Ray on this machine."""
+    workers: int | None = None
+    """Tasks at once; None is as many as the cluster has cores."""
+    threads: int | None = None
+    """Cores of a Ray that is started here; None is all."""
+
+    def __post_init__(self) -> None:
+        for name in ("workers", "threads"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value}")
+        if self.address is not None and self.threads is not None:
+            raise ValueError("threads must not be given with an address: the cluster has its own")
+
+    def run(self, plan: Plan) -> None:
+        """Run all cells."""
+        with connected(self) as ray:
+            slots = self.workers or int(ray.cluster_resources().get("CPU", 1))
+            Dispatch(ray, plan, slots).to_the_end()
+
+    def describe(self, plan: Plan) -> str:
+        """Say which Ray it is."""
+        return f"on Ray ({self.address or 'this machine'})"
+
+    def cores(self, cells: Sequence[Cell]) -> int:
+        """Return how many cores will be busy, as far as that is known before it begins."""
+        return self.workers or self.threads or cores()
+
+
+@contextmanager
+def connected(settings: Ray) -> Iterator[Any]:
+    """Connect to a cluster, or start one; what was started here is stopped at the end."""
+    try:
+        import ray
+    except ImportError:
+        raise ValueError("the ray executor needs Ray: pip install 'faircascade[ray]'") from None
+    already = ray.is_initialized()
+    if not already:
+        check_there(settings.address)
+        options: dict[str, Any] = {"address": settings.address}
+        if settings.address is None:
+            here = settings.threads or cores()
+            options = {"address": "local", "num_cpus": here, "include_dashboard": False}
+        try:
+            ray.init(logging_level=logging.ERROR, log_to_driver=False, **options)
+        except (ConnectionError, RuntimeError) as error:
+            raise ValueError(f"no Ray cluster at {settings.address!r} ({error})") from error
+    try:
+        yield ray
+    finally:
+        if not already:
+            ray.shutdown()
+
+
+def check_there(address: str | None) -> None:
+    """Say at once that nobody answers at an address: Ray itself would try for minutes."""
+    host, _, port = (address or "").rpartition(":")
+    if not host or not port.isdigit() or "://" in host:
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWER_SECONDS).close()
+    except OSError as error:
+        raise ValueError(f"no Ray cluster at {address!r} ({error})") from None
+
+
+@dataclass(eq=False)
+class Underway:
+    """A cell that is on the cluster."""
+
+    cell: Cell
+    env: Environment
+    claim: ExitStack
+    """Gives the cell back when it is closed."""
+    parts: list[Result | None] = field(default_factory=list)
+
+    @property
+    def share(self) -> float:
+        """Return how much of it is done."""
+        return sum(part is not None for part in self.parts) / len(self.parts)
+
+
+class Dispatch:
+    """Hands cells to Ray and takes their results in."""
+
+    def __init__(self, ray: Any, plan: Plan, slots: int) -> None:
+        self.ray = ray
+        self.plan = plan
+        self.slots = slots
+        self.waiting: dict[Any, tuple[Underway, int]] = {}
+        """Tasks: the cell that each is of, and which part of it."""
+        self.put: dict[str, Any] = {}
+        """Worlds in the object store, by their keys."""
+        self.needed = Counter(cell.world_key for cell in plan.todo.left)
+        """How many cells are still to be run in each world."""
+        self.losses: Counter[str] = Counter()
+        self.task = ray.remote(max_retries=RETRIES, num_cpus=1)(simulate_part)
+        ordered = longest_first(plan.todo.left)
+        plan.todo.left.clear()
+        plan.todo.left.extend(ordered)
+        self.worlds = plan.worlds
+
+    def to_the_end(self) -> None:
+        """Go on until nothing is left."""
+        todo = self.plan.todo
+        try:
+            while len(todo) or self.waiting:
+                while len(self.waiting) < AHEAD * self.slots and (cell := todo.take()) is not None:
+                    self._begin(cell)
+                if not self.waiting:
+                    todo.wait()
+                    continue
+                todo.tell({under.cell: under.share for under, _ in self.waiting.values()})
+                ready, _ = self.ray.wait(list(self.waiting), timeout=_POLL_SECONDS)
+                for task in ready:
+                    if task in self.waiting:
+                        self._take_in(task)
+        finally:
+            for task in self.waiting:
+                self.ray.cancel(task, force=True)
+            for under in {id(under): under for under, _ in self.waiting.values()}.values():
+                under.claim.close()
+
+    def _begin(self, cell: Cell) -> None:
+        """Claim a cell and hand it to Ray."""
+        claim = ExitStack()
+        mine = claim.enter_context(claimed(self.plan.results.underway(cell)))
+        try:
+            if self.plan.results.find(cell) is not None:
+                ending = Ending(Status.FINISHED)
+            elif not mine:
+                ending = Ending(Status.TAKEN)
+            else:
+                self._submit(Underway(cell, self.worlds.of(cell), claim.pop_all()))
+                return
+        except (ValueError, ArithmeticError) as error:
+            ending = Ending(Status.IMPOSSIBLE, str(error))
+        claim.close()
+        self.plan.todo.end(cell, ending)
+
+    def _submit(self, under: Underway) -> None:
+        cell, users = under.cell, len(under.env.users)
+        world = self._put(under)
+        edges = cut(cell, users, self.slots)
+        under.parts = [None] * (len(edges) - 1)
+        for number, rows in enumerate(pairwise(edges)):
+            self.waiting[self.task.remote(cell.document(), world, rows)] = (under, number)
+
+    def _put(self, under: Underway) -> Any:
+        """Return a world in the object store; it stays until the last cell that needs it."""
+        key = under.cell.world_key
+        if key not in self.put:
+            self.put[key] = self.ray.put(under.env)
+        return self.put[key]
+
+    def _take_in(self, task: Any) -> None:
+        """Take in a part; the last one of a cell ends it."""
+        under, number = self.waiting.pop(task)
+        try:
+            under.parts[number] = self.ray.get(task)
+        except self.ray.exceptions.RayTaskError as error:
+            if not isinstance(error.cause, ValueError | ArithmeticError):
+                raise
+            self._end(under, Ending(Status.IMPOSSIBLE, str(error.cause)))
+        except self.ray.exceptions.RayError as error:  # its machine is gone, and so were others
+            self._lost(under, str(error))
+        else:
+            if all(part is not None for part in under.parts):
+                parts = [part for part in under.parts if part is not None]
+                whole = join_parts(under.env, parts) if len(parts) > 1 else parts[0]
+                self.plan.results.add(under.cell, Product.of(under.cell, whole))
+                self._end(under, Ending(Status.FINISHED))
+
+    def _lost(self, under: Underway, reason: str) -> None:
+        """Begin a cell again, unless that has been done too often."""
+        cell = under.cell
+        self.losses[cell.key] += 1
+        if self.losses[cell.key] < TRIES:
+            self._drop(under)
+            self.plan.todo.left.append(cell)
+        else:
+            self._end(under, Ending(Status.IMPOSSIBLE, reason.splitlines()[0]))
+
+    def _end(self, under: Underway, ending: Ending) -> None:
+        self._drop(under)
+        key = under.cell.world_key
+        self.needed[key] -= 1
+        if not self.needed[key]:
+            self.put.pop(key, None)
+        self.plan.todo.end(under.cell, ending)
+
+    def _drop(self, under: Underway) -> None:
+        """Let go of a cell and of what is left of its tasks."""
+        for task in [task for task, (other, _) in self.waiting.items() if other is under]:
+            del self.waiting[task]
+            self.ray.cancel(task, force=True)
+        under.claim.close()
+
+
+def simulate_part(document: dict[str, Any], env: Environment, rows: tuple[int, int]) -> Result:
+    """Simulate some of the users of a cell's world."""
+    whole = rows == (0, len(env.users))
+    return run(Cell.of(document), env if whole else env.take(slice(*rows)), 1)
+
+
+def cut(cell: Cell, users: int, slots: int) -> list[int]:
+    """Return where to cut the users of a cell, the ends included."""
+    parts = min(ceil(cost(cell) / PART_SECONDS), slots, users // FEWEST_USERS)
+    parts = max(1, parts) if splittable(cell.policy) else 1
+    return [users * part // parts for part in range(parts + 1)]

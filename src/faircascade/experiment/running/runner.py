@@ -1,0 +1,87 @@
+"""Running cells: what is finished is skipped, and whatever ends it early keeps what is."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from faircascade.experiment.cell import Cell
+from faircascade.experiment.comparison import Progress
+from faircascade.experiment.running.executors import Executor, Local, Plan
+from faircascade.experiment.running.todo import Todo
+from faircascade.experiment.spec import Spec
+from faircascade.experiment.spec.planning import check_worlds, plan_studies
+from faircascade.experiment.store.manifest import record
+from faircascade.experiment.store.results import Results
+from faircascade.experiment.store.tables import load_results
+from faircascade.experiment.store.worlds import Sources
+
+log = logging.getLogger("faircascade")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How running cells ended."""
+
+    complete: bool
+    """False if Ctrl-C, or trouble, came before the end."""
+    failures: Mapping[str, str]
+    """Cells that cannot be run, and why."""
+    trouble: str = ""
+    """What ended it, if not Ctrl-C: a full disk, say."""
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    sources: Sources,
+    results: Results,
+    *,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    say: Callable[[str], None] | None = None,
+) -> Outcome:
+    """Run what is not finished. A cell that cannot be run is noted, and the others go on."""
+    todo = Todo(cells, results, progress, say)
+    try:
+        if len(todo):
+            (executor or Local()).run(Plan(todo, results, sources))
+    except KeyboardInterrupt:
+        return Outcome(False, todo.failures)
+    except OSError as error:
+        return Outcome(False, todo.failures, str(error))
+    return Outcome(True, todo.failures)
+
+
+def run_experiment(
+    spec: str | Path | Mapping[str, Any],
+    out: str | Path | None = None,
+    *,
+    settings: Iterable[str] = (),
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    backend: str | None = None,
+) -> Any:
+    """Run what a spec file, or the same as plain data, asks for; return `load_results` of it.
+
+    Results go to the folder `out` (default: runs/NAME), and what is finished there is not run
+    again. `settings` are `path.to.key=value` in place of what the file says.
+    """
+    if isinstance(spec, Mapping):
+        asked = Spec.of(spec, settings=settings)
+        asked.check_data()
+    else:
+        asked = Spec.load(spec, settings)
+    results = Results(Path(out) if out is not None else asked.default_folder)
+    studies, sources = plan_studies([asked], results)
+    check_worlds(studies, sources)
+    record(studies, results.folder)
+    ended = run_cells(studies[0].cells, sources, results, executor=executor, progress=progress)
+    record(studies, results.folder)
+    for cell, reason in ended.failures.items():
+        log.warning("Not run: %s: %s", cell, reason)
+    if not ended.complete:
+        raise OSError(ended.trouble) if ended.trouble else KeyboardInterrupt
+    return load_results(results.folder, backend=backend)

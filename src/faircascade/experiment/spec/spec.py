@@ -1,0 +1,407 @@
+"""Spec files: what to run, in TOML.
+
+    name = "alphas"
+    title = "How much to explore"
+    metrics = ["clicks", "equality_p"]  # columns of the tables; all are kept
+
+    [data]
+    name = "synthetic"        # a data set, or a file beside the spec
+
+    [environment]             # options of Environment.from_ratings
+    dim = 10
+    k.grid = [5, 10]          # one world for each
+
+    [run]
+    rounds = 1000
+    seeds = 5                 # how many, or which; rounds = 0 simulates nothing
+
+    [every_policy]            # given to each policy that has such a parameter
+    reading = "reference"
+
+    [[policies]]              # the first is the baseline, unless `baseline` names another
+    name = "linucb"
+    alpha.grid = [0.25, 1]    # one policy for each
+
+`parameter.grid = [...]` runs every value; several grids run every combination.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+from faircascade.engine.result import HEADLINE
+from faircascade.engine.simulation import look_at
+from faircascade.experiment.cell import Cell
+from faircascade.experiment.comparison import distinct_labels, seeds_of
+from faircascade.experiment.spec.checks import (
+    check_known,
+    check_lists,
+    check_source,
+    check_worlds,
+    listed,
+    located,
+    table,
+)
+from faircascade.experiment.spec.grids import expand
+from faircascade.experiment.spec.places import (
+    PlacedError,
+    Source,
+    SpecError,
+    at,
+    named_in,
+    override,
+)
+from faircascade.policies import Policy
+from faircascade.registry import from_spec, lookup, parameters_of, suggest
+from faircascade.types import whole
+
+__all__ = ["SHOW", "Spec", "SpecError"]
+
+SHOW = ("table", "pareto", "curves", "statistics")
+"""What a report shows unless the spec says otherwise."""
+
+_TOP = (
+    "name",
+    "title",
+    "about",
+    "show",
+    "metrics",
+    "baseline",
+    "data",
+    "environment",
+    "run",
+    "every_policy",
+    "policies",
+    "tune",
+)
+_RUN = ("rounds", "seeds", "checkpoints")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """One experiment: every policy in every world with every seed."""
+
+    name: str
+    title: str = ""
+    about: str = ""
+    """What it is for, in a sentence or two."""
+    show: tuple[str, ...] = SHOW
+    """Tables and figures of the report, by name, in their order."""
+    metrics: tuple[str, ...] = HEADLINE
+    """Metrics of the tables and figures; every metric is kept."""
+    baseline: str | None = None
+    """Label of the policy that the others are held against; None is the first."""
+    data: Mapping[str, Any]
+    environment: Mapping[str, Any]
+    rounds: int
+    seeds: tuple[int, ...]
+    checkpoints: int | tuple[int, ...] = 40
+    """How many, or at which rounds."""
+    every_policy: Mapping[str, Any]
+    policies: tuple[Mapping[str, Any], ...]
+    """As written, grids included. `rounds` limits a policy to fewer rounds than the others."""
+    tune: Mapping[str, Any] = field(default_factory=dict)
+    """What to search, and for what, as written."""
+    source: Source = field(default_factory=Source)
+    folder: Path = Path()
+    """Where files that the spec names are looked for."""
+
+    @classmethod
+    def load(cls, path: str | Path, settings: Iterable[str] = ()) -> Spec:
+        """Read a file; `settings` are `path.to.key=value` that replace what it says."""
+        path = Path(path)
+        if not path.is_file():
+            raise SpecError(f"{path}: no such spec file")
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise SpecError(f"{path}: not a text in UTF-8") from None
+        return cls.parse(text, where=str(path), folder=path.parent, settings=settings)
+
+    @classmethod
+    def parse(
+        cls,
+        text: str,
+        *,
+        where: str = "spec",
+        folder: Path = Path(),
+        settings: Iterable[str] = (),
+    ) -> Spec:
+        """Read the text of a file, and check it as far as that goes without data."""
+        try:
+            written = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise SpecError(f"{where}: not TOML: {error}") from None
+        spec = cls.of(written, source=Source(where, text), folder=folder, settings=settings)
+        spec.check_data()
+        return spec
+
+    @classmethod
+    def of(
+        cls,
+        given: Mapping[str, Any],
+        *,
+        source: Source | None = None,
+        folder: Path = Path(),
+        settings: Iterable[str] = (),
+    ) -> Spec:
+        """Build a spec from plain data; files that it names need not be there."""
+        given, overrides = override(given, settings)
+        source = replace(source or Source(), overrides=overrides)
+        try:
+            return cls._of(given, source, folder)
+        except PlacedError as error:
+            raise source.error(str(error), error.place) from None
+        except (ValueError, TypeError) as error:
+            raise source.error(str(error), ()) from None
+
+    @classmethod
+    def _of(cls, given: Mapping[str, Any], source: Source, folder: Path) -> Spec:
+        check_known(given, _TOP, "the spec")
+        run = table(given, "run")
+        with at("run"):
+            check_known(run, _RUN, "[run]")
+        if run.get("rounds") == 0:
+            given = {"data": {"name": "none"}, **given}
+        for needed, part in (
+            ("name", given),
+            ("data", given),
+            ("policies", given),
+            ("rounds", run),
+        ):
+            if needed not in part:
+                raise ValueError(f"the spec must say its {needed}")
+        with at("run", "rounds"):
+            rounds = whole(run["rounds"], "rounds")
+        with at("run", "seeds"):
+            seeds = seeds_of(run.get("seeds", 1))
+        with at("run", "checkpoints"):
+            checkpoints = _checkpoints(run.get("checkpoints", 40), rounds)
+        spec = cls(
+            name=str(given["name"]),
+            title=str(given.get("title", given["name"])),
+            about=" ".join(str(given.get("about", "")).split()),
+            show=listed(given, "show", SHOW),
+            metrics=listed(given, "metrics", HEADLINE),
+            baseline=None if given.get("baseline") is None else str(given["baseline"]),
+            data=table(given, "data"),
+            environment=table(given, "environment"),
+            rounds=rounds,
+            seeds=seeds,
+            checkpoints=checkpoints,
+            every_policy=table(given, "every_policy"),
+            policies=tuple(
+                table({number: line}, number, "policies")
+                for number, line in enumerate(listed(given, "policies"))
+            ),
+            tune=table(given, "tune"),
+            source=source,
+            folder=folder,
+        )
+        spec.check()
+        return spec
+
+    def document(self) -> dict[str, Any]:
+        """Return the spec as plain data, which `of` reads."""
+        several = not isinstance(self.checkpoints, int)
+        written: dict[str, Any] = {
+            "name": self.name,
+            "title": self.title,
+            "about": self.about,
+            "show": list(self.show),
+            "metrics": list(self.metrics),
+            "baseline": self.baseline,
+            "data": dict(self.data),
+            "environment": dict(self.environment),
+            "run": {
+                "rounds": self.rounds,
+                "seeds": list(self.seeds),
+                "checkpoints": list(self.checkpoints) if several else self.checkpoints,  # type: ignore[arg-type]
+            },
+            "every_policy": dict(self.every_policy),
+            "policies": [dict(line) for line in self.policies],
+            "tune": dict(self.tune),
+        }
+        return {name: value for name, value in written.items() if value not in (None, {}, "")}
+
+    @property
+    def default_folder(self) -> Path:
+        """Return where the results go unless somebody says otherwise."""
+        return Path("runs") / self.name
+
+    def error(self, message: str, *place: str | int) -> SpecError:
+        """Return a mistake that was found later, with the line of the value that it is about."""
+        return self.source.error(message, place)
+
+    def check(self) -> None:
+        """Refuse what cannot be run, as far as that can be said without data."""
+        with at("run", "rounds"):
+            if self.rounds < 0:
+                raise ValueError(f"rounds must be at least 0, got {self.rounds}")
+        for number, metric in enumerate(self.metrics):
+            with at("metrics", number):
+                lookup("metric", str(metric))
+        with at("environment"):
+            worlds = check_worlds(self.environment, self.worlds())
+        with at("policies"):
+            if not self.policies:
+                raise ValueError("[[policies]] must name at least one policy")
+        lines = self.lines()
+        labels = [label for label, _, _ in lines]
+        if self.baseline is not None and self.baseline not in labels:
+            raise PlacedError(
+                f"baseline must be one of {', '.join(labels)}{suggest(self.baseline, labels)}, "
+                f"got {self.baseline!r}",
+                ("baseline",),
+            )
+        had = {p.name for _, policy, _ in lines for p in parameters_of(type(policy))}
+        with at("every_policy"):
+            check_known(self.every_policy, sorted(had), "a policy of [every_policy]")
+        for world in worlds:
+            for _, policy, _ in lines:
+                with at("environment", "k"):
+                    check_lists(policy, world)
+
+    def check_data(self) -> None:
+        """Refuse data sets that do not exist and files that are not there."""
+        try:
+            with at("data"):
+                for source in self.sources() if self.rounds > 0 else ():
+                    check_source(source)
+        except PlacedError as error:
+            raise self.source.error(str(error), error.place) from None
+
+    def changed(
+        self,
+        *,
+        data: Mapping[str, Any] | None = None,
+        rounds: int | None = None,
+        seeds: int | Sequence[int] | None = None,
+        environment: Mapping[str, Any] | None = None,
+        every_policy: Mapping[str, Any] | None = None,
+        policies: Sequence[Mapping[str, Any]] | None = None,
+        baseline: str | None = None,
+    ) -> Spec:
+        """Return the spec with some values replaced."""
+        changed = replace(
+            self,
+            data=self.data if data is None else dict(data),
+            folder=self.folder if data is None else Path(),
+            rounds=self.rounds if rounds is None else whole(rounds, "rounds"),
+            seeds=self.seeds if seeds is None else seeds_of(seeds),
+            environment={**self.environment, **(environment or {})},
+            every_policy={**self.every_policy, **(every_policy or {})},
+            policies=self.policies if policies is None else tuple(policies),
+            baseline=self.baseline if baseline is None else baseline,
+        )
+        changed.check()
+        if data is not None:
+            changed.check_data()
+        return changed
+
+    def sources(self) -> list[dict[str, Any]]:
+        """Return the name and the options of every data set, files where they are."""
+        return [located(source, self.folder) for source in expand(self.data)]
+
+    def worlds(self) -> list[dict[str, Any]]:
+        """Return the options of every world."""
+        return list(expand(self.environment))
+
+    def lines(self) -> list[tuple[str, Policy, int]]:
+        """Return label, policy and rounds of every policy; labels are distinct."""
+        found: list[tuple[Policy, int]] = []
+        for number, written in enumerate(self.policies):
+            found.extend(self._policies(number, written))
+        with at("policies"):
+            labels = distinct_labels([policy for policy, _ in found])
+        return [(label, *line) for label, line in zip(labels, found, strict=True)]
+
+    def _policies(self, number: int, written: Mapping[str, Any]) -> list[tuple[Policy, int]]:
+        """Return the policies that one entry of the list stands for."""
+        with at("policies", number):
+            if "name" not in written:
+                raise ValueError("each of [[policies]] must say its name")
+            with at("name"):
+                known = {p.name for p in parameters_of(lookup("policy", str(written["name"])))}
+            with at("rounds"):
+                rounds = min(self.rounds, whole(written.get("rounds", self.rounds), "rounds"))
+                if rounds < min(self.rounds, 1):
+                    raise ValueError(f"rounds of a policy must be at least 1, got {rounds}")
+            own = {n: v for n, v in written.items() if n != "rounds"}
+            mine = list(expand(own))
+        shared = {n: v for n, v in self.every_policy.items() if n in known and n not in own}
+        with at("every_policy"):
+            theirs = list(expand(shared))
+        found = []
+        for given in theirs:
+            for chosen in mine:
+                try:
+                    found.append((from_spec("policy", {**given, **chosen}), rounds))
+                except (ValueError, TypeError) as error:
+                    raise _blamed(str(error), number, own, shared) from error
+        return found
+
+    def cells(self, fingerprints: str | Sequence[str]) -> list[Cell]:
+        """Return what is to be run, world by world and seed by seed.
+
+        `fingerprints` are those of the ratings, in the order of `sources`; one text is for all.
+        """
+        if self.rounds == 0:
+            return []
+        sources = self.sources()
+        marks_of = [fingerprints] * len(sources) if isinstance(fingerprints, str) else fingerprints
+        lines = self.lines()
+        marks = {rounds for _, _, rounds in lines}
+        return [
+            Cell(
+                data=source,
+                fingerprint=fingerprint,
+                environment=world,
+                policy=policy,
+                label=label,
+                seed=seed,
+                rounds=rounds,
+                checkpoints=self._looks(rounds, marks),
+            )
+            for source, fingerprint in zip(sources, marks_of, strict=True)
+            for world in self.worlds()
+            for seed in self.seeds
+            for label, policy, rounds in lines
+        ]
+
+    def _looks(self, rounds: int, marks: set[int]) -> tuple[int, ...]:
+        """Return where to look: a shorter run where the others do, and all where it ends."""
+        if isinstance(self.checkpoints, int):
+            spread = {*look_at(self.checkpoints, self.rounds), *marks}
+        else:
+            spread = {*self.checkpoints, *marks}
+        return tuple(sorted(checkpoint for checkpoint in spread if checkpoint <= rounds))
+
+
+def _checkpoints(given: Any, rounds: int) -> int | tuple[int, ...]:
+    """Return how many checkpoints, or which; the last round is always one."""
+    if isinstance(given, Integral) or rounds == 0:
+        count = whole(given, "checkpoints")
+        if count < 1:
+            raise ValueError(f"checkpoints must be at least 1, got {count}")
+        return count
+    if not isinstance(given, list | tuple):
+        raise ValueError(f"checkpoints must be a number or a list of rounds, got {given!r}")
+    return look_at(sorted({*given, rounds}), rounds)
+
+
+def _blamed(
+    message: str, number: int, own: Mapping[str, Any], shared: Mapping[str, Any]
+) -> PlacedError:
+    """Return a policy's mistake at the parameter that the message names."""
+    name = named_in(message, [*own, *shared])
+    if name is None:
+        return PlacedError(message, ("policies", number))
+    return PlacedError(
+        message, ("every_policy", name) if name in shared else ("policies", number, name)
+    )

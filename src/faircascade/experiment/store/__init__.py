@@ -1,0 +1,1 @@
+"""What came out: finished cells, their worlds, and tables of them."""

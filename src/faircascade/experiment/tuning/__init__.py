@@ -1,0 +1,1 @@
+"""Searching the parameters of a policy, under bounds."""

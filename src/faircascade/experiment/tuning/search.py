@@ -1,0 +1,262 @@
+"""The [tune] table of a spec: what to search, for what, on which seeds.
+
+    [tune]
+    policy = "ealinucb"           # of [[policies]]: its name, or its number from 0
+    maximize = "equality_p"       # or minimize = "regret"
+    subject_to = "clicks >= -3%"  # against the baseline, or absolute; may be a list
+    trials = 30
+    seeds = [101, 102, 103]       # how many, or which; none of those of [run]
+    rounds = 2000                 # if fewer than [run] has
+    sampler_seed = 0
+
+    [tune.search]
+    alpha = {low = 0.05, high = 1.0}
+    gamma = {low = 1e-4, high = 0.1, log = true}
+    weight = {choices = ["log", "rbp", "linear"]}
+    beta = {low = 0.1, high = 0.9, step = 0.1}
+
+The other parameters of the policy stay as written. A number that does not go with the names that
+were chosen (log has no beta) is left out of the trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+from faircascade.experiment.cell import Cell
+from faircascade.experiment.comparison import higher_is_better, seeds_of
+from faircascade.experiment.spec import Spec
+from faircascade.experiment.spec.checks import check_known, table
+from faircascade.experiment.spec.grids import GRID, expand
+from faircascade.experiment.spec.places import Place, PlacedError, at
+from faircascade.experiment.tuning.bounds import Bound
+from faircascade.experiment.tuning.candidates import Candidates
+from faircascade.policies import Policy
+from faircascade.registry import lookup, parameters_of, suggest
+from faircascade.types import whole
+
+TRIALS, SEEDS = 30, 3
+"""How many there are unless the table says otherwise."""
+
+_KEYS = (
+    "policy",
+    "maximize",
+    "minimize",
+    "subject_to",
+    "trials",
+    "seeds",
+    "rounds",
+    "sampler_seed",
+    "search",
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Search:
+    """A search for the parameters of one policy."""
+
+    spec: Spec
+    candidates: Candidates
+    metric: str
+    maximize: bool
+    bounds: tuple[Bound, ...]
+    trials: int
+    seeds: tuple[int, ...]
+    rounds: int
+    sampler_seed: int
+
+    @classmethod
+    def of(cls, spec: Spec, *, trials: int | None = None) -> Search:
+        """Read and check the [tune] table of a spec; `trials` replaces what it says."""
+        if trials is not None:
+            _at_least("trials", trials, 1)
+        try:
+            if spec.rounds == 0:
+                raise PlacedError("rounds must be at least 1 to tune anything", ("run", "rounds"))
+            _check_one_world(spec)
+            with at("tune"):
+                number = _which(spec)
+            written = _written(spec, number)
+            with at("tune"):
+                return cls._of(spec, written, trials)
+        except PlacedError as error:
+            raise spec.error(str(error), *error.place) from None
+
+    @classmethod
+    def _of(cls, spec: Spec, written: Mapping[str, Any], trials: int | None) -> Search:
+        tune = spec.tune
+        metric, maximize = _objective(tune)
+        with at("subject_to"):
+            bounds = _bounds(tune.get("subject_to", ()))
+        with at("trials"):
+            count = _at_least("trials", tune.get("trials", TRIALS), 1)
+        with at("seeds"):
+            seeds = _seeds(tune.get("seeds", SEEDS), spec.seeds)
+        with at("rounds"):
+            rounds = _rounds(tune, min(written.get("rounds", spec.rounds), baseline_of(spec)[2]))
+        with at("sampler_seed"):
+            sampler_seed = _at_least("sampler_seed", tune.get("sampler_seed", 0), 0)
+        with at("search"):
+            searched = table(tune, "search")
+            if not searched:
+                raise ValueError("[tune.search] must name at least one parameter")
+            candidates = Candidates.of(written, searched, spec.worlds()[0])
+        return cls(
+            spec=spec,
+            candidates=candidates,
+            metric=metric,
+            maximize=maximize,
+            bounds=bounds,
+            trials=count if trials is None else trials,
+            seeds=seeds,
+            rounds=rounds,
+            sampler_seed=sampler_seed,
+        )
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """What the search looks at: what is searched for, then what is bounded."""
+        return tuple(dict.fromkeys([self.metric, *(bound.metric for bound in self.bounds)]))
+
+    def cells(self, entry: Mapping[str, Any], fingerprint: str) -> list[Cell]:
+        """Return the cells of a policy on the seeds of the search, one for each."""
+        spec = only(self.spec, [entry])
+        return replace(spec, seeds=self.seeds, rounds=self.rounds).cells(fingerprint)
+
+
+def baseline_of(spec: Spec) -> tuple[str, Policy, int]:
+    """Return label, policy and rounds of what a spec measures changes against."""
+    lines = spec.lines()
+    return next((line for line in lines if line[0] == spec.baseline), lines[0])
+
+
+def only(spec: Spec, entries: Sequence[Mapping[str, Any]]) -> Spec:
+    """Return a spec with other policies, fully specified; the first is the baseline."""
+    return replace(spec, policies=tuple(entries), every_policy={}, baseline=None, tune={})
+
+
+def _check_one_world(spec: Spec) -> None:
+    for part in ("data", "environment"):
+        written = getattr(spec, part)
+        if len(list(expand(written))) > 1:
+            place = (part, *_grid(written))
+            raise PlacedError(
+                "a search takes place in one world, and this grid makes several: give one value "
+                f"(--set {'.'.join(map(str, place))}=...)",
+                place,
+            )
+
+
+def _which(spec: Spec) -> int:
+    """Return the number of the policy that is tuned."""
+    if not spec.tune:
+        raise ValueError("the spec must have a table [tune] that says what to search")
+    check_known(spec.tune, _KEYS, "[tune]")
+    if "policy" not in spec.tune:
+        raise ValueError("[tune] must say its policy")
+    given = spec.tune["policy"]
+    names = [str(entry["name"]) for entry in spec.policies]
+    found = [number for number, name in enumerate(names) if given == name]
+    if isinstance(given, int) and not isinstance(given, bool) and 0 <= given < len(names):
+        found = [given]
+    with at("policy"):
+        if len(found) > 1:
+            numbers = " or ".join(map(str, found))
+            raise ValueError(f"policy {given!r} is there several times: say its number, {numbers}")
+        if not found:
+            raise ValueError(
+                f"policy must be one of {', '.join(names)}{suggest(str(given), names)}, or its "
+                f"number from 0, got {given!r}"
+            )
+    return found[0]
+
+
+def _written(spec: Spec, number: int) -> dict[str, Any]:
+    """Return a policy with all that the spec says of it, which must have no grid."""
+    own = spec.policies[number]
+    known = {p.name for p in parameters_of(lookup("policy", str(own["name"])))}
+    shared = {n: v for n, v in spec.every_policy.items() if n in known and n not in own}
+    parts: tuple[tuple[Place, Mapping[str, Any]], ...] = (
+        (("every_policy",), shared),
+        (("policies", number), own),
+    )
+    entry: dict[str, Any] = {}
+    for place, part in parts:
+        values = list(expand(part))
+        if len(values) > 1:
+            raise PlacedError(
+                "the policy that is tuned must have one value here, not a grid: what is to be "
+                "searched goes into [tune.search]",
+                (*place, *_grid(part)),
+            )
+        entry |= values[0]
+    return entry
+
+
+def _grid(written: Mapping[str, Any]) -> Place:
+    """Return the place of the first grid of several values in a table."""
+    for name, value in written.items():
+        if isinstance(value, Mapping) and len(list(expand(value))) > 1:
+            return (name,) if GRID in value else (name, *_grid(value))
+    return ()
+
+
+def _objective(tune: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return the metric that is searched for, and whether it is to be large."""
+    given = [name for name in ("maximize", "minimize") if name in tune]
+    if len(given) != 1:
+        raise ValueError("[tune] must say either maximize or minimize, and which metric")
+    name = given[0]
+    with at(name):
+        metric = str(tune[name])
+        lookup("metric", metric)
+        if higher_is_better(metric) != (name == "maximize"):
+            other = "minimize" if name == "maximize" else "maximize"
+            raise ValueError(f"{name} would make {metric} worse: use {other}")
+    return metric, name == "maximize"
+
+
+def _bounds(written: Any) -> tuple[Bound, ...]:
+    if isinstance(written, str):
+        return (Bound.of(written),)
+    if not isinstance(written, list | tuple):
+        raise ValueError(f"subject_to must be a bound or a list of them, got {written!r}")
+    found = []
+    for number, one in enumerate(written):
+        with at(number):
+            found.append(Bound.of(one))
+    return tuple(found)
+
+
+def _seeds(given: Any, final: Sequence[int]) -> tuple[int, ...]:
+    """Return the seeds of a search, none of which is among those of the final comparison."""
+    if isinstance(given, Integral) and not isinstance(given, bool):
+        return tuple(max(final) + seed for seed in seeds_of(int(given)))
+    if not isinstance(given, list | tuple):
+        raise ValueError(f"seeds must be a number or a list of seeds, got {given!r}")
+    seeds = seeds_of(given)
+    both = [seed for seed in seeds if seed in final]
+    if both:
+        raise ValueError(
+            "seeds of [tune] must not be among those of [run], or the tuned policy is judged by "
+            f"what it was fitted to: both have {', '.join(map(str, both))}"
+        )
+    return seeds
+
+
+def _rounds(tune: Mapping[str, Any], most: int) -> int:
+    """Return how long trials are: no longer than the policy and its baseline are compared for."""
+    rounds = _at_least("rounds", tune.get("rounds", most), 1)
+    if rounds > most:
+        raise ValueError(f"rounds of [tune] must be at most {most}, as in [run], got {rounds}")
+    return rounds
+
+
+def _at_least(name: str, value: Any, least: int) -> int:
+    found = whole(value, name)
+    if found < least:
+        raise ValueError(f"{name} must be at least {least}, got {found}")
+    return found
