@@ -26,7 +26,7 @@ def demo(
     import numpy as np
 
     import faircascade as fc
-    from faircascade.experiment.store.files import document, save_comparison
+    from faircascade.experiment.store.comparisons import document, save_comparison
 
     check_folder(out)
     env = fc.Environment.from_ratings(fc.load_dataset("synthetic"), seed=seed)

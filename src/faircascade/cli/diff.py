@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from faircascade.cli.console import percent, print_json, print_table
+from faircascade.cli.options import AsJson
 
 if TYPE_CHECKING:
     from faircascade.experiment.difference import Change, Difference
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 def diff(
     before: Annotated[Path, typer.Argument(metavar="RUN_A", help="The folder of a run.")],
     after: Annotated[Path, typer.Argument(metavar="RUN_B", help="The folder of another.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show what changed from one run to another: the spec, the circumstances, the results.
 

@@ -13,8 +13,11 @@ import typer
 from faircascade.cli.console import print_json, print_table
 
 _OPTIONAL = {
-    "pandas": "pandas DataFrames as data",
-    "polars": "polars DataFrames as data",
+    "pandas": "pandas DataFrames, in and out",
+    "polars": "polars DataFrames, in and out",
+    "ray": "experiments on a cluster (the `ray` extra)",
+    "optuna": "`faircascade tune` (the `tune` extra)",
+    "mlflow-skinny": "`--mlflow` (the `mlflow` extra)",
     "FairDynamicRec": "comparison with the authors' package (the `peers` extra)",
 }
 

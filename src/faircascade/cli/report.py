@@ -8,6 +8,7 @@ from typing import Annotated, cast
 import typer
 
 from faircascade.cli.console import print_json, remark
+from faircascade.cli.options import AsJson, MLflow
 from faircascade.cli.running import log_cells
 from faircascade.cli.studies import print_study, study_document
 from faircascade.storage import check_folder
@@ -20,10 +21,8 @@ def report(
     ] = None,
     test: Annotated[str, typer.Option(help="Paired test over seeds: t or wilcoxon.")] = "t",
     out: Annotated[Path | None, typer.Option(help="Folder of the page (default: RUN).")] = None,
-    mlflow: Annotated[
-        str | None, typer.Option(help="Also log every finished cell to this MLflow address.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+    mlflow: MLflow = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write a page of a run with its tables, statistics and figures, and print the table."""
     from faircascade.experiment.stats import Test, check_test

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from faircascade.cli.console import print_json, print_table, remark
-from faircascade.cli.running import execute, leave, plan, tell_ending, tell_plan
+from faircascade.cli.options import Address, AsJson, ExecutorName, Threads, Workers
+from faircascade.cli.running import choose_executor, execute, leave, plan, tell_ending, tell_plan
 from faircascade.readings import check_reading
 from faircascade.storage import check_folder
 
@@ -41,25 +42,23 @@ def reproduce(
     no_run: Annotated[
         bool, typer.Option("--no-run", help="Only write the page, of what is finished.")
     ] = False,
-    workers: Annotated[
-        int | None, typer.Option(help="Cells at once; default: by how many and long they are.")
-    ] = None,
-    threads: Annotated[
-        int | None, typer.Option(help="Threads of all cells together; default: all cores.")
-    ] = None,
+    executor: ExecutorName = "local",
+    address: Address = None,
+    workers: Workers = None,
+    threads: Threads = None,
     out: Annotated[Path | None, typer.Option(help="Folder (default: runs/reproduce/DATA).")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run the paper's experiments and hold them against what it published.
 
     What is finished is not run again: the same command goes on where it stopped.
     """
-    from faircascade.experiment.running.executors import Local
     from faircascade.experiment.running.runner import Outcome
     from faircascade.experiment.store.results import Results
     from faircascade.paper.specs import adapt, find_specs
     from faircascade.report.study import check_show, count_verdicts, write_reproduction
 
+    where = choose_executor(executor, address=address, workers=workers, threads=threads)
     if reading is not None:
         check_reading(reading)
     options: dict[str, Any] = {"data": data, "rounds": rounds, "seeds": seeds, "reading": reading}
@@ -69,7 +68,7 @@ def reproduce(
     for spec in specs:
         check_show(spec)
     folder = check_folder(out or Path("runs/reproduce") / _name(specs, quick))
-    where, results = Local(workers=workers, threads=threads), Results(folder)
+    results = Results(folder)
     studies, sources = plan(specs, results)
     missing = tell_plan(studies, results, sources, where)
     ended = Outcome(True, {})

@@ -8,6 +8,16 @@ from typing import Annotated
 import typer
 
 from faircascade.cli.console import print_json, remark
+from faircascade.cli.options import (
+    Address,
+    AsJson,
+    ExecutorName,
+    MLflow,
+    Settings,
+    SpecFile,
+    Threads,
+    Workers,
+)
 from faircascade.cli.running import (
     choose_executor,
     execute,
@@ -22,27 +32,16 @@ from faircascade.storage import check_folder
 
 
 def run(
-    spec: Annotated[Path, typer.Argument(help="A spec file (.toml).")],
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="path.to.key=value in place of what the file says."),
-    ] = None,
+    spec: SpecFile,
+    settings: Settings = None,
     out: Annotated[Path | None, typer.Option(help="Folder (default: runs/NAME).")] = None,
-    executor: Annotated[str, typer.Option(help="local, or ray (a cluster).")] = "local",
-    address: Annotated[
-        str | None, typer.Option(help="Of the Ray cluster; default: one on this machine.")
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(help="Cells at once; default: by how many and long they are.")
-    ] = None,
-    threads: Annotated[
-        int | None, typer.Option(help="Threads of all cells together; default: all cores.")
-    ] = None,
-    mlflow: Annotated[
-        str | None, typer.Option(help="Also log every finished cell to this MLflow address.")
-    ] = None,
+    executor: ExecutorName = "local",
+    address: Address = None,
+    workers: Workers = None,
+    threads: Threads = None,
+    mlflow: MLflow = None,
     dry: Annotated[bool, typer.Option("--plan", help="Only say what would be run.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run an experiment: every policy in every world with every seed.
 

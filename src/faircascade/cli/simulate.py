@@ -72,7 +72,7 @@ def simulate(
     """Simulate one policy and print clicks, regret and exposure fairness."""
     import faircascade as fc
     from faircascade.experiment.comparison import Comparison
-    from faircascade.experiment.store.files import save_comparison
+    from faircascade.experiment.store.comparisons import save_comparison
 
     flags = locals()
     if out is not None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from faircascade.cli.console import print_json, progress, remark
+from faircascade.cli.options import Address, AsJson, ExecutorName, Settings, Threads, Workers
 from faircascade.cli.running import (
     STOPPED,
     choose_executor,
@@ -52,32 +53,22 @@ class Task:
 
 def tune(
     spec: Annotated[Path, typer.Argument(help="A spec file (.toml) with a table [tune].")],
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="path.to.key=value in place of what the file says."),
-    ] = None,
+    settings: Settings = None,
     out: Annotated[Path | None, typer.Option(help="Folder (default: runs/NAME-tune).")] = None,
     trials: Annotated[
         int | None, typer.Option(help="How many trials (default: what the spec says).")
     ] = None,
-    executor: Annotated[str, typer.Option(help="local, or ray (a cluster).")] = "local",
-    address: Annotated[
-        str | None, typer.Option(help="Of the Ray cluster; default: one on this machine.")
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(help="Cells at once; default: by how many and long they are.")
-    ] = None,
-    threads: Annotated[
-        int | None, typer.Option(help="Threads of all cells together; default: all cores.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+    executor: ExecutorName = "local",
+    address: Address = None,
+    workers: Workers = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
 ) -> None:
     """Search the parameters of a policy, then compare it on seeds that the search never saw.
 
     What is finished is not run again: the same command goes on where it stopped.
     """
     from faircascade.experiment.spec import Spec
-    from faircascade.experiment.spec.planning import check_worlds
     from faircascade.experiment.store.results import Results
     from faircascade.experiment.tuning.loop import require_optuna
     from faircascade.experiment.tuning.search import Search
@@ -90,7 +81,6 @@ def tune(
     folder = check_folder(out or asked.default_folder.with_name(f"{asked.name}-tune"))
     results = Results(folder)
     studies, sources = plan([asked], results)
-    check_worlds(studies, sources)
     task = Task(search, studies[0].cells[0].fingerprint, sources, results, where)
     with staying(where):
         tell_search(task)

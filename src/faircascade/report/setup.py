@@ -9,7 +9,7 @@ from typing import Any
 
 from faircascade.engine import Result
 from faircascade.experiment import Comparison
-from faircascade.experiment.store.files import document
+from faircascade.experiment.store.comparisons import document
 from faircascade.report.series import optimal_clicks
 from faircascade.report.tables import number
 

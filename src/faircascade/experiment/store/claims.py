@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,6 +39,4 @@ def claimed(place: Path, *, wait: bool = False) -> Iterator[bool]:
 
 def _lockless(error: OSError) -> bool:
     """Say whether an error means that this file system has no locks."""
-    import errno
-
     return error.errno in (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EOPNOTSUPP)
