@@ -118,7 +118,7 @@ def spread(name: str, sizes: dict[str, object], policies: slice, ways: dict[str,
         for number, (how, executor) in enumerate(ways.items()):
             found = timed(spec, folder / str(number), executor)
             base = base or found.wall
-            gain, used = base / found.wall, executor.cores(range(found.cells))  # type: ignore[arg-type]
+            gain, used = base / found.wall, executor.threads or 1
             print(
                 f"| {how} | {found.cells} | {found.wall:.1f} s | {gain:.2f} | {gain / used:.0%} |"
             )

@@ -70,12 +70,12 @@ def tell_plan(
     studies: Sequence[Study], results: Results, sources: Sources, executor: Executor
 ) -> int:
     """Say how much is to be run and how long that will take; return how many cells."""
-    from faircascade.experiment.running.costs import duration
+    from faircascade.experiment.running.costs import Costs, duration
     from faircascade.experiment.running.executors import Plan
     from faircascade.experiment.running.todo import Todo
 
     cells = {cell.key: cell for study in studies for cell in study.cells}
-    todo = Todo(cells.values(), results)
+    todo = Todo(cells.values(), results, Costs.on(sources))
     for study in studies:
         if study.cells:
             remark(f"{study.spec.name}: {_sizes(study)}")
@@ -88,8 +88,9 @@ def tell_plan(
             "folder (--out) to run them again"
         )
     if len(todo):
-        estimate = duration(list(cells.values()), results, sources, executor)
-        where = executor.describe(Plan(todo, results, sources))
+        planned = Plan(todo, results, sources)
+        estimate = duration(list(cells.values()), planned, executor)
+        where = executor.describe(planned)
         remark(f"{len(todo):,} to run, {where}: about {lasting(estimate)}")
     return len(todo)
 

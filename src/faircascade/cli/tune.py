@@ -110,7 +110,9 @@ def staying(executor: Executor) -> Iterator[None]:
 
 def tell_search(task: Task) -> None:
     """Say what is to be searched, and about how long that will take."""
-    from faircascade.experiment.running.costs import duration
+    from faircascade.experiment.running.costs import Costs, duration
+    from faircascade.experiment.running.executors import Plan
+    from faircascade.experiment.running.todo import Todo
 
     search = task.search
     candidates, spec = search.candidates, search.spec
@@ -121,8 +123,10 @@ def tell_search(task: Task) -> None:
     )
     cells = search.cells(candidates.entry(candidates.start), task.fingerprint)
     fresh = all(task.results.find(cell) is None for cell in cells)
-    each = duration(cells, task.results, task.sources, task.executor)
-    estimate = f", about {lasting(each * (search.trials + 1))}" if fresh else ""
+    todo = Todo(cells, task.results, Costs.on(task.sources))
+    tried = list(cells) * (search.trials + 1)  # the baseline, too
+    seconds = duration(tried, Plan(todo, task.results, task.sources), task.executor)
+    estimate = f", about {lasting(seconds)}" if fresh else ""
     remark(
         f"Up to {counted(search.trials, 'trial')} x {counted(len(cells), 'seed')} of "
         f"{search.rounds:,} rounds{estimate}, then {counted(len(spec.seeds), 'other seed')} of "

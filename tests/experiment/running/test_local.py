@@ -19,6 +19,7 @@ import pytest
 from faircascade.data.load import load_dataset
 from faircascade.experiment.cell import Cell
 from faircascade.experiment.running import pool
+from faircascade.experiment.running.costs import Costs
 from faircascade.experiment.running.executors import Local
 from faircascade.experiment.running.executors import local as executor
 from faircascade.experiment.running.runner import run_cells
@@ -35,6 +36,7 @@ CELLS = Spec.parse(TINY).cells(RATINGS.fingerprint)
 RUNNER = """
 import sys
 from pathlib import Path
+from faircascade.experiment.running.costs import Costs
 from faircascade.experiment.running.executors import Local
 from faircascade.experiment.spec.planning import plan_studies
 from faircascade.experiment.store.results import Results
@@ -123,12 +125,12 @@ def cells(count: int, rounds: int) -> list[Cell]:
 def test_many_cells_run_side_by_side_and_few_have_all_threads(
     count: int, rounds: int, spread: tuple[int, int]
 ) -> None:
-    assert Local(threads=4).spread(cells(count, rounds)) == spread
+    assert Local(threads=4).spread(cells(count, rounds), Costs()) == spread
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 64])
 def test_threads_are_never_more_than_asked_for(workers: int) -> None:
-    at_once, each = Local(workers=workers, threads=4).spread(cells(24, 30))
+    at_once, each = Local(workers=workers, threads=4).spread(cells(24, 30), Costs())
     assert at_once == workers
     assert each == max(1, 4 // workers)
 

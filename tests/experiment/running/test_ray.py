@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from faircascade.data.load import load_dataset
+from faircascade.experiment.running.costs import Costs
 from faircascade.experiment.running.executors import Local
 from faircascade.experiment.running.executors import ray as executor
 from faircascade.experiment.running.executors.ray import Ray, cut
@@ -77,12 +78,12 @@ def test_a_cluster_gives_the_very_same_numbers_though_a_node_dies(
 
 def test_only_long_cells_are_cut_and_never_those_whose_users_share() -> None:
     cell = CELLS[0]
-    assert cut(cell, 80, 4) == [0, 80]
+    assert cut(cell, 80, 4, Costs()) == [0, 80]
     long = replace(cell, rounds=10**9)
-    assert cut(long, 80, 4) == [0, 40, 80]  # a part has 32 users at least
-    assert cut(long, 1000, 4) == [0, 250, 500, 750, 1000]
+    assert cut(long, 80, 4, Costs()) == [0, 40, 80]  # a part has 32 users at least
+    assert cut(long, 1000, 4, Costs()) == [0, 250, 500, 750, 1000]
     together = replace(long, policy=FRMLinUCB(ledger="global", variant="fairco"))
-    assert cut(together, 1000, 4) == [0, 1000]
+    assert cut(together, 1000, 4, Costs()) == [0, 1000]
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS, Cell
-from faircascade.experiment.store.results import Finished, Results
-from faircascade.policies import Bandit, Policy
+from faircascade.experiment.store.results import Finished
+from faircascade.experiment.store.worlds import Sources
+from faircascade.policies import Bandit
 
 if TYPE_CHECKING:
-    from faircascade.experiment.running.executors import Executor
-    from faircascade.experiment.store.worlds import Sources
+    from faircascade.experiment.running.executors import Executor, Plan
 
 ITEMS = 3000
 """Items of a catalogue that is not known yet."""
@@ -22,64 +23,60 @@ _LIST = 0.08e-6
 """For each list and feature, if only what can matter is scored."""
 _WARM_UP = 0.11e-6
 """For each item and feature of a user, while little is known of that user."""
-_WARM_ROUNDS = 800
-_SCORE = 0.25e-9
+_WARM_ROUNDS = 1000
+_SCORE = 0.3e-9
 """For each item and feature, where every list needs the scores of all."""
-_DRAW = 11e-9
-"""For each item whose place in a list is drawn (fairx)."""
-_START = 0.05
-"""For each cell: its world is read, its results are written."""
+_RERANK = 9e-9
+"""For each item, where a re-ranker looks at all (fairx, fairco)."""
+_CELL = 0.1
+"""For each cell: its world is read, metrics are taken, results are written."""
+_BEGIN = 3.0
+"""Before the first cell: data is read, engines are loaded."""
 
 
-def cost(cell: Cell, items: int = ITEMS) -> float:
-    """Return about how many seconds of one core a cell takes."""
-    options = ENVIRONMENT_DEFAULTS | dict(cell.environment)
-    users, dim = int(options["users"]), int(options["dim"])
-    lists = users * cell.rounds
-    if _scores_all(cell.policy):
-        seconds = lists * items * (_SCORE * dim + (_DRAW if _draws_all(cell.policy) else 0.0))
-    else:
-        warm = min(1.0, cell.rounds / _WARM_ROUNDS)
-        seconds = users * items * dim * _WARM_UP * warm
-    return _START + seconds + lists * dim * _LIST
+@dataclass(frozen=True)
+class Costs:
+    """About how many seconds of one core a cell takes."""
+
+    sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Users and items of the ratings, by their fingerprint, as far as they are known."""
+
+    @classmethod
+    def on(cls, sources: Sources) -> Costs:
+        """Return what cells cost on some data."""
+        return cls({key: (r.n_users, r.n_items) for key, r in sources.known.items()})
+
+    def of(self, cell: Cell) -> float:
+        """Return what a cell costs."""
+        options = ENVIRONMENT_DEFAULTS | dict(cell.environment)
+        known = self.sizes.get(cell.fingerprint, (int(options["users"]), ITEMS))
+        users, items = min(int(options["users"]), known[0]), known[1]
+        lists, dim = users * cell.rounds, int(options["dim"])
+        bandit = cell.policy.compose()
+        ranked = isinstance(bandit, Bandit) and bandit.reranker.name in ("fairx", "fairco")
+        if ranked or (isinstance(bandit, Bandit) and bandit.exploration.name == "thompson"):
+            seconds = lists * items * (_SCORE * dim + (_RERANK if ranked else 0.0))
+        else:
+            warm = min(1.0, cell.rounds / _WARM_ROUNDS) ** (1 / 3)  # most of it comes early
+            seconds = users * items * dim * _WARM_UP * warm
+        return _CELL + seconds + lists * dim * _LIST
+
+    def longest_first(self, cells: Iterable[Cell]) -> list[Cell]:
+        """Return cells so that no long one is left for the end."""
+        return sorted(cells, key=lambda cell: -round(self.of(cell), 1))
 
 
-def _scores_all(policy: Policy) -> bool:
-    composed = policy.compose()
-    if not isinstance(composed, Bandit):
-        return False
-    return composed.exploration.name == "thompson" or composed.reranker.name in ("fairx", "fairco")
-
-
-def _draws_all(policy: Policy) -> bool:
-    composed = policy.compose()
-    return isinstance(composed, Bandit) and composed.reranker.name == "fairx"
-
-
-def duration(
-    cells: Sequence[Cell], results: Results, sources: Sources, executor: Executor
-) -> float:
-    """Return about how many seconds it takes to run what is missing.
+def duration(cells: Sequence[Cell], plan: Plan, executor: Executor) -> float:
+    """Return about how many seconds it takes to run what is missing of some cells.
 
     What is finished tells how far this machine is from the one of the figures.
     """
-    items = {fingerprint: ratings.n_items for fingerprint, ratings in sources.known.items()}
-
-    def expected(cell: Cell) -> float:
-        return cost(cell, items.get(cell.fingerprint, ITEMS))
-
-    found = [(cell, results.find(cell)) for cell in cells]
-    ratios = [seconds_of(run) / expected(cell) for cell, run in found if run is not None]
-    missing = [cell for cell, run in found if run is None]
-    faster = statistics.median(ratios) if ratios else 1.0
-    return sum(map(expected, missing)) * faster / executor.cores(missing)
+    costs, found = plan.todo.costs, [(cell, plan.results.find(cell)) for cell in cells]
+    ratios = [seconds_of(run) / costs.of(cell) for cell, run in found if run is not None]
+    missing = sum(costs.of(cell) for cell, run in found if run is None)
+    return _BEGIN + missing * (statistics.median(ratios) if ratios else 1.0) / executor.cores(plan)
 
 
 def seconds_of(found: Finished) -> float:
     """Return the seconds of one core that a finished cell took."""
     return float(found.about["seconds"]) * int(found.about["threads"])
-
-
-def longest_first(cells: Iterable[Cell]) -> list[Cell]:
-    """Return cells so that no long one is left for the end."""
-    return sorted(cells, key=lambda cell: -round(cost(cell), 1))

@@ -10,6 +10,7 @@ from typing import Any
 
 from faircascade.experiment.cell import Cell
 from faircascade.experiment.comparison import Progress
+from faircascade.experiment.running.costs import Costs
 from faircascade.experiment.running.executors import Executor, Local, Plan
 from faircascade.experiment.running.todo import Todo
 from faircascade.experiment.spec import Spec
@@ -44,7 +45,7 @@ def run_cells(
     say: Callable[[str], None] | None = None,
 ) -> Outcome:
     """Run what is not finished. A cell that cannot be run is noted, and the others go on."""
-    todo = Todo(cells, results, progress, say)
+    todo = Todo(cells, results, Costs.on(sources), progress, say)
     try:
         if len(todo):
             (executor or Local()).run(Plan(todo, results, sources))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from faircascade.experiment.cell import Cell
 from faircascade.experiment.comparison import Progress
-from faircascade.experiment.running.costs import cost
+from faircascade.experiment.running.costs import Costs
 from faircascade.experiment.running.work import Ending, Status
 from faircascade.experiment.store.results import Results
 
@@ -23,11 +23,13 @@ class Todo:
         self,
         cells: Iterable[Cell],
         results: Results,
+        costs: Costs | None = None,
         progress: Progress | None = None,
         say: Callable[[str], None] | None = None,
     ) -> None:
         missing = {cell.key: cell for cell in cells if results.find(cell) is None}
         self.left = deque(missing.values())
+        self.costs = costs or Costs()
         self.failures: dict[str, str] = {}
         """Cells that cannot be run, and why."""
         self._elsewhere: list[Cell] = []
@@ -35,12 +37,16 @@ class Todo:
         self._progress = progress
         self._say = say
         self._said: set[str] = set()
-        self._total = sum(map(cost, self.left)) or 1.0
+        self._total = sum(map(self.costs.of, self.left)) or 1.0
         self._done = 0.0
 
     def __len__(self) -> int:
         """Count the cells that nobody is known to have finished, but for those handed out."""
         return len(self.left) + len(self._elsewhere)
+
+    def longest_first(self) -> None:
+        """Put the cells in an order in which no long one is left for the end."""
+        self.left = deque(self.costs.longest_first(self.left))
 
     def take(self) -> Cell | None:
         """Hand out the next cell; None if the others are all under way elsewhere."""
@@ -48,7 +54,7 @@ class Todo:
             cell = self.left.popleft()
             if self._results.find(cell) is None:
                 return cell
-            self._done += cost(cell)  # another runner has been here
+            self._done += self.costs.of(cell)  # another runner has been here
         return None
 
     def wait(self) -> None:
@@ -64,13 +70,13 @@ class Todo:
             return
         if ending.status is Status.IMPOSSIBLE:
             self.failures[cell.name] = ending.reason
-        self._done += cost(cell)
+        self._done += self.costs.of(cell)
 
     def tell(self, underway: Mapping[Cell, float]) -> None:
         """Say how far it all is, given how far the cells under way are."""
         if self._progress is None:
             return
-        done = self._done + sum(share * cost(cell) for cell, share in underway.items())
+        done = self._done + sum(share * self.costs.of(cell) for cell, share in underway.items())
         label = next((f"{cell.label}, seed {cell.seed}" for cell in underway), "")
         more = f" and {len(underway) - 1} more" if len(underway) > 1 else ""
         self._progress(label + more, min(1.0, done / self._total))

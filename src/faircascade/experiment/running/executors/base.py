@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from faircascade.experiment.cell import Cell
 from faircascade.experiment.running.todo import Todo
 from faircascade.experiment.store.results import Results
 from faircascade.experiment.store.worlds import Sources, Worlds
@@ -38,6 +36,6 @@ class Executor(Protocol):
         """Say where the cells will run, for the plan that a user sees."""
         ...
 
-    def cores(self, cells: Sequence[Cell]) -> int:
-        """Return how many cores will be busy with some cells."""
+    def cores(self, plan: Plan) -> int:
+        """Return how many cores will be busy."""
         ...

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from faircascade.engine.simulation import cores
 from faircascade.experiment.cell import Cell
-from faircascade.experiment.running.costs import cost, longest_first
+from faircascade.experiment.running.costs import Costs
 from faircascade.experiment.running.executors.base import Plan
 from faircascade.experiment.running.pool import News, Worker
 from faircascade.experiment.running.work import Ending, Status, work
@@ -40,7 +40,7 @@ class Local:
 
     def run(self, plan: Plan) -> None:
         """Run all cells."""
-        workers, threads = self.spread(plan.todo.left)
+        workers, threads = self.spread(plan.todo.left, plan.todo.costs)
         if workers == 1:
             run_here(plan, threads)
         else:
@@ -48,24 +48,24 @@ class Local:
 
     def describe(self, plan: Plan) -> str:
         """Say how many cells run at once, with how many threads each."""
-        workers, threads = self.spread(plan.todo.left)
+        workers, threads = self.spread(plan.todo.left, plan.todo.costs)
         each = "1 thread" if threads == 1 else f"{threads} threads"
         return (
             f"1 cell at a time, {each}" if workers == 1 else f"{workers} cells at once, {each} each"
         )
 
-    def cores(self, cells: Sequence[Cell]) -> int:
-        """Return how many cores will be busy with some cells."""
-        workers, threads = self.spread(cells)
-        return min(workers, max(1, len(cells))) * threads
+    def cores(self, plan: Plan) -> int:
+        """Return how many cores will be busy."""
+        workers, threads = self.spread(plan.todo.left, plan.todo.costs)
+        return min(workers, max(1, len(plan.todo.left))) * threads
 
-    def spread(self, cells: Sequence[Cell]) -> tuple[int, int]:
+    def spread(self, cells: Sequence[Cell], costs: Costs) -> tuple[int, int]:
         """Return how many cells to run at once, and the threads of each."""
         threads = self.threads or cores()
         if self.workers is not None:
             return self.workers, max(1, threads // self.workers)
         many = len(cells) >= MANY * threads > MANY
-        if many and sum(map(cost, cells)) > WORTH_IT * threads:
+        if many and sum(map(costs.of, cells)) > WORTH_IT * threads:
             return threads, 1
         return 1, threads
 
@@ -91,9 +91,7 @@ def run_here(plan: Plan, threads: int) -> None:
 def run_apart(plan: Plan, workers: int, threads: int) -> None:
     """Run several cells at once, each in a process."""
     todo = plan.todo
-    ordered = longest_first(todo.left)
-    todo.left.clear()
-    todo.left.extend(ordered)
+    todo.longest_first()
     news: queue.Queue[News] = queue.Queue()
     team: list[Worker] = []
     deaths: Counter[str] = Counter()

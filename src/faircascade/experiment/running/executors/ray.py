@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import socket
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -21,7 +21,7 @@ from faircascade.engine.parts import join_parts, splittable
 from faircascade.engine.simulation import cores
 from faircascade.environment import Environment
 from faircascade.experiment.cell import Cell
-from faircascade.experiment.running.costs import cost, longest_first
+from faircascade.experiment.running.costs import Costs
 from faircascade.experiment.running.executors.base import Plan
 from faircascade.experiment.running.work import Ending, Status, run
 from faircascade.experiment.store.claims import claimed
@@ -70,7 +70,7 @@ class Ray:
         """Say which Ray it is."""
         return f"on Ray ({self.address or 'this machine'})"
 
-    def cores(self, cells: Sequence[Cell]) -> int:
+    def cores(self, plan: Plan) -> int:
         """Return how many cores will be busy, as far as that is known before it begins."""
         return self.workers or self.threads or cores()
 
@@ -142,9 +142,7 @@ class Dispatch:
         """How many cells are still to be run in each world."""
         self.losses: Counter[str] = Counter()
         self.task = ray.remote(max_retries=RETRIES, num_cpus=1)(simulate_part)
-        ordered = longest_first(plan.todo.left)
-        plan.todo.left.clear()
-        plan.todo.left.extend(ordered)
+        plan.todo.longest_first()
         self.worlds = plan.worlds
 
     def to_the_end(self) -> None:
@@ -188,7 +186,7 @@ class Dispatch:
     def _submit(self, under: Underway) -> None:
         cell, users = under.cell, len(under.env.users)
         world = self._put(under)
-        edges = cut(cell, users, self.slots)
+        edges = cut(cell, users, self.slots, self.plan.todo.costs)
         under.parts = [None] * (len(edges) - 1)
         for number, rows in enumerate(pairwise(edges)):
             self.waiting[self.task.remote(cell.document(), world, rows)] = (under, number)
@@ -250,8 +248,8 @@ def simulate_part(document: dict[str, Any], env: Environment, rows: tuple[int, i
     return run(Cell.of(document), env if whole else env.take(slice(*rows)), 1)
 
 
-def cut(cell: Cell, users: int, slots: int) -> list[int]:
+def cut(cell: Cell, users: int, slots: int, costs: Costs) -> list[int]:
     """Return where to cut the users of a cell, the ends included."""
-    parts = min(ceil(cost(cell) / PART_SECONDS), slots, users // FEWEST_USERS)
+    parts = min(ceil(costs.of(cell) / PART_SECONDS), slots, users // FEWEST_USERS)
     parts = max(1, parts) if splittable(cell.policy) else 1
     return [users * part // parts for part in range(parts + 1)]
