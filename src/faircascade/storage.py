@@ -6,10 +6,10 @@ import hashlib
 import json
 import os
 import shutil
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import numpy as np
@@ -36,12 +36,17 @@ def replacing(path: str | Path) -> Iterator[Path]:
     """Yield a temporary name beside `path` that takes its place if the block succeeds."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}{DRAFT}")
+    temporary = draft_of(path)
     try:
         yield temporary
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def draft_of(path: Path) -> Path:
+    """Return a name beside a path that nobody else has, on whichever machine."""
+    return path.with_name(f".{path.name}.{os.getpid()}-{token_hex(4)}{DRAFT}")
 
 
 def sweep(path: Path) -> None:
@@ -108,7 +113,7 @@ def load_arrays(
         header = json.loads(str(arrays.pop(_HEADER)))
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except Exception as error:  # there are as many as ways to damage an archive
         raise ValueError(f"{path}: not a file that faircascade saved, or a damaged one") from error
     if header["kind"] != kind:
         raise ValueError(f"{path}: expected a saved {kind}, found a saved {header['kind']}")

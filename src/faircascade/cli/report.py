@@ -41,7 +41,7 @@ def report(
         print_json({"page": str(page), "studies": [study_document(study) for study in studies]})
     else:
         for study in studies:
-            print_study(study)
+            print_study(study, chosen)
     left = sum(study.missing for study in studies)
     if left:
         remark(f"{left:,} cells are not finished: 'faircascade run' with the same spec goes on.")

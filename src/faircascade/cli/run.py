@@ -49,6 +49,7 @@ def run(
     """
     from faircascade.experiment.spec import Spec
     from faircascade.experiment.store.results import Results
+    from faircascade.experiment.tracking import check_mlflow
     from faircascade.report.study import check_show
 
     where = choose_executor(executor, address=address, workers=workers, threads=threads)
@@ -57,10 +58,14 @@ def run(
     if asked.rounds == 0:
         raise asked.error("rounds must be at least 1 for something to run", "run", "rounds")
     folder = out or asked.default_folder
+    if mlflow is not None:
+        check_mlflow(mlflow)
     results = Results(folder if dry else check_folder(folder))
-    studies, sources = plan([asked], results, keep=not dry)
+    studies, sources = plan([asked], results, keep=folder.exists())
     missing = tell_plan(studies, results, sources, where)
     if dry:
+        if as_json:
+            print_json(study_document(studies[0]))
         return
     ended = execute(studies, results, sources, where)
     study = studies[0].again()

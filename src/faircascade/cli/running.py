@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,7 +82,7 @@ def tell_plan(
             remark(f"{study.spec.name}: {_sizes(study)}")
     before = len(cells) - len(todo)
     finished = f", {before:,} of them finished before" if before else ""
-    remark(f"{len(cells):,} cells{finished}; results in {results.folder}")
+    remark(f"{_counted(len(cells), 'cell')}{finished}; results in {results.folder}")
     for version, count in _other_versions(list(cells.values()), results).items():
         remark(
             f"{count:,} of them are of faircascade {version}, this is {__version__}: take another "
@@ -106,7 +107,8 @@ def execute(
     record(studies, results.folder)
     with progress("Running") as tell:
         ended = run_cells(cells, sources, results, executor=executor, progress=tell, say=remark)
-    record(studies, results.folder)
+    with suppress(*([OSError] if ended.trouble else [])):  # what filled the disk is told once
+        record(studies, results.folder)
     return ended
 
 
@@ -116,7 +118,8 @@ def tell_ending(ended: Outcome, left: int) -> None:
         remark(f"Not run: {cell}: {reason}")
     if not ended.complete:
         why = f" ({ended.trouble})" if ended.trouble else ""
-        remark(f"Stopped early{why}, {left:,} cells to go: the same command goes on from here.")
+        todo = _counted(left, "cell")
+        remark(f"Stopped early{why}, {todo} to go: the same command goes on from here.")
 
 
 def exit_code(ended: Outcome) -> int:
@@ -173,4 +176,5 @@ def log_cells(folder: Path, address: str) -> None:
     """Log the finished cells of a run to MLflow."""
     from faircascade.experiment.tracking import log_to_mlflow
 
-    remark(f"MLflow: {log_to_mlflow(folder, uri=address):,} cells logged to {address}")
+    logged = _counted(log_to_mlflow(folder, uri=address), "cell")
+    remark(f"MLflow: {logged} logged to {address}")

@@ -3,39 +3,49 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from faircascade.cli.console import percent, print_table
 
 if TYPE_CHECKING:
+    from faircascade.experiment.stats import Contrast, Test
     from faircascade.experiment.study import Study, World
 
 
-def print_study(study: Study) -> None:
+def print_study(study: Study, test: Test = "t") -> None:
     """Print means over seeds with the change against the baseline, world by world."""
     from faircascade.experiment.comparison import title_of
+    from faircascade.experiment.stats import contrasts
+    from faircascade.experiment.study import pairs
 
-    for world in study.matched:
+    metrics = study.spec.metrics
+    changes = contrasts(pairs(study.matched, metrics), test=test)
+    for place, world in enumerate(study.matched):
         if any(world.runs.values()):
+            own = {key[1:]: change for key, change in changes.items() if key[0] == place}
             print_table(
-                ["Policy", *(title_of(metric) for metric in study.spec.metrics)],
-                _rows(world, study.spec.metrics),
-                title=_title(study, world),
+                ["Policy", *(title_of(metric) for metric in metrics)],
+                _rows(world, metrics, own),
+                title=_title(study, world, test),
                 numbers=True,
             )
 
 
-def _rows(world: World, metrics: tuple[str, ...]) -> list[list[str]]:
+def _rows(
+    world: World, metrics: tuple[str, ...], changes: Mapping[tuple[str, str], Contrast]
+) -> list[list[str]]:
     """One row a policy: mean and half of its interval, change and whether chance explains it."""
-    from faircascade.experiment.stats import contrasts, estimate
+    from faircascade.experiment.stats import estimate
 
-    others = [label for label in world.runs if label != world.baseline and world.runs[label]]
-    changes = contrasts(
-        {(label, metric): world.paired(label, metric) for label in others for metric in metrics}
-    )
+    longest = max(world.rounds(label) for label in world.runs)
     rows = []
     for label, runs in world.runs.items():
-        row = [label if len(runs) else f"{label} (not run yet)"]
+        row = [label]
+        if runs and world.rounds(label) < longest:
+            row = [f"{label}\n({world.rounds(label):,} rounds)"]
+        elif not runs:
+            row = [f"{label}\n(not run yet)"]
         for metric in metrics:
             found = estimate(world.values(label, metric))
             if not found.seeds:
@@ -44,8 +54,8 @@ def _rows(world: World, metrics: tuple[str, ...]) -> list[list[str]]:
             cell = f"{found.mean:.4g} "
             if not math.isnan(found.high):
                 cell += f"\n±{found.high - found.mean:.2g} "
-            if (label, metric) in changes:
-                change = changes[label, metric]
+            change = changes.get((label, metric))
+            if change is not None:
                 sure = "*" if change.corrected < 0.05 else " "
                 cell += f"\n{percent(change.percent)}{sure}"
             row.append(cell)
@@ -53,15 +63,12 @@ def _rows(world: World, metrics: tuple[str, ...]) -> list[list[str]]:
     return rows
 
 
-def _title(study: Study, world: World) -> str:
+def _title(study: Study, world: World, test: Test) -> str:
     seeds = len(next((runs for runs in world.runs.values() if runs), ()))
-    options = ", ".join(f"{name} = {value}" for name, value in world.environment.items())
     counted = "1 seed" if seeds == 1 else f"{seeds} seeds, ± half of the 95% interval"
-    sure = "; * is beyond chance (paired t, Holm, 5%)" if seeds > 1 else ""
-    return (
-        f"{study.spec.title}: {world.data['name']}{f' ({options})' if options else ''}, {counted}; "
-        f"change against {world.baseline}{sure}"
-    )
+    name = "paired t" if test == "t" else "Wilcoxon"
+    sure = f"; * is beyond chance ({name}, Holm, 5%)" if seeds > 1 else ""
+    return f"{study.spec.title}: {world.name}, {counted}; change against {world.baseline}{sure}"
 
 
 def study_document(study: Study) -> dict[str, Any]:
@@ -80,7 +87,7 @@ def study_document(study: Study) -> dict[str, Any]:
                 for metric in study.spec.metrics
             },
         }
-        for world in study.worlds
+        for world in study.matched
         for label in world.runs
         if world.runs[label]
     ]

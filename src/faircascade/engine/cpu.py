@@ -124,11 +124,12 @@ class Run:
                 interrupted = True
                 uninterrupted(pool, self._write, trace)
                 uninterrupted(pool, self._save)
+        state = self.users.state()
         if not interrupted:
-            self.snapshot.remove()
+            self.snapshot.end(self.tally, state)
         return Outcome(
             tally=self.tally.up_to(self.done),
-            state=self.users.state(),
+            state=state,
             interrupted=interrupted,
             earlier=self.snapshot.earlier,
         )

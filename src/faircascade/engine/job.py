@@ -32,6 +32,7 @@ class Job:
     propensity_draws: int = 0
     """How often a list is drawn again to estimate what is not known exactly."""
     snapshot: Path | None = None
+    keep_snapshot: bool = False
     """Where the run is kept while it is under way."""
     lazy: bool = True
     """Whether scores that cannot matter may be left out."""

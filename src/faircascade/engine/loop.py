@@ -147,11 +147,12 @@ def run(job: Job) -> Outcome:
                     break
         finally:
             stop.set()
+    tally, state = shards[0].books.tally, _join(shards)
     if not interrupted:
-        snapshot.remove()
+        snapshot.end(tally, state)
     return Outcome(
-        tally=shards[0].books.tally.up_to(shards[0].round),
-        state=_join(shards),
+        tally=tally.up_to(shards[0].round),
+        state=state,
         interrupted=interrupted,
         earlier=snapshot.earlier,
     )

@@ -39,6 +39,7 @@ def simulate(
     propensities: bool = True,
     propensity_draws: int = 0,
     snapshot: str | Path | None = None,
+    keep_snapshot: bool = False,
     lazy: bool = True,
     progress: Progress | None = None,
 ) -> Result:
@@ -62,6 +63,8 @@ def simulate(
             each list so many times again.
         snapshot: Keep the run in this file while it is under way, and go on from it if it is there;
             it is gone when the run is complete.
+        keep_snapshot: Leave the file of a long run there, with the whole run in it, until what came
+            out is safe elsewhere.
         lazy: Let the cpu engine leave out scores that cannot matter; False scores every item in
             every round, for the same result.
         progress: Called with the share of the work done.
@@ -103,6 +106,7 @@ def simulate(
         propensities=propensities,
         propensity_draws=propensity_draws,
         snapshot=None if snapshot is None else Path(snapshot),
+        keep_snapshot=keep_snapshot,
         lazy=lazy,
         progress=progress,
     )

@@ -97,11 +97,16 @@ class Snapshot:
         end = time.perf_counter()
         self._next = end + max(SECONDS, PAUSE * (end - begin))
 
-    def remove(self) -> None:
-        """Take the file away: the run is over."""
-        if self.job.snapshot is not None:
+    def end(self, tally: Tally, state: Any) -> None:
+        """Take the file away: the run is over. If it is to be kept, it gets the whole run."""
+        path = self.job.snapshot
+        if path is None:
+            return
+        if self.job.keep_snapshot and path.exists():
+            self.save(self.job.rounds, tally, state)
+        elif not self.job.keep_snapshot:
             with suppress(OSError):
-                self.job.snapshot.unlink()
+                path.unlink()
 
 
 def check(job: Job) -> None:

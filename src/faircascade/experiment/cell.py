@@ -14,7 +14,7 @@ from faircascade.data.factors import Align, Preferences
 from faircascade.data.prepare import Sampling
 from faircascade.environment import Environment, ZeroRows
 from faircascade.policies import Policy
-from faircascade.registry import from_spec, to_spec
+from faircascade.registry import Component, from_spec, parameters_of, to_spec
 
 FORMAT = 2
 """Part of every key: a change in what cells hold makes new ones."""
@@ -63,8 +63,9 @@ class Cell:
     @property
     def name(self) -> str:
         """Return what to call it in messages."""
-        options = "".join(f", {name} = {value}" for name, value in self.environment.items())
-        return f"{self.label}, seed {self.seed}{options}"
+        chosen = {**self.data, **self.environment}.items()
+        options = "".join(f", {name} = {value}" for name, value in chosen if name != "name")
+        return f"{self.label}, seed {self.seed}, {self.data.get('name', 'data')}{options}"
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -72,8 +73,11 @@ class Cell:
         return {
             "format": FORMAT,
             "data": self.fingerprint,
-            "environment": ENVIRONMENT_DEFAULTS | dict(self.environment),
-            "policy": to_spec(self.policy),
+            "environment": {
+                name: _as(ENVIRONMENT_OPTIONS[name], value)
+                for name, value in (ENVIRONMENT_DEFAULTS | dict(self.environment)).items()
+            },
+            "policy": _typed(self.policy),
             "seed": self.seed,
             "rounds": self.rounds,
             "checkpoints": list(self.checkpoints),
@@ -109,6 +113,23 @@ class Cell:
         policy = from_spec("policy", document["policy"])
         checkpoints = tuple(document["checkpoints"])
         return cls(**{**document, "policy": policy, "checkpoints": checkpoints})
+
+
+def _typed(component: Component) -> dict[str, Any]:
+    """Return a component as plain data in which 1 and 1.0 are the same where a float is meant."""
+    spec = to_spec(component)
+    for parameter in parameters_of(type(component)):
+        value = getattr(component, parameter.name)
+        if isinstance(value, Component):
+            spec[parameter.name] = _typed(value)
+        elif parameter.name in spec:
+            spec[parameter.name] = _as(parameter.type, spec[parameter.name])
+    return spec
+
+
+def _as(annotation: str, value: Any) -> Any:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return float(value) if whole and annotation.split(" | ")[0] == "float" else value
 
 
 def hash_of(settings: Mapping[str, Any]) -> str:

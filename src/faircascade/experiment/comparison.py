@@ -166,7 +166,7 @@ def distinct_labels(policies: Sequence[Policy]) -> list[str]:
         differ = [n for n in names if len({repr(spec.get(n)) for spec in specs.values()}) > 1]
         for i in alike:
             values = ", ".join(f"{n.split('.')[-1]}={specs[i][n]}" for n in differ if n in specs[i])
-            labels[i] = f"{label} ({values})"
+            labels[i] = f"{label} ({values})" if values else label
     if len(set(labels)) < len(labels):
         twice = next(label for label in labels if labels.count(label) > 1)
         raise ValueError(f"policies must be distinct, got {twice!r} twice")
@@ -175,6 +175,8 @@ def distinct_labels(policies: Sequence[Policy]) -> list[str]:
 
 def seeds_of(given: int | Sequence[int]) -> tuple[int, ...]:
     """Return seeds: 1, 2, ... for a number of them, or those that were given."""
+    if isinstance(given, str):
+        raise ValueError(f"seeds must be a number or a list of seeds, got {given!r}")
     which = range(1, int(given) + 1) if isinstance(given, Integral) else given
     seeds = tuple(whole(seed, "seeds") for seed in which)  # type: ignore[union-attr]
     if not seeds or len(set(seeds)) < len(seeds):

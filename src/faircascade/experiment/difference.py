@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from faircascade.experiment.cell import Cell
 from faircascade.experiment.stats import Contrast, contrasts
 from faircascade.experiment.store.results import Finished
 from faircascade.experiment.study import Study, World
@@ -63,21 +64,21 @@ def difference(before: Sequence[Study], after: Sequence[Study]) -> Difference:
     """Compare two runs, each as far as it is finished."""
     ours, theirs = _finished(before), _finished(after)
     both = [key for key in ours if key in theirs]
-    deviating = [key for key in both if not _equal(ours[key], theirs[key])]
+    deviating = [key for key in both if not _equal(ours[key][1], theirs[key][1])]
     return Difference(
         asked=tuple(_changes(_asked(before), _asked(after))),
         circumstances=tuple(_changes(_circumstances(ours), _circumstances(theirs))),
         same=len(both) - len(deviating),
-        deviating=tuple(f"{ours[key].about['label']}, seed {ours[key].seed}" for key in deviating),
+        deviating=tuple(ours[key][0].name for key in deviating),
         only_before=len(ours.keys() - theirs.keys()),
         only_after=len(theirs.keys() - ours.keys()),
         shifts=tuple(_shifts(before, after)),
     )
 
 
-def _finished(studies: Iterable[Study]) -> dict[str, Finished]:
+def _finished(studies: Iterable[Study]) -> dict[str, tuple[Cell, Finished]]:
     return {
-        cell.key: found
+        cell.key: (cell, found)
         for study in studies
         for cell in study.cells
         if (found := study.results.find(cell)) is not None
@@ -85,15 +86,16 @@ def _finished(studies: Iterable[Study]) -> dict[str, Finished]:
 
 
 def _equal(one: Finished, other: Finished) -> bool:
-    return bool(one.about["metrics"] == other.about["metrics"])
+    """Say whether two runs of a cell came to the same numbers, at every checkpoint."""
+    return bool(one.about["metrics"] == other.about["metrics"]) and all(
+        name in other.curves and np.array_equal(column, other.curves[name], equal_nan=True)
+        for name, column in one.curves.items()
+    )
 
 
-def _asked(studies: Iterable[Study]) -> dict[str, str]:
-    """Return every value of the specs by its path."""
-    documents = [study.spec.document() for study in studies]
-    if len(documents) == 1:
-        return dict(_flat(documents[0]))
-    return dict(_flat({document["name"]: document for document in documents}))
+def _asked(studies: Iterable[Study]) -> dict[str, dict[str, str]]:
+    """Return every value of each spec by its path."""
+    return {study.spec.name: dict(_flat(study.spec.document())) for study in studies}
 
 
 def _flat(value: Any, path: str = "") -> Iterable[tuple[str, str]]:
@@ -107,59 +109,74 @@ def _flat(value: Any, path: str = "") -> Iterable[tuple[str, str]]:
         yield path, str(value)
 
 
-def _circumstances(finished: Mapping[str, Finished]) -> dict[str, str]:
+def _circumstances(finished: Mapping[str, tuple[Cell, Finished]]) -> dict[str, dict[str, str]]:
     """Return versions and machines, each value once."""
     found: dict[str, dict[str, None]] = {}
-    for run in finished.values():
+    for _, run in finished.values():
         facts = {**run.about["versions"], "processor": run.about["machine"]["cpu"]}
         for name, value in facts.items():
             found.setdefault(name, {})[str(value)] = None
-    return {name: ", ".join(values) for name, values in found.items()}
+    return {"": {name: ", ".join(values) for name, values in found.items()}}
 
 
-def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> Iterable[Change]:
-    for name in dict.fromkeys((*before, *after)):
-        one, other = before.get(name, NOTHING), after.get(name, NOTHING)
-        if one != other:
-            yield Change(name, one, other)
+def _changes(
+    before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mapping[str, str]]
+) -> Iterable[Change]:
+    """Yield values that are not the same; a group that only one side has is one change."""
+    groups = list(dict.fromkeys((*before, *after)))
+    if len(before) == len(after) == 1:  # the same experiment under another name is still the same
+        groups, after = list(before), dict(zip(before, after.values(), strict=True))
+    for group in groups:
+        if group not in before or group not in after:
+            there = "there" if group in before else NOTHING
+            yield Change(group, there, NOTHING if group in before else "there")
+            continue
+        one, other = before[group], after[group]
+        prefix = f"{group}: " if len(groups) > 1 else ""
+        for name in dict.fromkeys((*one, *other)):
+            if one.get(name, NOTHING) != other.get(name, NOTHING):
+                yield Change(prefix + name, one.get(name, NOTHING), other.get(name, NOTHING))
 
 
 def _shifts(before: Sequence[Study], after: Sequence[Study]) -> Iterable[Shift]:
-    """Yield the metrics of policies that both runs have, where cells are not the same ones."""
+    """Yield the metrics of policies that both runs have, where they are not the same."""
     pairs: dict[tuple[str, str, str], tuple[Floats, Floats]] = {}
-    for world, one, other in _worlds(before, after):
-        for label in one.runs:
-            if label in other.runs and _differ(one, other, label):
-                metrics = before[0].spec.metrics
-                for metric in metrics:
-                    pairs[world, label, metric] = _paired(one, other, label, metric)
-    for (world, label, metric), contrast in contrasts(
-        {key: (later, earlier) for key, (earlier, later) in pairs.items()}
-    ).items():
+    for ours, theirs in _studies(before, after):
+        name = f"{ours.spec.name} " if len(before) > 1 else ""
+        for world, one, other in _worlds(ours, theirs):
+            for label in one.runs:
+                values = {
+                    metric: _paired(one, other, label, metric) for metric in ours.spec.metrics
+                }
+                if any(not np.array_equal(*two, equal_nan=True) for two in values.values()):
+                    pairs |= {(name + world, label, m): two for m, two in values.items()}
+    found = contrasts({key: (later, earlier) for key, (earlier, later) in pairs.items()})
+    for (world, label, metric), contrast in found.items():
         earlier, later = pairs[world, label, metric]
-        if len(earlier):
-            yield Shift(world, label, metric, earlier.mean(), later.mean(), contrast)
+        yield Shift(world, label, metric, earlier.mean(), later.mean(), contrast)
 
 
-def _worlds(before: Sequence[Study], after: Sequence[Study]) -> Iterable[tuple[str, World, World]]:
-    """Yield the worlds of both runs that belong together: the same options, or the only ones."""
-    ours = [world for study in before for world in study.worlds]
-    theirs = [world for study in after for world in study.worlds]
-    alone = len(ours) == len(theirs) == 1
-    for one in ours:
-        for other in theirs:
+def _studies(before: Sequence[Study], after: Sequence[Study]) -> Iterable[tuple[Study, Study]]:
+    """Yield the studies that belong together: of the same name, or the only ones."""
+    alone = len(before) == len(after) == 1
+    for ours in before:
+        for theirs in after:
+            if alone or ours.spec.name == theirs.spec.name:
+                yield ours, theirs
+
+
+def _worlds(before: Study, after: Study) -> Iterable[tuple[str, World, World]]:
+    """Yield the worlds that belong together: of the same options, or the only ones."""
+    alone = len(before.worlds) == len(after.worlds) == 1
+    for one in before.worlds:
+        for other in after.worlds:
             if alone or (one.options, one.data) == (other.options, other.data):
-                yield " ".join(f"{n}={v}" for n, v in one.environment.items()), one, other
-
-
-def _differ(one: World, other: World, label: str) -> bool:
-    ours = {run.folder.name for run in one.runs[label]}
-    return ours != {run.folder.name for run in other.runs[label]}
+                yield one.name, one, other
 
 
 def _paired(one: World, other: World, label: str, metric: str) -> tuple[Floats, Floats]:
     """Return a metric in both runs for the seeds that both have."""
     ours = {run.seed: run.value(metric) for run in one.runs[label]}
-    theirs = {run.seed: run.value(metric) for run in other.runs[label]}
+    theirs = {run.seed: run.value(metric) for run in other.runs.get(label, ())}
     seeds = [seed for seed in ours if seed in theirs]
     return np.array([ours[s] for s in seeds]), np.array([theirs[s] for s in seeds])

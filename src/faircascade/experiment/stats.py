@@ -16,6 +16,8 @@ import numpy as np
 from faircascade.types import Floats
 
 LEVEL = 0.95
+_FEW = 5
+"""Seeds below which a t-test says little."""
 Test = Literal["t", "wilcoxon"]
 TESTS: Mapping[str, str] = {
     "t": "paired t-test over seeds, two-sided, Holm-corrected",
@@ -166,7 +168,7 @@ def paired_p(own: Floats, other: Floats, *, test: Test = "t") -> float:
         scale = float(np.abs(differences).max())
         return float(stats.wilcoxon((differences / scale).round(12)).pvalue)  # ties are ties
     if np.ptp(differences) <= _tolerance(own, other):
-        return 0.0  # the same difference every time leaves nothing to chance
+        return 0.5 ** (len(own) - 1)  # t has no value; that of the sign test is beyond doubt
     return float(stats.ttest_rel(own, other).pvalue)
 
 
@@ -221,6 +223,11 @@ def too_few_seeds(seeds: int, *, test: Test = "t", comparisons: int = 1) -> str:
     if seeds < 2:
         shared = "one seed there is" if seeds else "no seed in common there is"
         return f"With {shared} no interval, and nothing can be tested."
+    if test == "t" and seeds < _FEW:
+        return (
+            f"With {seeds} seeds a t-test leans on the differences being normal, which so few "
+            f"cannot show: take {_FEW} or more."
+        )
     if max(comparisons, 1) * least < edge:
         return ""
     needed = next(n for n in range(2, 10_000) if max(comparisons, 1) * least_p(n, test) < edge)

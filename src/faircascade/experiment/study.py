@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,13 @@ class World:
     policies: dict[str, Policy]
     baseline: str
     """What changes are measured against."""
+
+    @property
+    def name(self) -> str:
+        """Return the data and the options that the spec gave, in one line."""
+        chosen = {**self.data, **self.environment}.items()
+        options = " ".join(f"{name}={value}" for name, value in chosen if name != "name")
+        return f"{Path(str(self.data.get('name', ''))).name} {options}".strip()
 
     @property
     def options(self) -> dict[str, Any]:
@@ -114,7 +122,7 @@ class Study:
 
     def against(self, baseline: str | None) -> Study:
         """Return the study with another policy as the baseline."""
-        if baseline is None:
+        if baseline is None or not self.cells:
             return self
         return Study(self.spec.changed(baseline=baseline), self.cells, self.results)
 
@@ -126,3 +134,16 @@ class Study:
     def missing(self) -> int:
         """How many cells are not finished."""
         return sum(self.results.find(cell) is None for cell in self.cells)
+
+
+def pairs(
+    worlds: Sequence[World], metrics: Sequence[str]
+) -> dict[tuple[int, str, str], tuple[Floats, Floats]]:
+    """Return what is compared: each policy with its baseline, by place of the world and metric."""
+    return {
+        (place, label, metric): world.paired(label, metric)
+        for place, world in enumerate(worlds)
+        for label in world.runs
+        for metric in metrics
+        if label != world.baseline and world.runs[label] and world.runs[world.baseline]
+    }

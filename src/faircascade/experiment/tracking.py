@@ -61,6 +61,12 @@ def log_to_mlflow(run: str | Path, *, uri: str, experiment: str | None = None) -
     return logged
 
 
+def check_mlflow(uri: str) -> None:
+    """Say now, rather than after a long run, that there is nothing to log to."""
+    with _speaking(uri):
+        _client(uri)
+
+
 @contextmanager
 def _speaking(uri: str) -> Iterator[None]:
     """Tell trouble with MLflow as one line; its own remarks are kept back."""

@@ -10,23 +10,29 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from faircascade import registry
 from faircascade.data.load import load_dataset
+from faircascade.engine import simulate, snapshot
 from faircascade.experiment.cell import Cell
-from faircascade.experiment.running import pool
+from faircascade.experiment.running import pool, work
 from faircascade.experiment.running.costs import Costs
 from faircascade.experiment.running.executors import Local
 from faircascade.experiment.running.executors import local as executor
 from faircascade.experiment.running.runner import run_cells
 from faircascade.experiment.spec import Spec
-from faircascade.experiment.store.claims import claimed
+from faircascade.experiment.store.claims import Claim, claimed
 from faircascade.experiment.store.results import Results
 from faircascade.experiment.store.worlds import Sources
+from faircascade.storage import load_arrays
 from tests.experiment.specs import TINY
 
 RATINGS = load_dataset("synthetic", users=20, items=60)
@@ -219,9 +225,9 @@ def test_a_cell_under_way_elsewhere_is_waited_for(
     results = Results(tmp_path)
     release = time.monotonic() + 2.0
     with claimed(results.underway(CELLS[0])) as mine:
-        assert mine
+        assert mine is Claim.MINE
         with claimed(results.underway(CELLS[0])) as again:
-            assert not again
+            assert again is Claim.TAKEN
         process = subprocess.Popen(
             [sys.executable, "-c", RUNNER, *(str(x) for x in (_spec(tmp_path), tmp_path, workers))],
             stdout=subprocess.PIPE,
@@ -265,6 +271,103 @@ def test_a_disk_that_is_full_ends_the_run_and_keeps_what_is_there(
     assert len(content(results)) == 6
     assert run_cells(CELLS, SOURCES, results).complete
     assert_same(results, undisturbed)
+
+
+def test_an_idle_process_that_dies_is_replaced(
+    undisturbed: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team: list[pool.Worker] = []
+
+    class Watched(pool.Worker):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            team.append(self)
+
+        def give(self, cell: Cell, threads: int) -> None:
+            idle = [worker for worker in team if worker.is_ready and worker.cell is None]
+            if len(team) == 2 and len(idle) == 2:
+                next(worker for worker in idle if worker is not self)._process.kill()
+            super().give(cell, threads)
+
+    monkeypatch.setattr(executor, "Worker", Watched)
+    results = Results(tmp_path)
+    ended = run_cells(CELLS, SOURCES, results, executor=Local(workers=2))
+    assert ended.complete
+    assert not ended.failures
+    assert_same(results, undisturbed)
+
+
+def test_a_process_that_talks_nonsense_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library prints something before the process can see to it."""
+    (tmp_path / "sitecustomize.py").write_text("print('hello')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    ended = run_cells(CELLS[:2], SOURCES, Results(tmp_path / "run"), executor=Local(workers=2))
+    assert not ended.complete
+    assert "cannot be started" in ended.trouble
+
+
+def test_components_of_ones_own_module_are_found_by_the_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine_for_workers.py").write_text(
+        "from dataclasses import dataclass\n"
+        "from faircascade.policies import LinUCB\n"
+        "from faircascade.registry import register\n"
+        "@register('mine-for-workers')\n"
+        "@dataclass(frozen=True, slots=True, kw_only=True)\n"
+        "class Mine(LinUCB):\n"
+        "    'Mine.'\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = {kind: registry.components(kind) for kind in registry.kinds()}
+    import_module("mine_for_workers")
+    try:
+        spec = Spec.parse(TINY.replace('"random"', '"mine-for-workers"'))
+        cells = [c for c in spec.cells(RATINGS.fingerprint) if c.policy.name == "mine-for-workers"]
+        assert executor.own_modules(cells) == ["mine_for_workers"]
+        ended = run_cells(cells, SOURCES, Results(tmp_path), executor=Local(workers=2))
+    finally:
+        registry._registered.clear()
+        registry._registered.update(before)
+    assert ended.complete
+    assert not ended.failures
+
+
+def test_a_full_disk_at_the_very_end_does_not_lose_a_long_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "SECONDS", 0.0)
+    monkeypatch.setattr(snapshot, "PAUSE", 0.0)
+    results = Results(tmp_path)
+    cell = replace(CELLS[0], rounds=2000, checkpoints=(2000,))
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Results, "add", full)
+        assert run_cells([cell], SOURCES, results, executor=Local(workers=1)).trouble
+    kept = results.underway(cell)
+    meta, _ = load_arrays(kept, kind="snapshot", version=snapshot.VERSION)
+    assert meta["rounds"] == 2000
+    assert run_cells([cell], SOURCES, results, executor=Local(workers=1)).complete
+    assert not kept.exists()
+
+
+def test_an_unforeseen_error_is_told_with_its_kind_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(env: Any, policy: Any, **options: Any) -> Any:
+        if policy == CELLS[1].policy:
+            raise MemoryError("too large")
+        return simulate(env, policy, **options)
+
+    monkeypatch.setattr(work, "simulate", broken)
+    ended = run_cells(CELLS[:3], SOURCES, Results(tmp_path), executor=Local(workers=1))
+    assert ended.complete
+    assert ended.failures == {CELLS[1].name: "MemoryError: too large"}
 
 
 @pytest.mark.parametrize("name", ["workers", "threads"])

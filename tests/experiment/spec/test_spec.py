@@ -105,7 +105,7 @@ def test_no_rounds_means_that_nothing_is_run_and_no_data_is_needed() -> None:
         ('name = "synthetic"', 'name = "here.csv"', 6, "nor a file"),
         ('name = "synthetic"', 'name = "ml-1m"\npath = "no.zip"', 7, "no file or folder"),
         ("users = 20", "user = 20", 7, "did you mean 'users'"),
-        ("dim = 4", "dim = ", None, "not TOML"),
+        ("dim = 4", "dim = ", 11, "not TOML"),
         ("dim = 4", 'dim = 4\nalign = "sgin"', 12, "did you mean 'sign'"),
         ("dim = 4", "dim = 4\nthreshold = nan", 12, "threshold must be finite"),
         ("k.grid = [3, 5]", "k.grid = [3, 3]", 10, "the same world twice"),
@@ -118,6 +118,24 @@ def test_no_rounds_means_that_nothing_is_run_and_no_data_is_needed() -> None:
         ("rounds = 10", "rounds = 0", 33, "rounds of a policy must be at least 1"),
         ('name = "random"', 'name = "lints"\nreranker = {eta = 1}', 33, "must say its name"),
         ('title = "A small experiment"', 'show = "table"', 3, "show must be a list"),
+        ('title = "A small experiment"', "metrics = []", 3, "metrics must be at least one"),
+        ('name = "tiny"', 'name = "../tiny"', 2, "name must be letters"),
+        ("users = 20", "users.grid = [20, 20]", 5, "must not have the same data twice"),
+        ("users = 20\nitems = 60", "grid = [1]", 5, "a grid must be of one parameter"),
+        ("seeds = 2", 'seeds = "12"', 16, "seeds must be a number or a list"),
+        ("[every_policy]", "[tune]\ntrails = 3\n[every_policy]", 20, "did you mean 'trials'"),
+        (
+            'name = "random"\nrounds = 10',
+            'name = "bandit"\n[policies.exploration]\nname = "ucb"\nalhpa = 1',
+            35,
+            "did you mean 'alpha'",
+        ),
+        (
+            'name = "random"\nrounds = 10',
+            'name = "bandit"\n[policies.exploration]\nname = "ucb"\nalpha = -1',
+            35,
+            "alpha must be >= 0",
+        ),
         ('title = "A small experiment"', 'metrics = ["cliks"]', 3, "did you mean 'clicks'"),
         ('title = "A small experiment"', 'baseline = "Randon"', 3, "did you mean 'Random'"),
     ],
@@ -155,6 +173,10 @@ def test_a_setting_replaces_what_the_file_says(setting: str, found: Callable[[Sp
         ("enviroment.k=4", "--set enviroment.k=4: the spec has no 'enviroment'"),
         ("policies.linucb.alpha=-1", "--set policies.linucb.alpha=-1: alpha must be >= 0"),
         ("run.rounds", "--set must be path.to.key=value"),
+        (
+            "policies.linucb.alpha.grid=[0.5, -2]",
+            "--set policies.linucb.alpha.grid=[0.5, -2]: alpha must be >= 0",
+        ),
         ("policies.lints.alpha=1", "--set must go on to a key of one of linucb, ealinucb, random"),
     ],
 )
@@ -220,3 +242,18 @@ def test_the_example_of_the_docs_is_a_spec() -> None:
     spec = Spec.parse(text)
     assert [label for label, _, _ in spec.lines()][-1] == "FRMLinUCB fairx"
     assert len(spec.cells("data")) == 2 * 5 * 5
+
+
+@pytest.mark.parametrize("change", ["\ufeff{}", "crlf"])
+def test_files_of_other_editors_have_the_same_lines(change: str, tmp_path: Path) -> None:
+    text = TINY.replace("dim = 4", "dimm = 4")
+    written = text.replace("\n", "\r\n") if change == "crlf" else change.format(text)
+    (tmp_path / "mine.toml").write_bytes(written.encode("utf-8"))
+    with pytest.raises(SpecError, match=r"mine\.toml:11: "):
+        Spec.load(tmp_path / "mine.toml")
+
+
+def test_one_and_one_point_zero_are_the_same_cell() -> None:
+    whole = Spec.parse(TINY.replace("[0.25, 1.0]", "[0.25, 1]"))
+    keys = [cell.key for cell in Spec.parse(TINY).cells("data")]
+    assert [cell.key for cell in whole.cells("data")] == keys

@@ -37,8 +37,8 @@ def test_what_is_not_said_has_a_default() -> None:
     text = TUNE.replace("trials = 6\nseeds = [101, 102]\n", "")
     found = search(text.replace('subject_to = "clicks >= -3%"\n', ""))
     assert (found.trials, found.bounds) == (30, ())
-    assert found.seeds == (3, 4, 5)  # those of the comparison are 1 and 2
-    assert search(TUNE.replace("[101, 102]", "4")).seeds == (3, 4, 5, 6)
+    assert found.seeds == (1_000_001, 1_000_002, 1_000_003)  # far from those of the comparison
+    assert search(TUNE.replace("[101, 102]", "4")).seeds[-1] == 1_000_004
 
 
 def test_bounds_can_be_several() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Any
@@ -15,6 +17,7 @@ from typing import IO, Any
 from faircascade.experiment.cell import Cell
 from faircascade.experiment.store.results import Results
 
+_PROGRAM = "faircascade.experiment.running.worker"
 _LAST_WORDS = 2000
 """How much of what a process wrote before it died is told, in characters."""
 
@@ -30,17 +33,22 @@ class News:
 class Worker:
     """One process and the cell that it is working on."""
 
-    def __init__(self, results: Results, news: queue.Queue[News]) -> None:
+    def __init__(
+        self, results: Results, news: queue.Queue[News], modules: Iterable[str] = ()
+    ) -> None:
         self.cell: Cell | None = None
         self.share = 0.0
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `end`)
+        self.is_ready = False
+        """True once it has begun to listen."""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "faircascade.experiment.running.worker", str(results.folder)],
+            [sys.executable, "-P", "-m", _PROGRAM, str(results.folder), *modules],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
             encoding="utf-8",
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
         self._ear = threading.Thread(target=self._listen, args=(news,), daemon=True)
         self._ear.start()
@@ -58,9 +66,13 @@ class Worker:
 
     def _listen(self, news: queue.Queue[News]) -> None:
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            news.put(News(self, json.loads(line)))
-        news.put(News(self, None))
+        try:
+            for line in self._process.stdout:
+                news.put(News(self, json.loads(line)))
+        except ValueError:  # not what it should say: there is no telling what it will do
+            self._process.kill()
+        finally:
+            news.put(News(self, None))
 
     def last_words(self) -> str:
         """Return how the process ended, and the end of what it wrote."""

@@ -52,7 +52,7 @@ def run_cells(
     except KeyboardInterrupt:
         return Outcome(False, todo.failures)
     except OSError as error:
-        return Outcome(False, todo.failures, str(error))
+        return Outcome(False, todo.failures, str(error) or type(error).__name__)
     return Outcome(True, todo.failures)
 
 
@@ -83,6 +83,8 @@ def run_experiment(
     record(studies, results.folder)
     for cell, reason in ended.failures.items():
         log.warning("Not run: %s: %s", cell, reason)
+    if len(ended.failures) == len({cell.key for cell in studies[0].cells}):
+        raise ValueError(f"nothing could be run: {next(iter(ended.failures.values()))}")
     if not ended.complete:
         raise OSError(ended.trouble) if ended.trouble else KeyboardInterrupt
     return load_results(results.folder, backend=backend)

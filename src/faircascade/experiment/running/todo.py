@@ -59,6 +59,7 @@ class Todo:
 
     def wait(self) -> None:
         """Give other runners time, then look again at what they had under way."""
+        self.say("Waiting for cells that another runner has under way.")
         time.sleep(PAUSE_SECONDS)
         self.left.extend(self._elsewhere)
         self._elsewhere.clear()

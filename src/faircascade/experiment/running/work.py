@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from faircascade.engine import Result, simulate
 from faircascade.environment import Environment
 from faircascade.experiment.cell import Cell
-from faircascade.experiment.store.claims import claimed
+from faircascade.experiment.store.claims import Claim, claimed
 from faircascade.experiment.store.results import Product, Results
 from faircascade.experiment.store.worlds import Worlds
 
@@ -48,20 +49,32 @@ def work(
     A long cell is kept while it is under way, and goes on from there after a crash.
     """
     place = results.underway(cell)
-    with claimed(place) as mine:
+    with claimed(place) as claim:
         if results.find(cell) is not None:
+            place.unlink(missing_ok=True)  # of a runner that was killed just before it could
             return Ending(Status.FINISHED)
-        if not mine:
+        if claim is Claim.TAKEN:
             return Ending(Status.TAKEN)
-        results.sweep(cell)
+        if claim is Claim.MINE:
+            results.sweep(cell)
         try:
-            result = run(cell, worlds.of(cell), threads, progress=progress, snapshot=str(place))
-        except (ValueError, ArithmeticError) as error:
-            return Ending(Status.IMPOSSIBLE, str(error))
-        if result.interrupted:
-            return Ending(Status.STOPPED)
-        results.add(cell, Product.of(cell, result, threads=threads))
+            result = run(cell, worlds.of(cell), threads, progress=progress, snapshot=place)
+            if result.interrupted:
+                return Ending(Status.STOPPED)
+            product = Product.of(cell, result, threads=threads)
+        except OSError:  # a full disk is not the cell's fault
+            raise
+        except Exception as error:
+            return Ending(Status.IMPOSSIBLE, reason_of(error))
+        results.add(cell, product)
+        place.unlink(missing_ok=True)
         return Ending(Status.FINISHED)
+
+
+def reason_of(error: BaseException) -> str:
+    """Return why a cell cannot be run; what nobody foresaw comes with its kind."""
+    foreseen = isinstance(error, ValueError | ArithmeticError)
+    return str(error) if foreseen else f"{type(error).__name__}: {error}"
 
 
 def run(
@@ -70,7 +83,7 @@ def run(
     threads: int,
     *,
     progress: Callable[[float], None] | None = None,
-    snapshot: str | None = None,
+    snapshot: Path | None = None,
 ) -> Result:
     """Simulate a cell in its world, or in a part of it."""
     return simulate(
@@ -82,4 +95,5 @@ def run(
         threads=threads,
         progress=progress,
         snapshot=snapshot,
+        keep_snapshot=True,
     )

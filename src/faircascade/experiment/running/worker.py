@@ -1,5 +1,6 @@
-"""A process that works on cells: `python -m faircascade.experiment.running.worker FOLDER`.
+"""A process that works on cells: `python -m ...running.worker FOLDER MODULE...`.
 
+The modules are those of components that nobody advertises, and are imported first.
 It reads one line of JSON for each job on its standard input and answers on its standard output;
 when its input ends, so does it, whatever it is doing: what it writes is whole or not at all.
 """
@@ -15,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
@@ -72,6 +74,9 @@ def main() -> None:
     from faircascade.experiment.store.results import Results
     from faircascade.experiment.store.worlds import Sources, Worlds
 
+    for module in sys.argv[2:]:
+        import_module(module)
+    say(out, ready=True)
     results = Results(Path(sys.argv[1]))
     worlds = Worlds(results.worlds, Sources())
     while True:
@@ -81,7 +86,7 @@ def main() -> None:
         try:
             ending = work(cell, results, worlds, threads=job["threads"], progress=tell)
         except OSError as error:
-            say(out, trouble=str(error))
+            say(out, trouble=str(error) or type(error).__name__)
         else:
             say(out, status=ending.status, reason=ending.reason)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from faircascade.data.base import Dataset
 from faircascade.data.tabular import Tabular
 from faircascade.experiment.cell import CHOICES, ENVIRONMENT_DEFAULTS, ENVIRONMENT_OPTIONS
+from faircascade.experiment.spec.grids import GRID
 from faircascade.experiment.spec.places import at
 from faircascade.policies import Bandit, Policy
 from faircascade.policies.bandit import table_of
@@ -36,7 +38,22 @@ def table(given: Mapping[Any, Any], name: Any, above: str = "") -> dict[str, Any
         what = f"each of [[{above}]]" if above else f"[{name}]"
         with at(*([above] if above else []), name):
             raise ValueError(f"{what} must be a table, got {value!r}")
+    if GRID in value:
+        with at(*([above] if above else []), name):
+            raise ValueError(f"a grid must be of one parameter, got one of all of [{name}]")
     return dict(value)
+
+
+def check_name(name: Any) -> None:
+    """Refuse a name that a folder cannot have."""
+    if not isinstance(name, str) or not re.fullmatch(r"\w[\w .+-]*", name):
+        raise ValueError(f"name must be letters, digits, '_', '-', '.' or '+', got {name!r}")
+
+
+def check_distinct(values: Sequence[Any], what: str) -> None:
+    """Refuse nothing at all, and the same twice."""
+    if not values or len(set(values)) < len(values):
+        raise ValueError(f"{what} must be at least one and distinct, got {list(values)}")
 
 
 def listed(given: Mapping[str, Any], name: str, default: Sequence[Any] = ()) -> tuple[Any, ...]:

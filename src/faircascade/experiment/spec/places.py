@@ -67,7 +67,8 @@ class Source:
         written = _has(tomllib.loads(self.text), place)
         for overridden, setting in self.overrides.items():
             inside = overridden == place[: len(overridden)]
-            around = place and not written and place == overridden[: len(place)]
+            grid = overridden == (*place, "grid")
+            around = grid or (place and not written and place == overridden[: len(place)])
             if inside or around:
                 return SpecError(f"--set {setting}: {message}")
         line = line_of(self.text, place)
@@ -94,6 +95,23 @@ def line_of(text: str, place: Place) -> int | None:
             return begin + 1
         begin = count
     return line_of(text, place[:-1]) if len(place) > 1 else None
+
+
+def leaves_in(table: Mapping[str, Any], above: Place = ()) -> Iterator[Place]:
+    """Yield the places of all values in a table that are no tables themselves."""
+    for name, value in table.items():
+        if isinstance(value, Mapping) and "grid" not in value:
+            yield from leaves_in(value, (*above, name))
+        else:
+            yield (*above, name)
+
+
+def tables_in(table: Mapping[str, Any], above: Place = ()) -> Iterator[Place]:
+    """Yield the places of the tables in a table."""
+    for name, value in table.items():
+        if isinstance(value, Mapping) and "grid" not in value:
+            yield from tables_in(value, (*above, name))
+            yield (*above, name)
 
 
 def _has(document: Any, place: Place) -> bool:
@@ -145,6 +163,9 @@ def _put(table: Any, steps: list[str], value: Any, above: Place = ()) -> Iterato
         for number in entries:
             yield from _put(table[number], rest, value, (*above, number))
         return
+    if not isinstance(table, dict):
+        path = ".".join(map(str, (*above, step)))
+        raise SpecError(f"--set must name a key of a table, got {path!r}")
     if not rest:
         table[step] = value
         yield (*above, step)
@@ -159,7 +180,8 @@ def _value(written: str) -> Any:
     try:
         return tomllib.loads(f"value = {written}")["value"]
     except tomllib.TOMLDecodeError:
-        return written.strip()
+        text = written.strip()
+        return {"True": True, "False": False}.get(text, text)
 
 
 def _copy(value: Any) -> Any:

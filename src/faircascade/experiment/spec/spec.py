@@ -27,6 +27,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -39,8 +40,10 @@ from faircascade.engine.simulation import look_at
 from faircascade.experiment.cell import Cell
 from faircascade.experiment.comparison import distinct_labels, seeds_of
 from faircascade.experiment.spec.checks import (
+    check_distinct,
     check_known,
     check_lists,
+    check_name,
     check_source,
     check_worlds,
     listed,
@@ -49,12 +52,15 @@ from faircascade.experiment.spec.checks import (
 )
 from faircascade.experiment.spec.grids import expand
 from faircascade.experiment.spec.places import (
+    Place,
     PlacedError,
     Source,
     SpecError,
     at,
+    leaves_in,
     named_in,
     override,
+    tables_in,
 )
 from faircascade.policies import Policy
 from faircascade.registry import from_spec, lookup, parameters_of, suggest
@@ -80,6 +86,18 @@ _TOP = (
     "tune",
 )
 _RUN = ("rounds", "seeds", "checkpoints")
+TUNE = (
+    "policy",
+    "maximize",
+    "minimize",
+    "subject_to",
+    "trials",
+    "seeds",
+    "rounds",
+    "sampler_seed",
+    "search",
+)
+"""What [tune] can say; `tuning.search` reads it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +136,7 @@ class Spec:
         if not path.is_file():
             raise SpecError(f"{path}: no such spec file")
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8-sig")
         except UnicodeDecodeError:
             raise SpecError(f"{path}: not a text in UTF-8") from None
         return cls.parse(text, where=str(path), folder=path.parent, settings=settings)
@@ -133,10 +151,13 @@ class Spec:
         settings: Iterable[str] = (),
     ) -> Spec:
         """Read the text of a file, and check it as far as that goes without data."""
+        text = text.replace("\r\n", "\n")
         try:
             written = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise SpecError(f"{where}: not TOML: {error}") from None
+            line = re.search(r"\(at line (\d+)", str(error))
+            at_line = f":{line[1]}" if line else ""
+            raise SpecError(f"{where}{at_line}: not TOML: {error}") from None
         spec = cls.of(written, source=Source(where, text), folder=folder, settings=settings)
         spec.check_data()
         return spec
@@ -182,6 +203,8 @@ class Spec:
             seeds = seeds_of(run.get("seeds", 1))
         with at("run", "checkpoints"):
             checkpoints = _checkpoints(run.get("checkpoints", 40), rounds)
+        with at("name"):
+            check_name(given["name"])
         spec = cls(
             name=str(given["name"]),
             title=str(given.get("title", given["name"])),
@@ -243,9 +266,13 @@ class Spec:
         with at("run", "rounds"):
             if self.rounds < 0:
                 raise ValueError(f"rounds must be at least 0, got {self.rounds}")
+        with at("metrics"):
+            check_distinct(self.metrics, "metrics")
         for number, metric in enumerate(self.metrics):
             with at("metrics", number):
                 lookup("metric", str(metric))
+        with at("tune"):
+            check_known(self.tune, TUNE, "[tune]")
         with at("environment"):
             worlds = check_worlds(self.environment, self.worlds())
         with at("policies"):
@@ -271,8 +298,11 @@ class Spec:
         """Refuse data sets that do not exist and files that are not there."""
         try:
             with at("data"):
-                for source in self.sources() if self.rounds > 0 else ():
+                sources = self.sources() if self.rounds > 0 else []
+                for source in sources:
                     check_source(source)
+                if any(source in sources[:place] for place, source in enumerate(sources)):
+                    raise ValueError("[data] must not have the same data twice")
         except PlacedError as error:
             raise self.source.error(str(error), error.place) from None
 
@@ -392,16 +422,19 @@ def _checkpoints(given: Any, rounds: int) -> int | tuple[int, ...]:
         return count
     if not isinstance(given, list | tuple):
         raise ValueError(f"checkpoints must be a number or a list of rounds, got {given!r}")
-    return look_at(sorted({*given, rounds}), rounds)
+    return look_at(sorted({*(whole(t, "checkpoints") for t in given), rounds}), rounds)
 
 
 def _blamed(
     message: str, number: int, own: Mapping[str, Any], shared: Mapping[str, Any]
 ) -> PlacedError:
     """Return a policy's mistake at the parameter that the message names."""
-    name = named_in(message, [*own, *shared])
-    if name is None:
-        return PlacedError(message, ("policies", number))
-    return PlacedError(
-        message, ("every_policy", name) if name in shared else ("policies", number, name)
-    )
+    for wanted in (leaves_in, tables_in):
+        places: dict[Place, str] = {}
+        for given, above in ((own, ("policies", number)), (shared, ("every_policy",))):
+            places |= {(*above, *place): str(place[-1]) for place in wanted(given)}
+        name = named_in(message, (known for known in places.values() if known != "name"))
+        if name is not None:
+            found = next(place for place, known in places.items() if known == name)
+            return PlacedError(message, found)
+    return PlacedError(message, ("policies", number))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +31,9 @@ def record(studies: Sequence[Study], folder: Path) -> None:
     with claimed(folder / MANIFEST, wait=True):
         specs = _read(folder).get("specs", {}) if (folder / MANIFEST).exists() else {}
         specs |= {study.spec.name: _entry(study) for study in studies}
-        asked = [
-            *studies,
-            *(
-                _study(entry, folder)
-                for name, entry in specs.items()
-                if name not in {study.spec.name for study in studies}
-            ),
-        ]
+        names = {study.spec.name for study in studies}
+        rest = [entry for name, entry in specs.items() if name not in names]
+        asked = [*studies, *_others(rest, folder)]
         write_json(
             folder / MANIFEST,
             {
@@ -65,6 +61,13 @@ def _entry(study: Study) -> dict[str, Any]:
         ],
         "cells": len({cell.key for cell in study.cells}),
     }
+
+
+def _others(entries: Iterable[Mapping[str, Any]], folder: Path) -> Iterator[Study]:
+    """Yield studies that were recorded before, but for those that cannot be read any more."""
+    for entry in entries:
+        with suppress(ValueError):  # it has a policy, say, that is not installed here
+            yield _study(entry, folder)
 
 
 def _study(entry: Mapping[str, Any], folder: Path) -> Study:

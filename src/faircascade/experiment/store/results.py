@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import shutil
@@ -9,7 +10,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from faircascade.experiment.cell import Cell
 from faircascade.experiment.machine import describe_machine, platform_versions
 from faircascade.experiment.store.files import write_json, write_parquet
 from faircascade.metrics.exposure import exposure_b, exposure_p
-from faircascade.storage import DRAFT, sweep, to_disk
+from faircascade.storage import draft_of, sweep, to_disk
 from faircascade.theory import world_conditions
 from faircascade.types import Floats
 
@@ -61,26 +61,24 @@ class Finished:
         return bool(self.about["fingerprint"] == other.about["fingerprint"])
 
     def is_whole(self, cell: Cell) -> bool:
-        """Say whether the files are there, can be read, and are of that cell."""
-        import pyarrow.parquet as pq
-        from pyarrow.lib import ArrowException
-
+        """Say whether the files are there, as they were written, and are of that cell."""
         try:
-            for name in (_CURVES, _ITEMS):
-                pq.read_metadata(self.folder / name)
-            return bool(self.about["settings"] == cell.settings and self.about["metrics"])
-        except (OSError, ValueError, KeyError, TypeError, ArrowException):
+            if self.about["settings"] != cell.settings or not self.about["metrics"]:
+                return False
+            hashes = self.about["files"]
+            return all(_hash(self.folder / name) == hashes[name] for name in (_CURVES, _ITEMS))
+        except (OSError, ValueError, KeyError, TypeError):
             return False
 
     def value(self, metric: str, rounds: int | None = None) -> float:
         """Return a metric at the end, or as it stood at a checkpoint; NaN where it has no value."""
         if rounds is None or rounds == self.rounds:
-            value = self.about["metrics"][metric]
+            value = self.about["metrics"].get(metric)  # it may have been registered since
             return math.nan if value is None else float(value)
         at = np.flatnonzero(self.curves["round"] == rounds)
         if len(at) == 0:
             raise ValueError(f"rounds must be a checkpoint of the run, got {rounds}")
-        return float(self.curves[metric][at[0]])
+        return float(self.curves[metric][at[0]]) if metric in self.curves else math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,14 +126,14 @@ class Results:
     def add(self, cell: Cell, product: Product) -> Finished:
         """Write what came out; what somebody else wrote meanwhile stays as it is."""
         place = self._place(cell)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(mkdtemp(dir=place.parent, prefix=f".{cell.key}.", suffix=DRAFT))
+        draft = draft_of(place)
+        draft.mkdir(parents=True)
         try:
             write_parquet(draft / _CURVES, product.curves)
             write_parquet(draft / _ITEMS, product.items)
-            write_json(draft / _ABOUT, product.about)
+            hashes = {name: _hash(draft / name) for name in (_CURVES, _ITEMS)}
+            write_json(draft / _ABOUT, {**product.about, "files": hashes})
             to_disk(draft)
-            draft.chmod(0o755)
             if self.find(cell) is None:
                 shutil.rmtree(place, ignore_errors=True)  # what is there is damaged
                 draft.rename(place)
@@ -200,6 +198,10 @@ def items_of(result: Result) -> dict[str, Any]:
 
 def _starts(result: Result) -> Any:
     return np.concatenate([[0], result.tally.checkpoints[:-1]])
+
+
+def _hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
 def _read(path: Path) -> dict[str, Any]:

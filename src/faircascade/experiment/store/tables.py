@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.experiment.cell import Cell
+from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS, Cell
 from faircascade.experiment.store.manifest import read_studies
 from faircascade.experiment.store.results import Finished
 from faircascade.experiment.study import Study
@@ -63,35 +63,49 @@ def tidy(studies: Sequence[Study]) -> Any:
         for cell in study.cells
         if (finished := study.results.find(cell)) is not None
     ]
-    options = _varying([dict(cell.environment) for _, cell, _ in found])
+    sources = _varying([_source(cell) for _, cell, _ in found])
+    options = _varying([ENVIRONMENT_DEFAULTS | dict(cell.environment) for _, cell, _ in found])
     parameters = _varying([flat_spec(cell.policy) for _, cell, _ in found])
     parts = [
-        _rows(study.spec.name, cell, finished, options, parameters)
+        _rows(study.spec.name, cell, finished, sources, options, parameters)
         for study, cell, finished in found
     ]
     columns: dict[str, Any] = {}
-    for name in ("spec", "data", *options, "policy", *parameters, *_LAST):
-        values = [value for part in parts for value in part[name]]
-        if len({type(value) for value in values} - {type(None)} - {int, float}) > 1:
+    for name in ("spec", "data", *sources, *options, "policy", *parameters, *_LAST):
+        values = [value for part in parts for value in part.get(name, ())]
+        kinds = {type(value) for value in values} - {type(None)}
+        if len(kinds) > 1 and kinds != {int, float}:
             values = [None if value is None else str(value) for value in values]
         array = pa.array(values, type=_TYPES.get(name))
         columns[name] = array.dictionary_encode() if name in _REPEATED else array
     return pa.table(columns)
 
 
+def _source(cell: Cell) -> dict[str, Any]:
+    """Return the options of a cell's data by their dotted names."""
+    return {f"data.{name}": value for name, value in cell.data.items() if name != "name"}
+
+
 def _rows(
-    spec: str, cell: Cell, finished: Finished, options: Sequence[str], parameters: Sequence[str]
+    spec: str,
+    cell: Cell,
+    finished: Finished,
+    sources: Sequence[str],
+    options: Sequence[str],
+    parameters: Sequence[str],
 ) -> dict[str, list[Any]]:
     """Return the rows of one cell, by column."""
     curves = finished.curves
     metrics = [name for name in curves if name != "round"]
     rounds = curves["round"].astype(np.int64).tolist()
     n = len(rounds) * len(metrics)
-    policy = flat_spec(cell.policy)
+    source, policy = _source(cell), flat_spec(cell.policy)
+    environment = ENVIRONMENT_DEFAULTS | dict(cell.environment)
     same: dict[str, Any] = {
         "spec": spec,
         "data": str(cell.data["name"]),
-        **{name: cell.environment.get(name) for name in options},
+        **{name: _plain(source.get(name)) for name in sources},
+        **{name: _plain(environment.get(name)) for name in options},
         "policy": cell.label,
         **{name: _plain(policy.get(name)) for name in parameters},
         "seed": cell.seed,
@@ -106,7 +120,7 @@ def _rows(
 
 
 def _varying(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the names that have several values, or a value in some records only."""
+    """Return the names that have several values."""
     names = dict.fromkeys(name for record in records for name in record)
     return [name for name in names if len({repr(r[name]) for r in records if name in r}) > 1]
 

@@ -11,7 +11,7 @@ from faircascade.data.base import DataError, Progress, Ratings
 from faircascade.data.load import load_dataset
 from faircascade.environment import Environment
 from faircascade.experiment.cell import Cell
-from faircascade.experiment.store.claims import claimed
+from faircascade.experiment.store.claims import Claim, claimed
 from faircascade.storage import sweep
 
 
@@ -65,10 +65,11 @@ class Worlds:
         if self.folder is None:
             return self._make(cell)
         place = self.folder / f"{cell.world_key}.npz"
-        with claimed(place, wait=True):
+        with claimed(place, wait=True) as claim:
             made = self._kept(cell)  # another runner may have been faster
             if made is None:
-                sweep(place)
+                if claim is Claim.MINE:
+                    sweep(place)
                 made = self._make(cell)
                 made.save(place)
         return made

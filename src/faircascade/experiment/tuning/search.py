@@ -32,6 +32,7 @@ from faircascade.experiment.spec import Spec
 from faircascade.experiment.spec.checks import check_known, table
 from faircascade.experiment.spec.grids import GRID, expand
 from faircascade.experiment.spec.places import Place, PlacedError, at
+from faircascade.experiment.spec.spec import TUNE
 from faircascade.experiment.tuning.bounds import Bound
 from faircascade.experiment.tuning.candidates import Candidates
 from faircascade.policies import Policy
@@ -40,18 +41,8 @@ from faircascade.types import whole
 
 TRIALS, SEEDS = 30, 3
 """How many there are unless the table says otherwise."""
-
-_KEYS = (
-    "policy",
-    "maximize",
-    "minimize",
-    "subject_to",
-    "trials",
-    "seeds",
-    "rounds",
-    "sampler_seed",
-    "search",
-)
+FAR = 1_000_000
+"""Seeds of a search come after this, so that more seeds for the comparison do not run into them."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -154,7 +145,7 @@ def _which(spec: Spec) -> int:
     """Return the number of the policy that is tuned."""
     if not spec.tune:
         raise ValueError("the spec must have a table [tune] that says what to search")
-    check_known(spec.tune, _KEYS, "[tune]")
+    check_known(spec.tune, TUNE, "[tune]")
     if "policy" not in spec.tune:
         raise ValueError("[tune] must say its policy")
     given = spec.tune["policy"]
@@ -234,7 +225,7 @@ def _bounds(written: Any) -> tuple[Bound, ...]:
 def _seeds(given: Any, final: Sequence[int]) -> tuple[int, ...]:
     """Return the seeds of a search, none of which is among those of the final comparison."""
     if isinstance(given, Integral) and not isinstance(given, bool):
-        return tuple(max(final) + seed for seed in seeds_of(int(given)))
+        return tuple(max(FAR, *final) + seed for seed in seeds_of(int(given)))
     if not isinstance(given, list | tuple):
         raise ValueError(f"seeds must be a number or a list of seeds, got {given!r}")
     seeds = seeds_of(given)

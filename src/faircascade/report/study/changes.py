@@ -14,7 +14,7 @@ from faircascade.experiment.stats import (
     contrasts,
     too_few_seeds,
 )
-from faircascade.experiment.study import World
+from faircascade.experiment.study import World, pairs
 from faircascade.report.study.blocks import Line, Tone
 from faircascade.report.tables import percent
 
@@ -27,16 +27,7 @@ Changes = Mapping[tuple[int, str, str], Contrast]
 
 def changes(worlds: Sequence[World], metrics: Sequence[str], test: Test) -> Changes:
     """Compare all policies with their baselines, corrected for the number of all comparisons."""
-    return contrasts(
-        {
-            (place, label, metric): world.paired(label, metric)
-            for place, world in enumerate(worlds)
-            for label in world.runs
-            for metric in metrics
-            if label != world.baseline and world.runs[label] and world.runs[world.baseline]
-        },
-        test=test,
-    )
+    return contrasts(pairs(worlds, metrics), test=test)
 
 
 def count_tested(found: Changes) -> int:

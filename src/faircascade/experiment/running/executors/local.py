@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import queue
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Any
 
 from faircascade.engine.simulation import cores
 from faircascade.experiment.cell import Cell
@@ -13,6 +15,7 @@ from faircascade.experiment.running.costs import Costs
 from faircascade.experiment.running.executors.base import Plan
 from faircascade.experiment.running.pool import News, Worker
 from faircascade.experiment.running.work import Ending, Status, work
+from faircascade.registry import ENTRY_POINTS, Component, parameters_of
 
 MANY = 4
 """Cells for each core from which on each gets a core of its own."""
@@ -25,7 +28,7 @@ _POLL_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Local:
-    """Runs cells on this machine; together they never have more threads than asked for."""
+    """Runs cells on this machine, with no more threads than cores unless asked for."""
 
     workers: int | None = None
     """Cells at once; None goes by how many and how long they are."""
@@ -41,10 +44,11 @@ class Local:
     def run(self, plan: Plan) -> None:
         """Run all cells."""
         workers, threads = self.spread(plan.todo.left, plan.todo.costs)
-        if workers == 1:
-            run_here(plan, threads)
+        modules = own_modules(plan.todo.left)
+        if workers == 1 or "__main__" in modules:  # which another process cannot import
+            run_here(plan, threads if workers == 1 else workers * threads)
         else:
-            run_apart(plan, workers, threads)
+            run_apart(plan, workers, threads, modules)
 
     def describe(self, plan: Plan) -> str:
         """Say how many cells run at once, with how many threads each."""
@@ -88,7 +92,7 @@ def run_here(plan: Plan, threads: int) -> None:
         todo.end(cell, ending)
 
 
-def run_apart(plan: Plan, workers: int, threads: int) -> None:
+def run_apart(plan: Plan, workers: int, threads: int, modules: Sequence[str] = ()) -> None:
     """Run several cells at once, each in a process."""
     todo = plan.todo
     todo.longest_first()
@@ -96,17 +100,17 @@ def run_apart(plan: Plan, workers: int, threads: int) -> None:
     team: list[Worker] = []
     deaths: Counter[str] = Counter()
 
-    def hire() -> Worker:
-        worker = Worker(plan.results, news)
-        team.append(worker)
-        return worker
+    def hire() -> None:
+        team.append(Worker(plan.results, news, modules))
 
     try:
-        idle = [hire() for _ in range(min(workers, len(todo)))]
-        while len(todo) or len(idle) < len(team):
-            while idle and (cell := todo.take()) is not None:
-                idle.pop().give(cell, threads)
-            if len(idle) == len(team):
+        for _ in range(min(workers, len(todo))):
+            hire()
+        while len(todo) or any(worker.cell for worker in team):
+            for worker in team:
+                if worker.is_ready and worker.cell is None and (cell := todo.take()) is not None:
+                    worker.give(cell, threads)
+            if all(worker.is_ready and worker.cell is None for worker in team):
                 todo.wait()
                 continue
             todo.tell({worker.cell: worker.share for worker in team if worker.cell is not None})
@@ -114,36 +118,61 @@ def run_apart(plan: Plan, workers: int, threads: int) -> None:
                 event = news.get(timeout=_POLL_SECONDS)
             except queue.Empty:
                 continue
-            worker, said = event.worker, event.said
-            if said is None:
-                team.remove(worker)
-                todo_again(plan, worker, deaths)
-                idle.append(hire())
-            elif "share" in said:
-                worker.share = said["share"]
-            elif "said" in said:
-                todo.say(said["said"])
-            elif "trouble" in said:
-                raise OSError(said["trouble"])
+            if event.said is None:
+                team.remove(event.worker)
+                bury(plan, event.worker, deaths)
+                hire()
             else:
-                assert worker.cell is not None
-                todo.end(worker.cell, Ending(Status(said["status"]), said["reason"]))
-                worker.cell = None
-                idle.append(worker)
+                hear(plan, event.worker, event.said)
     finally:
         for worker in team:
             worker.end()
 
 
-def todo_again(plan: Plan, worker: Worker, deaths: Counter[str]) -> None:
+def hear(plan: Plan, worker: Worker, said: Mapping[str, Any]) -> None:
+    """Take note of what a process says."""
+    if "ready" in said:
+        worker.is_ready = True
+    elif "share" in said:
+        worker.share = said["share"]
+    elif "said" in said:
+        plan.todo.say(said["said"])
+    elif "trouble" in said:
+        raise OSError(said["trouble"])
+    elif worker.cell is not None:
+        plan.todo.end(worker.cell, Ending(Status(said["status"]), said["reason"]))
+        worker.cell = None
+
+
+def bury(plan: Plan, worker: Worker, deaths: Counter[str]) -> None:
     """Put the cell of a process that died back to the others, unless that happens every time."""
     words = worker.last_words()
     worker.end()
+    if not worker.is_ready:
+        raise OSError(f"processes that run cells cannot be started: {words}")
     cell = worker.cell
     if cell is None:
-        raise OSError(f"a process that runs cells could not be started: {words}")
+        return
     deaths[cell.key] += 1
     if deaths[cell.key] < TRIES:
         plan.todo.left.append(cell)
     else:
-        plan.todo.end(cell, Ending(Status.IMPOSSIBLE, f"{words} ({TRIES} times; memory?)"))
+        plan.todo.end(cell, Ending(Status.IMPOSSIBLE, f"{words} ({TRIES} times)"))
+
+
+def own_modules(cells: Iterable[Cell]) -> list[str]:
+    """Return the modules of policies and their parts that other processes do not know of."""
+    found = {type(part).__module__: None for cell in cells for part in parts_of(cell.policy)}
+    advertised = {entry.module for entry in entry_points(group=ENTRY_POINTS)}
+    return [
+        name for name in found if name.partition(".")[0] != "faircascade" and name not in advertised
+    ]
+
+
+def parts_of(component: Component) -> Iterator[Component]:
+    """Yield a component and those inside it."""
+    yield component
+    for parameter in parameters_of(type(component)):
+        value = getattr(component, parameter.name)
+        if isinstance(value, Component):
+            yield from parts_of(value)

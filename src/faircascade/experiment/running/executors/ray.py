@@ -21,10 +21,11 @@ from faircascade.engine.parts import join_parts, splittable
 from faircascade.engine.simulation import cores
 from faircascade.environment import Environment
 from faircascade.experiment.cell import Cell
+from faircascade.experiment.machine import platform_versions
 from faircascade.experiment.running.costs import Costs
 from faircascade.experiment.running.executors.base import Plan
-from faircascade.experiment.running.work import Ending, Status, run
-from faircascade.experiment.store.claims import claimed
+from faircascade.experiment.running.work import Ending, Status, reason_of, run
+from faircascade.experiment.store.claims import Claim, claimed
 from faircascade.experiment.store.results import Product
 
 PART_SECONDS = 30.0
@@ -63,8 +64,9 @@ class Ray:
     def run(self, plan: Plan) -> None:
         """Run all cells."""
         with connected(self) as ray:
-            slots = self.workers or int(ray.cluster_resources().get("CPU", 1))
-            Dispatch(ray, plan, slots).to_the_end()
+            slots = int(ray.cluster_resources().get("CPU", 1))
+            most = AHEAD * slots if self.workers is None else self.workers
+            Dispatch(ray, plan, min(slots, most), most).to_the_end()
 
     def describe(self, plan: Plan) -> str:
         """Say which Ray it is."""
@@ -111,6 +113,15 @@ def check_there(address: str | None) -> None:
         raise ValueError(f"no Ray cluster at {address!r} ({error})") from None
 
 
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What a task sends back: all that is kept of a cell, or the result of some of its users."""
+
+    versions: dict[str, str]
+    product: Product | None = None
+    result: Result | None = None
+
+
 @dataclass(eq=False)
 class Underway:
     """A cell that is on the cluster."""
@@ -119,7 +130,7 @@ class Underway:
     env: Environment
     claim: ExitStack
     """Gives the cell back when it is closed."""
-    parts: list[Result | None] = field(default_factory=list)
+    parts: list[Part | None] = field(default_factory=list)
 
     @property
     def share(self) -> float:
@@ -130,10 +141,13 @@ class Underway:
 class Dispatch:
     """Hands cells to Ray and takes their results in."""
 
-    def __init__(self, ray: Any, plan: Plan, slots: int) -> None:
+    def __init__(self, ray: Any, plan: Plan, slots: int, most: int) -> None:
         self.ray = ray
         self.plan = plan
         self.slots = slots
+        """Parts of a cell at most."""
+        self.most = most
+        """Tasks at once, but for the parts of the last cell."""
         self.waiting: dict[Any, tuple[Underway, int]] = {}
         """Tasks: the cell that each is of, and which part of it."""
         self.put: dict[str, Any] = {}
@@ -150,7 +164,7 @@ class Dispatch:
         todo = self.plan.todo
         try:
             while len(todo) or self.waiting:
-                while len(self.waiting) < AHEAD * self.slots and (cell := todo.take()) is not None:
+                while len(self.waiting) < self.most and (cell := todo.take()) is not None:
                     self._begin(cell)
                 if not self.waiting:
                     todo.wait()
@@ -173,15 +187,18 @@ class Dispatch:
         try:
             if self.plan.results.find(cell) is not None:
                 ending = Ending(Status.FINISHED)
-            elif not mine:
+            elif mine is Claim.TAKEN:
                 ending = Ending(Status.TAKEN)
             else:
-                self._submit(Underway(cell, self.worlds.of(cell), claim.pop_all()))
+                self._submit(Underway(cell, self.worlds.of(cell), claim))
                 return
-        except (ValueError, ArithmeticError) as error:
-            ending = Ending(Status.IMPOSSIBLE, str(error))
+        except OSError:
+            claim.close()
+            raise
+        except Exception as error:
+            ending = Ending(Status.IMPOSSIBLE, reason_of(error))
         claim.close()
-        self.plan.todo.end(cell, ending)
+        self._note(cell, ending)
 
     def _submit(self, under: Underway) -> None:
         cell, users = under.cell, len(under.env.users)
@@ -189,7 +206,7 @@ class Dispatch:
         edges = cut(cell, users, self.slots, self.plan.todo.costs)
         under.parts = [None] * (len(edges) - 1)
         for number, rows in enumerate(pairwise(edges)):
-            self.waiting[self.task.remote(cell.document(), world, rows)] = (under, number)
+            self.waiting[self.task.remote(cell, world, rows)] = (under, number)
 
     def _put(self, under: Underway) -> Any:
         """Return a world in the object store; it stays until the last cell that needs it."""
@@ -204,17 +221,26 @@ class Dispatch:
         try:
             under.parts[number] = self.ray.get(task)
         except self.ray.exceptions.RayTaskError as error:
-            if not isinstance(error.cause, ValueError | ArithmeticError):
-                raise
-            self._end(under, Ending(Status.IMPOSSIBLE, str(error.cause)))
+            self._end(under, Ending(Status.IMPOSSIBLE, reason_of(error.cause)))
         except self.ray.exceptions.RayError as error:  # its machine is gone, and so were others
             self._lost(under, str(error))
         else:
             if all(part is not None for part in under.parts):
-                parts = [part for part in under.parts if part is not None]
-                whole = join_parts(under.env, parts) if len(parts) > 1 else parts[0]
-                self.plan.results.add(under.cell, Product.of(under.cell, whole))
+                self.plan.results.add(under.cell, self._whole(under))
+                self.plan.results.underway(under.cell).unlink(missing_ok=True)
                 self._end(under, Ending(Status.FINISHED))
+
+    def _whole(self, under: Underway) -> Product:
+        """Return what came out of a cell whose parts are all here."""
+        parts = [part for part in under.parts if part is not None]
+        for part in parts:
+            if part.versions != platform_versions():
+                self.plan.todo.say(f"Not all machines have the same versions: {part.versions}")
+        product = parts[0].product
+        if product is None:
+            results = [part.result for part in parts if part.result is not None]
+            product = Product.of(under.cell, join_parts(under.env, results))
+        return product
 
     def _lost(self, under: Underway, reason: str) -> None:
         """Begin a cell again, unless that has been done too often."""
@@ -228,11 +254,15 @@ class Dispatch:
 
     def _end(self, under: Underway, ending: Ending) -> None:
         self._drop(under)
-        key = under.cell.world_key
-        self.needed[key] -= 1
-        if not self.needed[key]:
-            self.put.pop(key, None)
-        self.plan.todo.end(under.cell, ending)
+        self._note(under.cell, ending)
+
+    def _note(self, cell: Cell, ending: Ending) -> None:
+        """Note how a cell ended; its world may go if no other cell needs it."""
+        if ending.status is not Status.TAKEN:
+            self.needed[cell.world_key] -= 1
+            if not self.needed[cell.world_key]:
+                self.put.pop(cell.world_key, None)
+        self.plan.todo.end(cell, ending)
 
     def _drop(self, under: Underway) -> None:
         """Let go of a cell and of what is left of its tasks."""
@@ -242,10 +272,11 @@ class Dispatch:
         under.claim.close()
 
 
-def simulate_part(document: dict[str, Any], env: Environment, rows: tuple[int, int]) -> Result:
+def simulate_part(cell: Cell, env: Environment, rows: tuple[int, int]) -> Part:
     """Simulate some of the users of a cell's world."""
-    whole = rows == (0, len(env.users))
-    return run(Cell.of(document), env if whole else env.take(slice(*rows)), 1)
+    if rows == (0, len(env.users)):
+        return Part(product=Product.of(cell, run(cell, env, 1)), versions=platform_versions())
+    return Part(result=run(cell, env.take(slice(*rows)), 1), versions=platform_versions())
 
 
 def cut(cell: Cell, users: int, slots: int, costs: Costs) -> list[int]:
