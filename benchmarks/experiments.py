@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from faircascade.engine import simulate
 from faircascade.engine.simulation import cores
+from faircascade.experiment.bench import warm_up
 from faircascade.experiment.machine import describe_machine
 from faircascade.experiment.running.costs import seconds_of
 from faircascade.experiment.running.executors import Local
@@ -127,13 +128,14 @@ def spread(name: str, sizes: dict[str, object], policies: slice, ways: dict[str,
 
 def large() -> None:
     """One large cell with one thread and with all."""
-    threads = {n: Local(workers=1, threads=n) for n in (1, cores())}
-    spread("large", LARGE, slice(1), {f"{n} threads": way for n, way in threads.items()})
+    warm_up()  # loading the engine is not the cell's time
+    ways = {f"{n} thread{'s' * (n > 1)}": Local(workers=1, threads=n) for n in (1, cores())}
+    spread("large", LARGE, slice(1), ways)
 
 
 def small() -> None:
     """Many small cells with one process and with all cores."""
-    ways = {f"{n} cells at once": Local(workers=n, threads=n) for n in (1, cores())}
+    ways = {f"{n} at once": Local(workers=n, threads=n) for n in (1, cores())}
     spread("small", SMALL, slice(None), ways)
 
 

@@ -50,9 +50,12 @@ def test_a_second_run_adds_only_what_is_new(run: Run) -> None:
     assert "to run" not in run("run", "tiny.toml")[2]
 
 
-def test_a_plan_alone_writes_nothing(run: Run) -> None:
+def test_a_plan_alone_is_the_result_and_writes_nothing(run: Run) -> None:
     code, out, err = run("run", "tiny.toml", "--plan")
-    assert (code, out) == (0, "")
+    assert (code, err) == (0, "")
+    assert "24 to run" in out
+    code, out, err = run("run", "tiny.toml", "--plan", "--json")
+    assert json.loads(out)["missing"] == 24
     assert "24 to run" in err
     assert not Path("runs").exists()
 
@@ -106,7 +109,7 @@ def test_a_report_is_made_of_finished_and_of_half_finished_runs(run: Run) -> Non
         path.unlink()
     code, _, err = run("report", "runs/tiny", "--baseline", "Random", "--test", "wilcoxon")
     assert code == 0
-    assert "10 cells are not finished" in err
+    assert "Not finished: 10 cells" in err
     assert len(fc.load_results("runs/tiny")) < whole
 
 

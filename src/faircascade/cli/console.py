@@ -22,6 +22,8 @@ from rich.progress import (
 from rich.table import Table
 
 _PIPE_WIDTH = 120
+_WIDE = 90
+"""Columns of a terminal from which on names need not be broken."""
 _PLAIN_STEP = 0.1
 _PLAIN_QUIET = 1.0
 """Seconds before the first line: what is done by then needs none."""
@@ -63,12 +65,24 @@ def print_table(
 ) -> None:
     """Print a table; columns of numbers, all but the first few with names, are right-aligned."""
     table = Table(title=title or None, title_justify="left", header_style="bold")
+    wide = stdout().width >= _WIDE
     for place, header in enumerate(headers):
         justify: Literal["left", "right"] = "right" if numbers and place >= names else "left"
-        table.add_column(header, justify=justify, no_wrap=place == 0)
+        table.add_column(header, justify=justify, no_wrap=wide and place == 0)
     for row in rows:
         table.add_row(*row)
     stdout().print(table)
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "trial"), counted(2000, "seed"), counted(2, "policy")
+    ('1 trial', '2,000 seeds', '2 policies')
+    """
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"
 
 
 def percent(value: float) -> str:

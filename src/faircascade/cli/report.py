@@ -7,7 +7,7 @@ from typing import Annotated, cast
 
 import typer
 
-from faircascade.cli.console import print_json, remark
+from faircascade.cli.console import counted, print_json, remark
 from faircascade.cli.options import AsJson, MLflow
 from faircascade.cli.running import log_cells
 from faircascade.cli.studies import print_study, study_document
@@ -38,13 +38,16 @@ def report(
     page = write_study(studies, folder, test=chosen)
     write_table(folder / "results.parquet", tidy(studies))
     if as_json:
-        print_json({"page": str(page), "studies": [study_document(study) for study in studies]})
+        print_json(
+            {"page": str(page), "studies": [study_document(study, chosen) for study in studies]}
+        )
     else:
         for study in studies:
             print_study(study, chosen)
     left = sum(study.missing for study in studies)
     if left:
-        remark(f"{left:,} cells are not finished: 'faircascade run' with the same spec goes on.")
+        cells = counted(left, "cell")
+        remark(f"Not finished: {cells}; 'faircascade run' with the same spec goes on.")
     if mlflow is not None:
         log_cells(run, mlflow)
     remark(f"Page: {page}")

@@ -62,7 +62,8 @@ def run(
         check_mlflow(mlflow)
     results = Results(folder if dry else check_folder(folder))
     studies, sources = plan([asked], results, keep=folder.exists())
-    missing = tell_plan(studies, results, sources, where)
+    tell = typer.echo if dry and not as_json else remark  # a plan is then the result
+    missing = tell_plan(studies, results, sources, where, tell)
     if dry:
         if as_json:
             print_json(study_document(studies[0]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from faircascade import __version__
-from faircascade.cli.console import progress, remark
+from faircascade.cli.console import counted, progress, remark
 from faircascade.cli.data import showing
 
 if TYPE_CHECKING:
@@ -68,7 +68,11 @@ def plan(
 
 
 def tell_plan(
-    studies: Sequence[Study], results: Results, sources: Sources, executor: Executor
+    studies: Sequence[Study],
+    results: Results,
+    sources: Sources,
+    executor: Executor,
+    tell: Callable[[str], None] = remark,
 ) -> int:
     """Say how much is to be run and how long that will take; return how many cells."""
     from faircascade.experiment.running.costs import Costs, duration
@@ -79,12 +83,12 @@ def tell_plan(
     todo = Todo(cells.values(), results, Costs.on(sources))
     for study in studies:
         if study.cells:
-            remark(f"{study.spec.name}: {_sizes(study)}")
+            tell(f"{study.spec.name}: {_sizes(study)}")
     before = len(cells) - len(todo)
     finished = f", {before:,} of them finished before" if before else ""
-    remark(f"{_counted(len(cells), 'cell')}{finished}; results in {results.folder}")
+    tell(f"{counted(len(cells), 'cell')}{finished}; results in {results.folder}")
     for version, count in _other_versions(list(cells.values()), results).items():
-        remark(
+        tell(
             f"{count:,} of them are of faircascade {version}, this is {__version__}: take another "
             "folder (--out) to run them again"
         )
@@ -92,7 +96,7 @@ def tell_plan(
         planned = Plan(todo, results, sources)
         estimate = duration(list(cells.values()), planned, executor)
         where = executor.describe(planned)
-        remark(f"{len(todo):,} to run, {where}: about {lasting(estimate)}")
+        tell(f"{len(todo):,} to run, {where}: about {lasting(estimate)}")
     return len(todo)
 
 
@@ -118,7 +122,7 @@ def tell_ending(ended: Outcome, left: int) -> None:
         remark(f"Not run: {cell}: {reason}")
     if not ended.complete:
         why = f" ({ended.trouble})" if ended.trouble else ""
-        todo = _counted(left, "cell")
+        todo = counted(left, "cell")
         remark(f"Stopped early{why}, {todo} to go: the same command goes on from here.")
 
 
@@ -163,18 +167,12 @@ def _sizes(study: Study) -> str:
     spec = study.spec
     worlds = len(spec.sources()) * len(spec.worlds())
     parts = ((worlds, "world"), (len(spec.seeds), "seed"), (len(spec.lines()), "policy"))
-    return " x ".join(_counted(count, noun) for count, noun in parts)
-
-
-def _counted(count: int, noun: str) -> str:
-    if count == 1:
-        return f"1 {noun}"
-    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"
+    return " x ".join(counted(count, noun) for count, noun in parts)
 
 
 def log_cells(folder: Path, address: str) -> None:
     """Log the finished cells of a run to MLflow."""
     from faircascade.experiment.tracking import log_to_mlflow
 
-    logged = _counted(log_to_mlflow(folder, uri=address), "cell")
+    logged = counted(log_to_mlflow(folder, uri=address), "cell")
     remark(f"MLflow: {logged} logged to {address}")

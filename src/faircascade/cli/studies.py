@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from faircascade.cli.console import percent, print_table
 
 if TYPE_CHECKING:
-    from faircascade.experiment.stats import Contrast, Test
+    from faircascade.experiment.stats import Contrast, Estimate, Test
     from faircascade.experiment.study import Study, World
 
 
@@ -71,10 +71,13 @@ def _title(study: Study, world: World, test: Test) -> str:
     return f"{study.spec.title}: {world.name}, {counted}; change against {world.baseline}{sure}"
 
 
-def study_document(study: Study) -> dict[str, Any]:
-    """Return a study as one plain document."""
-    from faircascade.experiment.stats import estimate
+def study_document(study: Study, test: Test = "t") -> dict[str, Any]:
+    """Return a study as one plain document: what the tables have."""
+    from faircascade.experiment.stats import contrasts, estimate
+    from faircascade.experiment.study import pairs
 
+    metrics = study.spec.metrics
+    changes = contrasts(pairs(study.matched, metrics), test=test)
     rows = [
         {
             "data": world.data,
@@ -83,11 +86,13 @@ def study_document(study: Study) -> dict[str, Any]:
             "seeds": list(world.seeds(label)),
             "rounds": world.rounds(label),
             "metrics": {
-                metric: _plain(estimate(world.values(label, metric)).mean)
-                for metric in study.spec.metrics
+                metric: _numbers(
+                    estimate(world.values(label, metric)), changes.get((place, label, metric))
+                )
+                for metric in metrics
             },
         }
-        for world in study.matched
+        for place, world in enumerate(study.matched)
         for label in world.runs
         if world.runs[label]
     ]
@@ -99,6 +104,14 @@ def study_document(study: Study) -> dict[str, Any]:
         "baseline": study.worlds[0].baseline if study.worlds else None,
         "table": rows,
     }
+
+
+def _numbers(found: Estimate, change: Contrast | None) -> dict[str, float | None]:
+    """Return a mean with its interval, and the change against the baseline if there is one."""
+    numbers = {"mean": found.mean, "low": found.low, "high": found.high}
+    if change is not None:
+        numbers |= {"change": change.percent, "p": change.corrected}
+    return {name: _plain(value) for name, value in numbers.items()}
 
 
 def _plain(value: float) -> float | None:

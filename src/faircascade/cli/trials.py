@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from faircascade.cli.console import print_table, remark
+from faircascade.cli.console import counted, print_table, remark
 
 if TYPE_CHECKING:
     from faircascade.experiment.tuning.bounds import Verdict
@@ -118,15 +118,6 @@ def tuned_document(tuned: Tuned) -> dict[str, Any]:
 def listed(values: Mapping[str, Any]) -> str:
     """Return values of parameters as people read them."""
     return ", ".join(f"{name} = {_shown(value)}" for name, value in values.items())
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a number of things.
-
-    >>> counted(1, "trial"), counted(2000, "seed")
-    ('1 trial', '2,000 seeds')
-    """
-    return f"1 {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _shown(value: Any) -> str:

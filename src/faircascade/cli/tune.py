@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from faircascade.cli.console import print_json, progress, remark
+from faircascade.cli.console import counted, print_json, progress, remark
 from faircascade.cli.options import Address, AsJson, ExecutorName, Settings, Threads, Workers
 from faircascade.cli.running import (
     STOPPED,
@@ -23,7 +23,6 @@ from faircascade.cli.running import (
 )
 from faircascade.cli.studies import print_study, study_document
 from faircascade.cli.trials import (
-    counted,
     nothing_found,
     print_outcome,
     print_trials,

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, get_args
 
 from faircascade.data.factors import Align, Preferences
@@ -63,9 +64,7 @@ class Cell:
     @property
     def name(self) -> str:
         """Return what to call it in messages."""
-        chosen = {**self.data, **self.environment}.items()
-        options = "".join(f", {name} = {value}" for name, value in chosen if name != "name")
-        return f"{self.label}, seed {self.seed}, {self.data.get('name', 'data')}{options}"
+        return f"{self.label}, seed {self.seed}, {world_name(self.data, self.environment)}"
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -113,6 +112,18 @@ class Cell:
         policy = from_spec("policy", document["policy"])
         checkpoints = tuple(document["checkpoints"])
         return cls(**{**document, "policy": policy, "checkpoints": checkpoints})
+
+
+def world_name(data: Mapping[str, Any], environment: Mapping[str, Any]) -> str:
+    """Return data and options of a world in one line.
+
+    >>> world_name({"name": "sets/mine.csv", "sep": ";"}, {"dim": 5, "k": 10})
+    'mine.csv (sep=;), dim=5 k=10'
+    """
+    options = " ".join(f"{name}={value}" for name, value in data.items() if name != "name")
+    world = " ".join(f"{name}={value}" for name, value in environment.items())
+    source = Path(str(data.get("name", ""))).name + (f" ({options})" if options else "")
+    return ", ".join(filter(None, (source, world)))
 
 
 def _typed(component: Component) -> dict[str, Any]:

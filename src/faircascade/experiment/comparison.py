@@ -179,6 +179,8 @@ def seeds_of(given: int | Sequence[int]) -> tuple[int, ...]:
         raise ValueError(f"seeds must be a number or a list of seeds, got {given!r}")
     which = range(1, int(given) + 1) if isinstance(given, Integral) else given
     seeds = tuple(whole(seed, "seeds") for seed in which)  # type: ignore[union-attr]
+    if any(seed < 0 for seed in seeds):
+        raise ValueError(f"seeds must be at least 0, got {given!r}")
     if not seeds or len(set(seeds)) < len(seeds):
         raise ValueError(f"seeds must be at least one and distinct, got {given!r}")
     return seeds

@@ -94,8 +94,12 @@ def _equal(one: Finished, other: Finished) -> bool:
 
 
 def _asked(studies: Iterable[Study]) -> dict[str, dict[str, str]]:
-    """Return every value of each spec by its path."""
-    return {study.spec.name: dict(_flat(study.spec.document())) for study in studies}
+    """Return every value of each spec by its path, and what the data is."""
+    return {
+        study.spec.name: dict(_flat(study.spec.document()))
+        | {"contents of the data": ", ".join({cell.fingerprint: "" for cell in study.cells})}
+        for study in studies
+    }
 
 
 def _flat(value: Any, path: str = "") -> Iterable[tuple[str, str]]:

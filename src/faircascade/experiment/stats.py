@@ -288,5 +288,7 @@ def _tolerance(*values: Floats) -> float:
 
 
 def _percent(own: Floats, other: Floats) -> float:
-    before = float(np.mean(other)) if len(other) else math.nan
+    if not len(own):
+        return math.nan
+    before = float(np.mean(other))
     return 100.0 * (float(np.mean(own)) - before) / abs(before) if before else math.nan

@@ -6,12 +6,11 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS, Cell
+from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS, Cell, world_name
 from faircascade.experiment.spec import Spec
 from faircascade.experiment.store.results import Finished, Results
 from faircascade.policies import Policy
@@ -34,9 +33,7 @@ class World:
     @property
     def name(self) -> str:
         """Return the data and the options that the spec gave, in one line."""
-        chosen = {**self.data, **self.environment}.items()
-        options = " ".join(f"{name}={value}" for name, value in chosen if name != "name")
-        return f"{Path(str(self.data.get('name', ''))).name} {options}".strip()
+        return world_name(self.data, self.environment)
 
     @property
     def options(self) -> dict[str, Any]:

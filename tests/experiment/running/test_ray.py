@@ -60,6 +60,7 @@ def test_a_cluster_gives_the_very_same_numbers_though_a_node_dies(
     cluster: Any, undisturbed: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(executor, "PART_SECONDS", 0.02)  # so that cells are cut by their users
+    monkeypatch.setattr(executor, "AHEAD", 40)
     results = Results(tmp_path)
     doomed = cluster.add_node(num_cpus=1)
     killed = threading.Event()
@@ -81,7 +82,10 @@ def test_only_long_cells_are_cut_and_never_those_whose_users_share() -> None:
     assert cut(cell, 80, 4, Costs()) == [0, 80]
     long = replace(cell, rounds=10**9)
     assert cut(long, 80, 4, Costs()) == [0, 40, 80]  # a part has 32 users at least
-    assert cut(long, 1000, 4, Costs()) == [0, 250, 500, 750, 1000]
+    assert cut(long, 1000, 4, Costs()) == [1000 * part // 31 for part in range(32)]
+    longer = replace(cell, rounds=10**6)  # two minutes: cut if there are cores, and not if not
+    assert cut(longer, 1000, 4, Costs()) == [0, 250, 500, 750, 1000]
+    assert cut(longer, 1000, 1, Costs()) == [0, 1000]
     together = replace(long, policy=FRMLinUCB(ledger="global", variant="fairco"))
     assert cut(together, 1000, 4, Costs()) == [0, 1000]
 

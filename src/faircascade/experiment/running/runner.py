@@ -46,6 +46,7 @@ def run_cells(
 ) -> Outcome:
     """Run what is not finished. A cell that cannot be run is noted, and the others go on."""
     todo = Todo(cells, results, Costs.on(sources), progress, say)
+    results.forget(cells)
     try:
         if len(todo):
             (executor or Local()).run(Plan(todo, results, sources))

@@ -51,7 +51,6 @@ def work(
     place = results.underway(cell)
     with claimed(place) as claim:
         if results.find(cell) is not None:
-            place.unlink(missing_ok=True)  # of a runner that was killed just before it could
             return Ending(Status.FINISHED)
         if claim is Claim.TAKEN:
             return Ending(Status.TAKEN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from itertools import product
 from typing import Any
 
@@ -21,6 +22,8 @@ def expand(value: Any) -> Iterator[Any]:
         yield value
     elif GRID in value:
         yield from _values(value)
+    elif len(value) == 1 and get_close_matches(str(next(iter(value))), [GRID]):
+        raise ValueError(f"a table with only {next(iter(value))!r} (did you mean 'grid'?)")
     else:
         choices = []
         for name, inner in value.items():

@@ -436,5 +436,7 @@ def _blamed(
         name = named_in(message, (known for known in places.values() if known != "name"))
         if name is not None:
             found = next(place for place, known in places.items() if known == name)
+            if isinstance({**shared, **own}.get(name), list) and "must be" in message:
+                message += f" (for a policy each: {name}.grid = [...])"
             return PlacedError(message, found)
     return PlacedError(message, ("policies", number))

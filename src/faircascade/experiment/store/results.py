@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -144,6 +145,12 @@ class Results:
         finally:
             shutil.rmtree(draft, ignore_errors=True)
         return Finished(place)
+
+    def forget(self, cells: Iterable[Cell]) -> None:
+        """Remove how far cells had come that are finished by now."""
+        for cell in cells:
+            if self.find(cell) is not None:
+                self.underway(cell).unlink(missing_ok=True)
 
     def sweep(self, cell: Cell) -> None:
         """Remove what runners that were killed left of a cell; call it with the cell claimed."""

@@ -29,7 +29,9 @@ from faircascade.experiment.store.claims import Claim, claimed
 from faircascade.experiment.store.results import Product
 
 PART_SECONDS = 30.0
-"""A cell that takes longer is cut into parts of about this length."""
+"""Cells that take longer are cut into parts of about this length if there are cores to spare."""
+LONGEST = 600.0
+"""Cells that take longer are cut in any case, so that a machine that dies costs no more."""
 FEWEST_USERS = 32
 """Users that a part has at least."""
 RETRIES = 5
@@ -144,8 +146,8 @@ class Dispatch:
     def __init__(self, ray: Any, plan: Plan, slots: int, most: int) -> None:
         self.ray = ray
         self.plan = plan
-        self.slots = slots
-        """Parts of a cell at most."""
+        self.spare = ceil(AHEAD * slots / max(1, len(plan.todo)))
+        """Cores for each cell: what parts come back with is large, so more parts do not pay."""
         self.most = most
         """Tasks at once, but for the parts of the last cell."""
         self.waiting: dict[Any, tuple[Underway, int]] = {}
@@ -203,7 +205,7 @@ class Dispatch:
     def _submit(self, under: Underway) -> None:
         cell, users = under.cell, len(under.env.users)
         world = self._put(under)
-        edges = cut(cell, users, self.slots, self.plan.todo.costs)
+        edges = cut(cell, users, self.spare, self.plan.todo.costs)
         under.parts = [None] * (len(edges) - 1)
         for number, rows in enumerate(pairwise(edges)):
             self.waiting[self.task.remote(cell, world, rows)] = (under, number)
@@ -279,8 +281,10 @@ def simulate_part(cell: Cell, env: Environment, rows: tuple[int, int]) -> Part:
     return Part(result=run(cell, env.take(slice(*rows)), 1), versions=platform_versions())
 
 
-def cut(cell: Cell, users: int, slots: int, costs: Costs) -> list[int]:
-    """Return where to cut the users of a cell, the ends included."""
-    parts = min(ceil(costs.of(cell) / PART_SECONDS), slots, users // FEWEST_USERS)
+def cut(cell: Cell, users: int, spare: int, costs: Costs) -> list[int]:
+    """Return where to cut the users of a cell that has some cores, the ends included."""
+    seconds = costs.of(cell)
+    wanted = min(ceil(seconds / PART_SECONDS), max(spare, ceil(seconds / LONGEST)))
+    parts = min(wanted, users // FEWEST_USERS)
     parts = max(1, parts) if splittable(cell.policy) else 1
     return [users * part // parts for part in range(parts + 1)]

@@ -14,7 +14,7 @@ from faircascade.report import series
 from faircascade.report.pages import Plate
 from faircascade.report.study.blocks import NOTHING_SIMULATED, Block, Section, none_finished
 from faircascade.report.study.exhibits.byround import metric_panel
-from faircascade.report.study.looks import looks_of, policy_looks
+from faircascade.report.study.looks import looks_of
 from faircascade.report.study.words import (
     finished,
     left_out,
@@ -23,7 +23,7 @@ from faircascade.report.study.words import (
     title,
     world_name,
 )
-from faircascade.report.style import PALE, Look, legend, legend_label
+from faircascade.report.style import PALE, Look, legend, legend_label, looks
 
 _MOST = 10
 """More policies than this are not told apart by their lines."""
@@ -94,16 +94,13 @@ def _told_apart(world: World, labels: Sequence[str], metrics: Sequence[str]) -> 
 
 
 def _looks(world: World, shown: Sequence[str]) -> dict[str, Look]:
-    """Return looks with the colours of the page, and dashes that tell these policies apart."""
+    """Return the looks of the page; where only some are in colour, looks that tell these apart."""
     page = looks_of(world)
     if len(shown) == len(page):
         return page
     first = world.baseline if world.baseline in shown else shown[0]
-    apart = policy_looks(shown, [world.policies[label] for label in shown], baseline=first)
-    return {
-        label: replace(look, colour=page[label].colour, label=legend_label(label, 44))
-        for label, look in apart.items()
-    }
+    apart = looks([first, *(label for label in shown if label != first)])
+    return {label: replace(look, label=legend_label(label, 44)) for label, look in apart.items()}
 
 
 def _left_pale(shown: Sequence[str], others: Sequence[str]) -> str:
