@@ -71,7 +71,7 @@ def tune(
     from faircascade.experiment.store.results import Results
     from faircascade.experiment.tuning.loop import require_optuna
     from faircascade.experiment.tuning.search import Search
-    from faircascade.experiment.tuning.tuned import write_trials
+    from faircascade.experiment.tuning.tuned import TUNED, write_trials
 
     require_optuna()
     where = choose_executor(executor, address=address, workers=workers, threads=threads)
@@ -91,6 +91,7 @@ def tune(
         if not tuned.complete:
             stop(tuned, as_json)
         if tuned.best is None:
+            (folder / TUNED).unlink(missing_ok=True)  # of an earlier search
             give_up(tuned, as_json)
         compare_best(task, tuned, tuned.best, as_json)
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 from faircascade.data.base import Dataset
 from faircascade.data.tabular import Tabular
+from faircascade.engine.simulation import look_at
 from faircascade.experiment.cell import CHOICES, ENVIRONMENT_DEFAULTS, ENVIRONMENT_OPTIONS
 from faircascade.experiment.spec.grids import GRID
 from faircascade.experiment.spec.places import at
 from faircascade.policies import Bandit, Policy
 from faircascade.policies.bandit import table_of
 from faircascade.registry import build, check_type, components, suggest
+from faircascade.types import whole
 
 PATH = "path"
 """The key of [data] that says where the files of a named data set are."""
@@ -137,3 +140,15 @@ def check_lists(policy: Policy, world: Mapping[str, Any]) -> None:
     composed = policy.compose()
     if isinstance(composed, Bandit):
         table_of(composed.reward, int(world.get("k", ENVIRONMENT_DEFAULTS["k"])))
+
+
+def read_checkpoints(given: Any, rounds: int) -> int | tuple[int, ...]:
+    """Return how many checkpoints, or which; the last round is always one."""
+    if isinstance(given, Integral) or rounds == 0:
+        count = whole(given, "checkpoints")
+        if count < 1:
+            raise ValueError(f"checkpoints must be at least 1, got {count}")
+        return count
+    if not isinstance(given, list | tuple):
+        raise ValueError(f"checkpoints must be a number or a list of rounds, got {given!r}")
+    return look_at(sorted({*(whole(t, "checkpoints") for t in given), rounds}), rounds)

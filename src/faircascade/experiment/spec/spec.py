@@ -31,14 +31,13 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 from faircascade.engine.result import HEADLINE
 from faircascade.engine.simulation import look_at
 from faircascade.experiment.cell import Cell
-from faircascade.experiment.comparison import distinct_labels, seeds_of
+from faircascade.experiment.comparison import seeds_of
 from faircascade.experiment.spec.checks import (
     check_distinct,
     check_known,
@@ -48,22 +47,20 @@ from faircascade.experiment.spec.checks import (
     check_worlds,
     listed,
     located,
+    read_checkpoints,
     table,
 )
 from faircascade.experiment.spec.grids import expand
+from faircascade.experiment.spec.lines import lines_of
 from faircascade.experiment.spec.places import (
-    Place,
     PlacedError,
     Source,
     SpecError,
     at,
-    leaves_in,
-    named_in,
     override,
-    tables_in,
 )
 from faircascade.policies import Policy
-from faircascade.registry import from_spec, lookup, parameters_of, suggest
+from faircascade.registry import lookup, parameters_of, suggest
 from faircascade.types import whole
 
 __all__ = ["SHOW", "Spec", "SpecError"]
@@ -202,7 +199,7 @@ class Spec:
         with at("run", "seeds"):
             seeds = seeds_of(run.get("seeds", 1))
         with at("run", "checkpoints"):
-            checkpoints = _checkpoints(run.get("checkpoints", 40), rounds)
+            checkpoints = read_checkpoints(run.get("checkpoints", 40), rounds)
         with at("name"):
             check_name(given["name"])
         spec = cls(
@@ -344,37 +341,7 @@ class Spec:
 
     def lines(self) -> list[tuple[str, Policy, int]]:
         """Return label, policy and rounds of every policy; labels are distinct."""
-        found: list[tuple[Policy, int]] = []
-        for number, written in enumerate(self.policies):
-            found.extend(self._policies(number, written))
-        with at("policies"):
-            labels = distinct_labels([policy for policy, _ in found])
-        return [(label, *line) for label, line in zip(labels, found, strict=True)]
-
-    def _policies(self, number: int, written: Mapping[str, Any]) -> list[tuple[Policy, int]]:
-        """Return the policies that one entry of the list stands for."""
-        with at("policies", number):
-            if "name" not in written:
-                raise ValueError("each of [[policies]] must say its name")
-            with at("name"):
-                known = {p.name for p in parameters_of(lookup("policy", str(written["name"])))}
-            with at("rounds"):
-                rounds = min(self.rounds, whole(written.get("rounds", self.rounds), "rounds"))
-                if rounds < min(self.rounds, 1):
-                    raise ValueError(f"rounds of a policy must be at least 1, got {rounds}")
-            own = {n: v for n, v in written.items() if n != "rounds"}
-            mine = list(expand(own))
-        shared = {n: v for n, v in self.every_policy.items() if n in known and n not in own}
-        with at("every_policy"):
-            theirs = list(expand(shared))
-        found = []
-        for given in theirs:
-            for chosen in mine:
-                try:
-                    found.append((from_spec("policy", {**given, **chosen}), rounds))
-                except (ValueError, TypeError) as error:
-                    raise _blamed(str(error), number, own, shared) from error
-        return found
+        return lines_of(self.policies, self.every_policy, self.rounds)
 
     def cells(self, fingerprints: str | Sequence[str]) -> list[Cell]:
         """Return what is to be run, world by world and seed by seed.
@@ -411,32 +378,3 @@ class Spec:
         else:
             spread = {*self.checkpoints, *marks}
         return tuple(sorted(checkpoint for checkpoint in spread if checkpoint <= rounds))
-
-
-def _checkpoints(given: Any, rounds: int) -> int | tuple[int, ...]:
-    """Return how many checkpoints, or which; the last round is always one."""
-    if isinstance(given, Integral) or rounds == 0:
-        count = whole(given, "checkpoints")
-        if count < 1:
-            raise ValueError(f"checkpoints must be at least 1, got {count}")
-        return count
-    if not isinstance(given, list | tuple):
-        raise ValueError(f"checkpoints must be a number or a list of rounds, got {given!r}")
-    return look_at(sorted({*(whole(t, "checkpoints") for t in given), rounds}), rounds)
-
-
-def _blamed(
-    message: str, number: int, own: Mapping[str, Any], shared: Mapping[str, Any]
-) -> PlacedError:
-    """Return a policy's mistake at the parameter that the message names."""
-    for wanted in (leaves_in, tables_in):
-        places: dict[Place, str] = {}
-        for given, above in ((own, ("policies", number)), (shared, ("every_policy",))):
-            places |= {(*above, *place): str(place[-1]) for place in wanted(given)}
-        name = named_in(message, (known for known in places.values() if known != "name"))
-        if name is not None:
-            found = next(place for place, known in places.items() if known == name)
-            if isinstance({**shared, **own}.get(name), list) and "must be" in message:
-                message += f" (for a policy each: {name}.grid = [...])"
-            return PlacedError(message, found)
-    return PlacedError(message, ("policies", number))
