@@ -28,9 +28,9 @@ from faircascade.experiment.bench import warm_up
 from faircascade.experiment.machine import describe_machine
 from faircascade.experiment.running.costs import seconds_of
 from faircascade.experiment.running.executors import Local
+from faircascade.experiment.running.planning import plan_studies
 from faircascade.experiment.running.runner import run_cells
 from faircascade.experiment.spec import Spec
-from faircascade.experiment.spec.planning import plan_studies
 from faircascade.experiment.store.results import Product, Results
 from faircascade.experiment.study import Study
 

@@ -56,14 +56,14 @@ def plan(
 
     Worlds that are built for that are kept, unless nothing is to be written yet.
     """
-    from faircascade.experiment.spec.planning import check_worlds, plan_studies
+    from faircascade.experiment.running.planning import plan_studies, try_worlds
 
     with showing() as report:
         studies, sources = plan_studies(specs, results, progress=report)
     for ratings in sources.known.values():
         for note in ratings.notes:
             remark(note)
-    check_worlds(studies, sources, keep=keep)
+    try_worlds(studies, sources, keep=keep)
     return studies, sources
 
 

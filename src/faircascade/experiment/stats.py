@@ -24,7 +24,6 @@ TESTS: Mapping[str, str] = {
     "wilcoxon": "Wilcoxon signed-rank test over paired seeds, two-sided, Holm-corrected",
 }
 """What each test is called on a page."""
-TEST = TESTS["t"]
 RESAMPLES = 9_999
 BOOTSTRAP_SEED = 0
 """The same values have the same interval every time."""

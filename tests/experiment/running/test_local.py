@@ -44,7 +44,7 @@ import sys
 from pathlib import Path
 from faircascade.experiment.running.costs import Costs
 from faircascade.experiment.running.executors import Local
-from faircascade.experiment.spec.planning import plan_studies
+from faircascade.experiment.running.planning import plan_studies
 from faircascade.experiment.store.results import Results
 from faircascade.experiment.running.runner import run_cells
 from faircascade.experiment.spec import Spec

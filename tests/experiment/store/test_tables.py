@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import faircascade as fc
+from faircascade.experiment.running.planning import plan_studies
 from faircascade.experiment.running.runner import run_cells
 from faircascade.experiment.spec import Spec
-from faircascade.experiment.spec.planning import plan_studies
 from faircascade.experiment.store.manifest import read_studies, record
 from faircascade.experiment.store.results import Results
 from tests.experiment.specs import TINY

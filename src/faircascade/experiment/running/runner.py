@@ -12,9 +12,9 @@ from faircascade.experiment.cell import Cell
 from faircascade.experiment.comparison import Progress
 from faircascade.experiment.running.costs import Costs
 from faircascade.experiment.running.executors import Executor, Local, Plan
+from faircascade.experiment.running.planning import plan_studies, try_worlds
 from faircascade.experiment.running.todo import Todo
 from faircascade.experiment.spec import Spec
-from faircascade.experiment.spec.planning import check_worlds, plan_studies
 from faircascade.experiment.store.manifest import record
 from faircascade.experiment.store.results import Results
 from faircascade.experiment.store.tables import load_results
@@ -78,7 +78,7 @@ def run_experiment(
         asked = Spec.load(spec, settings)
     results = Results(Path(out) if out is not None else asked.default_folder)
     studies, sources = plan_studies([asked], results)
-    check_worlds(studies, sources)
+    try_worlds(studies, sources)
     record(studies, results.folder)
     ended = run_cells(studies[0].cells, sources, results, executor=executor, progress=progress)
     record(studies, results.folder)

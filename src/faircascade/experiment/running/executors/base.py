@@ -39,3 +39,10 @@ class Executor(Protocol):
     def cores(self, plan: Plan) -> int:
         """Return how many cores will be busy."""
         ...
+
+
+def check_counts(**counts: int | None) -> None:
+    """Refuse a number of workers or threads below one."""
+    for name, count in counts.items():
+        if count is not None and count < 1:
+            raise ValueError(f"{name} must be at least 1, got {count}")

@@ -12,7 +12,7 @@ from typing import Any
 from faircascade.engine.simulation import cores
 from faircascade.experiment.cell import Cell
 from faircascade.experiment.running.costs import Costs
-from faircascade.experiment.running.executors.base import Plan
+from faircascade.experiment.running.executors.base import Plan, check_counts
 from faircascade.experiment.running.pool import News, Worker
 from faircascade.experiment.running.work import Ending, Status, work
 from faircascade.registry import ENTRY_POINTS, Component, parameters_of
@@ -36,10 +36,7 @@ class Local:
     """Threads of all cells together; None is one for each core."""
 
     def __post_init__(self) -> None:
-        for name in ("workers", "threads"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value}")
+        check_counts(workers=self.workers, threads=self.threads)
 
     def run(self, plan: Plan) -> None:
         """Run all cells."""

@@ -23,7 +23,7 @@ from faircascade.environment import Environment
 from faircascade.experiment.cell import Cell
 from faircascade.experiment.machine import platform_versions
 from faircascade.experiment.running.costs import Costs
-from faircascade.experiment.running.executors.base import Plan
+from faircascade.experiment.running.executors.base import Plan, check_counts
 from faircascade.experiment.running.work import Ending, Status, reason_of, run
 from faircascade.experiment.store.claims import Claim, claimed
 from faircascade.experiment.store.results import Product
@@ -56,10 +56,7 @@ class Ray:
     """Cores of a Ray that is started here; None is all."""
 
     def __post_init__(self) -> None:
-        for name in ("workers", "threads"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value}")
+        check_counts(workers=self.workers, threads=self.threads)
         if self.address is not None and self.threads is not None:
             raise ValueError("threads must not be given with an address: the cluster has its own")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from faircascade.data.base import Progress, Ratings
 from faircascade.experiment.cell import ENVIRONMENT_OPTIONS, Cell
@@ -18,12 +18,8 @@ def plan_studies(
     results: Results,
     *,
     progress: Progress | None = None,
-    loaded: Callable[[Ratings], None] | None = None,
 ) -> tuple[list[Study], Sources]:
-    """Read the data of some specs; return what each asks for, and the data.
-
-    `loaded` is called with each of the data sets.
-    """
+    """Read the data of some specs; return what each asks for, and the data."""
     sources = Sources()
     ratings: dict[str, Ratings] = {}
     studies = []
@@ -33,14 +29,12 @@ def plan_studies(
             name = repr(source)
             if name not in ratings:
                 ratings[name] = _load(spec, sources, source, progress)
-                if loaded is not None:
-                    loaded(ratings[name])
             fingerprints.append(ratings[name].fingerprint)
         studies.append(Study(spec, tuple(spec.cells(fingerprints)), results))
     return studies, sources
 
 
-def check_worlds(studies: Sequence[Study], sources: Sources, *, keep: bool = True) -> None:
+def try_worlds(studies: Sequence[Study], sources: Sources, *, keep: bool = True) -> None:
     """Build the first world of each kind, and tell one that cannot be with its line in the spec."""
     for study in studies:
         worlds = Worlds(study.results.worlds if keep else None, sources)
