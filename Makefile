@@ -17,6 +17,7 @@ demo: $(RUNTIME)
 	$(BIN)/faircascade demo
 
 test: lint
+	@tests/system_packages.sh
 	$(BIN)/pytest -n 2 --cov --cov-report=term
 
 lint: $(DEV)

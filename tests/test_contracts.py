@@ -18,7 +18,7 @@ from faircascade.metrics import Metric
 from faircascade.policies import Bandit, BanditState, Policy
 from faircascade.rerankers import Reranker
 from faircascade.rewards import RewardModel
-from faircascade.types import Users
+from faircascade.types import Feedback, Users
 from tests.worlds import small_world
 
 EVERYTHING = [(kind, name) for kind in registry.kinds() for name in registry.components(kind)]
@@ -100,6 +100,33 @@ def test_a_policy_serves_learns_and_can_be_stored(name: str) -> None:
         assert lists.items.shape == lists.scores.shape == (4, 3)
         first = policy.recommend(result.state, slice(None), pool, 3, round=9, seed=1)
         assert np.array_equal(lists.items, first.items)
+
+
+@pytest.mark.parametrize("name", of_kind("policy"))
+def test_a_policy_is_the_same_when_its_sums_are_kept_by_somebody_else(name: str) -> None:
+    policy: Policy = registry.build("policy", name)
+    env = small_world(users=4, items=15, k=3)
+    pool = env.items.pool
+    state = policy.start(env.users, env.items.dim)
+    sums = policy.sums(state)
+    assert (sums == 0).all()
+    for t in range(1, 9):
+        lists = policy.recommend(state, slice(None), pool, 3, round=t, seed=1).items
+        response = env.respond(lists, round=t, seed=1)
+        feedback = Feedback(
+            features=env.items.features[lists],
+            clicked=response.clicked,
+            examined=response.examined,
+        )
+        sums = sums + policy.increments(feedback)
+        policy.update(state, slice(None), feedback)
+        np.testing.assert_allclose(policy.sums(state), sums, rtol=1e-9, atol=1e-12)
+    ledger = getattr(state, "ledger", None)
+    again = policy.from_sums(env.users, sums, env.items.dim, ledger=ledger)
+    kept, back = policy.arrays(state), policy.arrays(again)
+    assert kept.keys() == back.keys()
+    for part, array in kept.items():
+        np.testing.assert_allclose(back[part], array, rtol=1e-9, atol=1e-12)
 
 
 def rerankers() -> list[Reranker]:

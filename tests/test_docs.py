@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from faircascade import registry
+from tests.service.running import running
 
+SERVICE = "http://127.0.0.1:8000"
+"""Where a page that talks to the service expects it."""
 ROOT = Path(__file__).parents[1]
 PAGES = [
     page
@@ -33,11 +37,16 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capsys, registry_r
     monkeypatch.chdir(tmp_path)
     module = ModuleType("page")
     monkeypatch.setitem(sys.modules, "page", module)  # dataclasses look their module up
-    for code, output in BLOCK.findall(page.read_text(encoding="utf-8")):
-        exec(compile(code, str(page), "exec", flags=0, dont_inherit=True), module.__dict__)
-        printed = capsys.readouterr().out
-        if output:
-            assert printed.strip() == output.strip()
+    text = page.read_text(encoding="utf-8")
+    with ExitStack() as stack:
+        if SERVICE in text:
+            server = stack.enter_context(running("--demo", folder=tmp_path))
+            text = text.replace(SERVICE, server.url)
+        for code, output in BLOCK.findall(text):
+            exec(compile(code, str(page), "exec", flags=0, dont_inherit=True), module.__dict__)
+            printed = capsys.readouterr().out
+            if output:
+                assert printed.strip() == output.strip()
 
 
 def test_components_of_the_contributing_guide_are_found_by_name(registry_restored) -> None:

@@ -11,8 +11,11 @@ True
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from faircascade.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from faircascade import theory
+    from faircascade.client import AsyncClient, Client
     from faircascade.data.base import DataError, Ratings
     from faircascade.data.load import load_dataset
     from faircascade.engine import Result, simulate
@@ -36,10 +39,11 @@ if TYPE_CHECKING:
     from faircascade.report import write_report
     from faircascade.types import Slate
 
-__version__ = "0.1.0"
 
 _HOME = {
+    "AsyncClient": "client",
     "Bandit": "policies",
+    "Client": "client",
     "Comparison": "experiment",
     "DataError": "data.base",
     "EAEpsilonGreedy": "policies",
@@ -68,7 +72,9 @@ _HOME = {
 }
 
 __all__ = [
+    "AsyncClient",
     "Bandit",
+    "Client",
     "Comparison",
     "DataError",
     "EAEpsilonGreedy",

@@ -10,9 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from faircascade import storage
 from faircascade.policies import Policy
-from faircascade.registry import from_spec, to_spec
+from faircascade.ranker_file import SavedRanker
 from faircascade.types import (
     Feedback,
     Floats,
@@ -26,8 +25,6 @@ from faircascade.types import (
     check_finite,
     whole,
 )
-
-VERSION = 1
 
 
 class World(Protocol):
@@ -259,47 +256,46 @@ class Ranker:
             raise ValueError("item_ids must leave at least one item in the catalogue")
         self._set_items(self._items.keep(stay))
 
+    def sums(self) -> tuple[Floats, Ints]:
+        """Return what was learned as sums over feedback, (n, s), and slates had, (n,).
+
+        Rows follow `users`. Sums can be kept apart from the policy and grow in any order; a
+        policy that does not learn has none (s is 0).
+        """
+        rounds = np.array([self._slates[name] for name in self.users], dtype=np.int64)
+        state = self._everybody()
+        if state is None:
+            state = self._policy.start(Users(ids=np.empty(0, dtype=str)), self._items.dim)
+        return self._policy.sums(state), rounds
+
     def save(self, path: str | Path) -> None:
         """Write the policy, the catalogue and everything learned to one .npz file."""
-        names = list(self._states)
-        states = [self._states[name] for name in names]
-        learned = self._policy.arrays(self._policy.join(states)) if states else {}
-        storage.save_arrays(
-            path,
-            kind="ranker",
-            version=VERSION,
-            meta={
-                "policy": to_spec(self.policy),
-                "seed": self.seed,
-                "max_open": self.max_open,
-                "users": names,
-                "slates": [self._slates[name] for name in names],
-                "open": [list(self._open.get(name, ())) for name in names],
-            },
-            arrays=self._items.arrays() | {f"state/{name}": a for name, a in learned.items()},
-        )
+        SavedRanker(
+            policy=self.policy,
+            items=self._items,
+            seed=self.seed,
+            max_open=self.max_open,
+            users=list(self.users),
+            slates=[self._slates[name] for name in self.users],
+            open=[list(self._open.get(name, ())) for name in self.users],
+            state=self._everybody(),
+        ).write(path)
 
     @classmethod
     def load(cls, path: str | Path) -> Ranker:
         """Read a ranker that `save` wrote; slates issued before can be answered after."""
-        meta, arrays = storage.load_arrays(path, kind="ranker", version=VERSION)
-        policy = from_spec("policy", meta["policy"])
-        ranker = cls(
-            policy, items=Items.restore(arrays), seed=meta["seed"], max_open=meta["max_open"]
-        )
-        learned = {
-            name.removeprefix("state/"): array
-            for name, array in arrays.items()
-            if name.startswith("state/")
-        }
-        names = meta["users"]
-        if names:
-            state = ranker._policy.restore(Users(ids=np.array(names)), learned)
-            for row, name in enumerate(names):
-                ranker._states[name] = ranker._policy.take(state, slice(row, row + 1))
-                ranker._slates[name] = meta["slates"][row]
-                ranker._open[name] = dict.fromkeys(meta["open"][row])
+        saved = SavedRanker.read(path)
+        ranker = cls(saved.policy, items=saved.items, seed=saved.seed, max_open=saved.max_open)
+        for row, name in enumerate(saved.users):
+            ranker._states[name] = ranker._policy.take(saved.state, slice(row, row + 1))
+            ranker._slates[name] = saved.slates[row]
+            ranker._open[name] = dict.fromkeys(saved.open[row])
         return ranker
+
+    def _everybody(self) -> Any:
+        """Return the state of all users in their order, None if there are none."""
+        states = [self._states[name] for name in self.users]
+        return self._policy.join(states) if states else None
 
     def _set_items(self, items: Items) -> None:
         self._items = replace(items, ids=items.ids.astype(str))

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from faircascade.numerics import ROUNDOFF, mean_error, ordered_dot
-from faircascade.random import Words, draws
-from faircascade.types import Floats, Ints, Lists, Pool
+from faircascade.random import Words, absorb, draws
+from faircascade.types import Bools, Floats, Ints, Lists, Pool, Rows
 
 RESOLUTION = 2.0**-32
 """Scores are compared as multiples of this (a power of two, so that scaling is exact)."""
@@ -17,16 +17,21 @@ RESOLUTION = 2.0**-32
 _AT_ONCE = 4096
 """Pairs of user and item that are scored exactly in one go, which bounds the memory."""
 
+_CROWD = 8
+"""Items near the top for each place of a list from which on a row may be looked at as a whole."""
+
+Exact = Callable[[Rows, Rows], Floats]
+
 TieKeys = Callable[[Ints, Ints], Words]
 """Keys of (rows, columns): among equal scores the smaller key comes first."""
 
 
 def tie_keys(seed: int, users: Words, round: int | Ints, pool: Pool) -> TieKeys:
     """Return ties drawn for (seed, user, round, item), so that no item is favoured for ever."""
-    rounds = np.broadcast_to(np.asarray(round), users.shape)
+    lots = draws(seed, "tie", users, np.broadcast_to(np.asarray(round), users.shape))  # (n,)
 
     def keys(rows: Ints, columns: Ints) -> Words:
-        return draws(seed, "tie", users[rows], rounds[rows], pool.keys[columns])
+        return absorb(lots[rows], pool.keys[columns])
 
     return keys
 
@@ -43,17 +48,15 @@ class Scores:
     """Of every item of the pool, (n, p)."""
     error: Floats
     """How far rough and exact scores can be apart, (n,)."""
-    exact: Callable[[Ints, Ints], Floats]
-    """Scores of (rows, columns)."""
+    exact: Exact
+    """Scores of (rows, columns), arrays of the same length, or slices."""
 
     @classmethod
     def final(cls, scores: Floats) -> Scores:
         """Return scores that are exact as they are."""
         return cls(scores, np.zeros(len(scores)), lambda rows, columns: scores[rows, columns])
 
-    def replaced(
-        self, rough: Floats, factor: float, exact: Callable[[Ints, Ints], Floats]
-    ) -> Scores:
+    def replaced(self, rough: Floats, factor: float, exact: Exact) -> Scores:
         """Return scores that are these times a factor, plus something known exactly."""
         largest = factor * np.abs(self.rough).max(axis=1) + np.abs(rough).max(axis=1)
         return Scores(rough, factor * self.error + 8.0 * ROUNDOFF * largest, exact)
@@ -68,17 +71,54 @@ class Scores:
 
 def top_k(scores: Scores, k: int, pool: Pool, ties: TieKeys) -> Lists:
     """Return the k items of the pool with the largest scores, in descending order."""
+    n, p = scores.rough.shape
     too_low = _lower_bound(scores.rough, k) - 2.0 * scores.error - RESOLUTION
-    rows, columns = np.nonzero(~(scores.rough < too_low[:, None]))  # a bound of NaN rules out none
+    near = ~(scores.rough < too_low[:, None])  # (n, p); a bound of NaN rules out none
+    crowded = near.sum(axis=1) > max(_CROWD * k, p // 2)
+    columns = np.empty((n, k), dtype=np.int64)
+    values = np.empty((n, k))
+    for row in np.flatnonzero(crowded).tolist():
+        columns[row], values[row] = _best_of_all(scores, row, k, ties)
+    rest = np.flatnonzero(~crowded)
+    if len(rest):
+        near[crowded] = False
+        columns[rest], values[rest] = _best_of_few(scores, near, rest, k, ties)
+    return Lists(items=pool.rows[columns], scores=values * RESOLUTION)
+
+
+def _best_of_few(
+    scores: Scores, near: Bools, wanted: Ints, k: int, ties: TieKeys
+) -> tuple[Ints, Floats]:
+    """Return the columns and scores of the best for some rows, of those near the top."""
+    rows, columns = np.nonzero(near)
     parts = [
         scores.exact(rows[first : first + _AT_ONCE], columns[first : first + _AT_ONCE])
         for first in range(0, len(rows), _AT_ONCE)
     ]
     values = np.rint(np.concatenate(parts) / RESOLUTION)
     order = np.lexsort((ties(rows, columns), -values, rows))
-    first = np.searchsorted(rows, np.arange(len(scores.rough)))
-    best = order[first[:, None] + np.arange(k)]  # (n, k)
-    return Lists(items=pool.rows[columns[best]], scores=values[best] * RESOLUTION)
+    best = order[np.searchsorted(rows, wanted)[:, None] + np.arange(k)]  # (n, k)
+    return columns[best], values[best]
+
+
+def _best_of_all(scores: Scores, row: int, k: int, ties: TieKeys) -> tuple[Ints, Floats]:
+    """Return the columns and scores of the best of one row in which most items may be tied.
+
+    Before anything is known of a user all are. Looking at the whole row, and sorting only what
+    comes first, is much faster then.
+    """
+    values = np.rint(scores.exact(slice(row, row + 1), slice(None)).reshape(-1) / RESOLUTION)
+    edge = np.partition(values, len(values) - k)[len(values) - k]  # the k-th largest
+    first = np.flatnonzero(~(values < edge))  # more than k if some are tied at the edge
+    keys = ties(np.full(len(first), row), first)
+    if len(first) > k:
+        above, tied = np.flatnonzero(values[first] > edge), np.flatnonzero(values[first] == edge)
+        left = k - len(above)
+        if len(tied) >= left:  # it is not, if some are not numbers
+            chosen = np.append(above, tied[np.argpartition(keys[tied], left - 1)[:left]])
+            first, keys = first[chosen], keys[chosen]
+    best = first[np.lexsort((keys, -values[first]))[:k]]
+    return best, values[best]
 
 
 def _lower_bound(scores: Floats, k: int) -> Floats:

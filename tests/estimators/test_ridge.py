@@ -135,3 +135,46 @@ def test_the_reference_reading_starts_at_one_until_the_first_update() -> None:
 def test_wrong_parameters_are_named(parameters: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Ridge(**parameters)
+
+
+@settings(max_examples=30)
+@given(
+    d=st.integers(1, 6),
+    k=st.integers(1, 5),
+    sigma=st.floats(0.2, 3),
+    reading=st.sampled_from(["paper", "intended", "reference"]),
+    seed=st.integers(0, 10**6),
+)
+def test_a_state_from_sums_is_the_state_that_was_updated(
+    d: int, k: int, sigma: float, reading: str, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    estimator = Ridge(sigma=sigma, reading=reading)
+    state = estimator.start(3, d)
+    kept = np.zeros((3, 1 + d + d * (d + 1) // 2))
+    for _ in range(5):
+        features, weights, examined = random_feedback(rng, 3, k, d)
+        estimator.update(state, EVERY, features, weights, examined)
+        kept += estimator.increments(features, weights, examined)
+    assert np.allclose(estimator.sums(state), kept, rtol=1e-9, atol=1e-9)
+    again = estimator.from_sums(kept, d)
+    for name, array in state.arrays().items():
+        assert np.allclose(getattr(again, name), array, rtol=1e-7, atol=1e-8), name
+
+
+def test_sums_do_not_depend_on_ridge_and_sigma_so_that_both_can_be_changed_later() -> None:
+    features, weights, examined = random_feedback(np.random.default_rng(0), 2, 3, 4)
+    first = Ridge(ridge=0.1, sigma=2.0)
+    kept = first.increments(features, weights, examined)
+    assert np.array_equal(kept, Ridge().increments(features, weights, examined))
+    state = Ridge(ridge=3.0).start(2, 4)
+    Ridge(ridge=3.0).update(state, EVERY, features, weights, examined)
+    assert np.allclose(Ridge(ridge=3.0).from_sums(kept, 4).theta, state.theta)
+
+
+def test_sums_that_rounding_has_made_singular_still_give_a_finite_model() -> None:
+    x = np.full((1, 1, 3), 1e4)
+    kept = Ridge().increments(x, np.ones((1, 1)), np.array([1])) * 1e12
+    state = Ridge(ridge=1e-12).from_sums(kept, 3)
+    assert np.isfinite(state.theta).all()
+    assert np.isfinite(state.M_inv).all()

@@ -18,6 +18,9 @@ _OPTIONAL = {
     "ray": "experiments on a cluster (the `ray` extra)",
     "optuna": "`faircascade tune` (the `tune` extra)",
     "mlflow-skinny": "`--mlflow` (the `mlflow` extra)",
+    "fastapi": "`faircascade serve` (the `serve` extra)",
+    "redis": "several services on one store (the `serve` extra)",
+    "httpx": "`fc.Client` (the `client` extra)",
     "FairDynamicRec": "comparison with the authors' package (the `peers` extra)",
 }
 

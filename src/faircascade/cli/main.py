@@ -14,9 +14,11 @@ from faircascade.cli.data import data
 from faircascade.cli.demo import demo
 from faircascade.cli.diff import diff
 from faircascade.cli.doctor import doctor
+from faircascade.cli.keys import keys
 from faircascade.cli.report import report
 from faircascade.cli.reproduce import reproduce
 from faircascade.cli.run import run
+from faircascade.cli.serve import serve
 from faircascade.cli.simulate import simulate
 from faircascade.cli.theory import theory
 from faircascade.cli.tune import tune
@@ -39,6 +41,8 @@ app.command()(diff)
 app.command()(reproduce)
 app.command()(theory)
 app.add_typer(data)
+app.command()(serve)
+app.add_typer(keys)
 app.command()(bench)
 app.command()(doctor)
 

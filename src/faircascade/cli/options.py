@@ -29,3 +29,20 @@ MLflow = Annotated[
     typer.Option("--mlflow", help="Also log every finished cell to this MLflow address."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")]
+
+PolicyName = Annotated[
+    str | None,
+    typer.Option("--policy", help="linucb, ealinucb, lints, random, ...", show_default="ealinucb"),
+]
+Weight = Annotated[str | None, typer.Option(help="log, rbp, linear; or --set weight=[1,2,...].")]
+Beta = Annotated[float | None, typer.Option(help="Parameter of rbp and linear.")]
+Gamma = Annotated[float | None, typer.Option(help="Penalty of ignored items.")]
+ReadingName = Annotated[str | None, typer.Option(help="paper, intended or reference.")]
+Alpha = Annotated[float | None, typer.Option(help="Width of the UCB bonus.")]
+Epsilon = Annotated[float | None, typer.Option(help="Share of random positions.")]
+Scale = Annotated[float | None, typer.Option(help="Spread of Thompson sampling.")]
+Sigma = Annotated[float | None, typer.Option(help="Learning rate.")]
+Ridge = Annotated[float | None, typer.Option(help="Regularisation.")]
+OtherParameters = Annotated[
+    list[str] | None, typer.Option("--set", help="name=value for any other parameter.")
+]

@@ -1,11 +1,11 @@
-"""--set name=value: any parameter, given to the part that has it."""
+"""Policies and their worlds from the command line: --alpha 0.5, --set name=value."""
 
 from __future__ import annotations
 
 import ast
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faircascade.registry import (
     Component,
@@ -17,6 +17,23 @@ from faircascade.registry import (
     parameters_of,
     suggest,
 )
+
+if TYPE_CHECKING:
+    from faircascade.policies import Policy
+
+DEFAULT_POLICY = "ealinucb"
+POLICY_FLAGS = (
+    "weight",
+    "beta",
+    "gamma",
+    "reading",
+    "alpha",
+    "epsilon",
+    "scale",
+    "sigma",
+    "ridge",
+)
+"""Parameters of policies that have an option of their own."""
 
 _ENVIRONMENT = (
     "dim",
@@ -39,13 +56,30 @@ Settings = dict[str, dict[str, Any]]
 """Values by part (policy, environment, simulate, data) and name."""
 
 
+def policy_of(name: str, flags: Mapping[str, Any], others: Mapping[str, Any]) -> Policy:
+    """Return the policy that options (those not None, among other things) and settings ask for."""
+    given = {flag: flags[flag] for flag in POLICY_FLAGS if flags[flag] is not None}
+    policy: Policy = build("policy", name, {**given, **others})
+    return policy
+
+
 def sort_settings(settings: Sequence[str], policy: str, data: str) -> Settings:
     """Give each `name=value` to the part that has a parameter of that name.
 
     `part.name=value` says which part where several have it. `reward=NAME` and
     `reward.parameter=value` (likewise exploration, estimator) build a component of the policy.
     """
-    known = _settable(policy, data)
+    return _sorted(settings, policy, _of_policy(policy) | _of_world(data))
+
+
+def policy_settings(settings: Sequence[str], policy: str) -> dict[str, Any]:
+    """Return the values of settings that are all for a policy, nested ones too."""
+    return _sorted(settings, policy, _of_policy(policy))["policy"]
+
+
+def _sorted(
+    settings: Sequence[str], policy: str, known: Mapping[str, Mapping[str, str]]
+) -> Settings:
     given: Settings = {part: {} for part in known}
     nested: Settings = {}
     for name, value in map(_parse, settings):
@@ -111,21 +145,26 @@ def _default_of(policy: str, kind: str) -> str:
     return str(defaults[kind].name)
 
 
-def _settable(policy: str, data: str) -> dict[str, dict[str, str]]:
-    """Return the parameters of every part and their types."""
+def _of_policy(policy: str) -> dict[str, dict[str, str]]:
+    """Return the parameters of a policy and their types."""
+    return {"policy": _of_component(lookup("policy", policy))}
+
+
+def _of_world(data: str) -> dict[str, dict[str, str]]:
+    """Return the parameters of all that a policy is simulated with, and their types."""
     import faircascade as fc
     from faircascade.data.tabular import Tabular
-
-    def of_component(cls: type[Component]) -> dict[str, str]:
-        return {p.name: p.type for p in parameters_of(cls)}
 
     def of_function(function: Callable[..., Any], names: Sequence[str]) -> dict[str, str]:
         parameters = inspect.signature(function).parameters
         return {name: str(parameters[name].annotation) for name in names}
 
     return {
-        "policy": of_component(lookup("policy", policy)),
         "environment": of_function(fc.Environment.from_ratings, _ENVIRONMENT),
         "simulate": of_function(fc.simulate, _SIMULATE),
-        "data": of_component(components("data").get(data, Tabular)),
+        "data": _of_component(components("data").get(data, Tabular)),
     }
+
+
+def _of_component(cls: type[Component]) -> dict[str, str]:
+    return {p.name: p.type for p in parameters_of(cls)}

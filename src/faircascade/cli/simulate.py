@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from faircascade.cli.console import print_json, progress, remark
 from faircascade.cli.data import showing
-from faircascade.cli.settings import sort_settings
-from faircascade.cli.tables import print_summary
-from faircascade.registry import build
-from faircascade.storage import check_folder
-
-if TYPE_CHECKING:
-    from faircascade.policies import Policy
-
-_POLICY_FLAGS = (
-    "weight",
-    "beta",
-    "gamma",
-    "reading",
-    "alpha",
-    "epsilon",
-    "scale",
-    "sigma",
-    "ridge",
+from faircascade.cli.options import (
+    Alpha,
+    Beta,
+    Epsilon,
+    Gamma,
+    OtherParameters,
+    PolicyName,
+    ReadingName,
+    Ridge,
+    Scale,
+    Sigma,
+    Weight,
 )
+from faircascade.cli.settings import DEFAULT_POLICY, policy_of, sort_settings
+from faircascade.cli.tables import print_summary
+from faircascade.storage import check_folder
 
 
 def simulate(
@@ -39,18 +36,16 @@ def simulate(
     k: Annotated[int, typer.Option(help="Length of a list, K.")] = 10,
     preferences: Annotated[str, typer.Option(help="svd or lstsq.")] = "svd",
     align: Annotated[str, typer.Option(help="sign, none or procrustes.")] = "sign",
-    policy: Annotated[str, typer.Option(help="linucb, ealinucb, lints, random, ...")] = "ealinucb",
-    weight: Annotated[
-        str | None, typer.Option(help="log, rbp, linear; or --set weight=[1,2,...].")
-    ] = None,
-    beta: Annotated[float | None, typer.Option(help="Parameter of rbp and linear.")] = None,
-    gamma: Annotated[float | None, typer.Option(help="Penalty of ignored items.")] = None,
-    reading: Annotated[str | None, typer.Option(help="paper, intended or reference.")] = None,
-    alpha: Annotated[float | None, typer.Option(help="Width of the UCB bonus.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Share of random positions.")] = None,
-    scale: Annotated[float | None, typer.Option(help="Spread of Thompson sampling.")] = None,
-    sigma: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
-    ridge: Annotated[float | None, typer.Option(help="Regularisation.")] = None,
+    policy: PolicyName = None,
+    weight: Weight = None,
+    beta: Beta = None,
+    gamma: Gamma = None,
+    reading: ReadingName = None,
+    alpha: Alpha = None,
+    epsilon: Epsilon = None,
+    scale: Scale = None,
+    sigma: Sigma = None,
+    ridge: Ridge = None,
     rounds: Annotated[int, typer.Option(help="How often each user is served.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the split and of the run.")] = 0,
     env_seed: Annotated[int | None, typer.Option(help="Seed of the split alone.")] = None,
@@ -63,9 +58,7 @@ def simulate(
     propensity_draws: Annotated[
         int, typer.Option(help="Draws of each list to estimate unknown propensities by.")
     ] = 0,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="name=value for any other parameter.")
-    ] = None,
+    settings: OtherParameters = None,
     out: Annotated[Path | None, typer.Option(help="Folder for results and report.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
@@ -77,12 +70,9 @@ def simulate(
     flags = locals()
     if out is not None:
         check_folder(out)
+    policy = policy or DEFAULT_POLICY
     extra = sort_settings(settings or [], policy, data)
-    chosen: Policy = build(
-        "policy",
-        policy,
-        {name: flags[name] for name in _POLICY_FLAGS if flags[name] is not None} | extra["policy"],
-    )
+    chosen = policy_of(policy, flags, extra["policy"])
     with showing() as report:
         ratings = fc.load_dataset(data, path=path, progress=report, **extra["data"])
     world: dict[str, Any] = {

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -135,6 +136,46 @@ class Ridge(Component):
         state.theta[:, rows] = self.scale * ordered_dot(M_inv, B[:, None, :])
         state.updates[rows] = updates
 
+    def sums(self, state: RidgeState) -> Floats:
+        """Return what was learned as plain sums over feedback, (n, 1 + d + d (d + 1) / 2).
+
+        One row a user: the number of updates, B, and the upper triangle of the sum of x x^T.
+        Neither ridge nor sigma has a part in them.
+        """
+        d = len(state.B)
+        a, b = _upper(d)
+        S = (state.M - self.ridge * np.eye(d)[:, :, None]) / self.gain
+        return np.concatenate([state.updates[None], state.B, S[a, b]]).T
+
+    def increments(self, features: Floats, weights: Floats, examined: Ints) -> Floats:
+        """Return what lists (n, K, d) with weights (n, K) add to the sums of who saw them."""
+        seen = np.arange(weights.shape[1]) < examined[:, None]  # (n, K)
+        x = features * seen[:, :, None]
+        B = ((weights * seen)[:, None, :] @ features)[:, 0]  # (n, d)
+        a, b = _upper(features.shape[2])
+        S = (x.transpose(0, 2, 1) @ x)[:, a, b]
+        return np.concatenate([np.ones((len(x), 1)), B, S], axis=1)
+
+    def from_sums(self, sums: Floats, dim: int) -> RidgeState:
+        """Return the state that sums (n, s) make, the inverse computed afresh."""
+        n = len(sums)
+        a, b = _upper(dim)
+        M = np.empty((n, dim, dim))
+        M[:, a, b] = M[:, b, a] = self.gain * sums[:, 1 + dim :]
+        M[:, np.arange(dim), np.arange(dim)] += self.ridge
+        M_inv = _inverse(M)
+        B, updates = sums[:, 1 : 1 + dim], np.rint(sums[:, 0]).astype(np.int64)
+        theta = np.where(
+            updates[:, None] > 0, self.scale * (M_inv @ B[:, :, None])[:, :, 0], self.first_theta
+        )
+        return RidgeState(
+            M=np.ascontiguousarray(M.transpose(1, 2, 0)),
+            M_inv=np.ascontiguousarray(M_inv.transpose(1, 2, 0)),
+            B=np.ascontiguousarray(B.T),
+            theta=np.ascontiguousarray(theta.T),
+            updates=updates,
+        )
+
     def means(self, state: RidgeState, rows: Rows, pool: Pool) -> Floats:
         """Return theta . x of every item in the pool, (n, p), up to `mean_error`."""
         return np.asarray(state.theta[:, rows].T @ pool.by_feature)
@@ -150,7 +191,7 @@ class Ridge(Component):
                 ]
             )
         else:
-            a, b = np.triu_indices(len(M_inv))
+            a, b = _upper(len(M_inv))
             packed = M_inv[a, b] * np.where(a == b, 1.0, 2.0)[:, None]  # (pairs, n)
             squares = packed.T @ pool.pairs
         return np.asarray(np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares))
@@ -158,7 +199,23 @@ class Ridge(Component):
 
 def width_of(M_inv: Floats, x: Floats) -> Floats:
     """Return sqrt(x^T M^-1 x) for M^-1 (d, d, ...) and x (d, ...), the same in every engine."""
-    squares = quadratic_form(M_inv, x)
+    return _root(quadratic_form(M_inv, x))
+
+
+def widths_of(M_inv: Floats) -> Callable[[Rows, Floats], Floats]:
+    """Return `width_of` for the users of M^-1 (d, d, n), as a function of their rows and of x.
+
+    Before the first feedback the matrices are diagonal, and the widths of whole catalogues equal:
+    leaving out what would add zeros gives the same bits sooner.
+    """
+    d = len(M_inv)
+    diagonal = M_inv[np.arange(d), np.arange(d)]  # (d, n)
+    if np.count_nonzero(M_inv) == np.count_nonzero(diagonal):
+        return lambda rows, x: _root(ordered_dot(x, diagonal[:, rows] * x))
+    return lambda rows, x: width_of(M_inv[:, :, rows], x)
+
+
+def _root(squares: Floats) -> Floats:
     return np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares)
 
 
@@ -183,6 +240,21 @@ def refine_inverse(M: Floats, M_inv: Floats) -> Floats:
         rest[i, i] += 2.0
     better = _product(M_inv, rest)
     return 0.5 * (better + better.transpose(1, 0, 2))
+
+
+@lru_cache(maxsize=64)
+def _upper(d: int) -> tuple[Ints, Ints]:
+    """Return the rows and columns of the upper half of a matrix, row by row."""
+    return np.triu_indices(d)
+
+
+def _inverse(M: Floats) -> Floats:
+    """Invert symmetric matrices (n, d, d), also those that rounding has made singular."""
+    try:
+        inverse = np.linalg.inv(M)
+    except np.linalg.LinAlgError:
+        inverse = np.linalg.pinv(M, hermitian=True)
+    return np.asarray(0.5 * (inverse + inverse.transpose(0, 2, 1)))
 
 
 def _product(A: Floats, B: Floats) -> Floats:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from faircascade.estimators.ridge import width_error, width_of
+from faircascade.estimators.ridge import width_error, widths_of
 from faircascade.exploration.base import Exploration, Request
 from faircascade.numerics import mean_error, ordered_dot
 from faircascade.ranking import Scores
 from faircascade.registry import register
-from faircascade.types import Floats, Ints
+from faircascade.types import Floats, Rows
 
 
 @register("ucb")
@@ -42,9 +42,12 @@ class UCB(Exploration):
             rough += self.alpha * estimator.widths(state, request.rows, pool)
             error += self.alpha * width_error(M_inv, pool.radius)
 
-        def exact(rows: Ints, columns: Ints) -> Floats:
+        width = widths_of(M_inv)
+
+        def exact(rows: Rows, columns: Rows) -> Floats:
             x = pool.by_feature[:, columns]  # (d, pairs)
-            mean = ordered_dot(theta[:, rows], x)
-            return mean + self.alpha * width_of(M_inv[:, :, rows], x) if self.alpha > 0 else mean
+            whose = slice(None) if theta.shape[1] == 1 else rows  # one user's need no copies
+            mean = ordered_dot(theta[:, whose], x)
+            return mean + self.alpha * width(whose, x) if self.alpha > 0 else mean
 
         return Scores(rough, error, exact)

@@ -17,6 +17,7 @@ from faircascade.policies.base import Policy
 from faircascade.propensities import Propensities
 from faircascade.registry import as_component, register
 from faircascade.rerankers import Identity, Ledger, Reranker, Shown
+from faircascade.rerankers.ledger import Scope
 from faircascade.rewards import RewardModel, RewardTable, Standard
 from faircascade.types import Feedback, Floats, Ints, Lists, Pool, Rows, Users
 
@@ -119,6 +120,21 @@ class Bandit(Policy):
         weights = table.weights(feedback.clicked, feedback.examined)  # (n, K)
         self.estimator.update(state.sums, users, feedback.features, weights, feedback.examined)
 
+    def sums(self, state: BanditState) -> Floats:
+        return self.estimator.sums(state.sums)
+
+    def increments(self, feedback: Feedback) -> Floats:
+        table = table_of(self.reward, feedback.features.shape[1])
+        weights = table.weights(feedback.clicked, feedback.examined)  # (n, K)
+        return self.estimator.increments(feedback.features, weights, feedback.examined)
+
+    def from_sums(
+        self, users: Users, sums: Floats, dim: int, *, ledger: Ledger | None = None
+    ) -> BanditState:
+        if ledger is None and self.scope is not None:
+            ledger = Ledger.of(self.scope, len(users))
+        return BanditState(users=users, sums=self.estimator.from_sums(sums, dim), ledger=ledger)
+
     @property
     def width_factor(self) -> float:
         return self.exploration.width_factor
@@ -130,8 +146,8 @@ class Bandit(Policy):
         return total
 
     @property
-    def shares(self) -> bool:
-        return self.reranker.scope == "global"
+    def scope(self) -> Scope | None:
+        return self.reranker.scope
 
     def settle(self, states: Sequence[BanditState]) -> None:
         if self.shares:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from faircascade.propensities import Propensities
 from faircascade.registry import Component
+from faircascade.rerankers.ledger import Ledger, Scope
 from faircascade.types import Feedback, Floats, Ints, Lists, Pool, Rows, Users
 
 
@@ -59,13 +60,36 @@ class Policy(Component):
         return None
 
     @property
+    def scope(self) -> Scope | None:
+        """Whose exposure its lists depend on: each user's own, everybody's together, or none."""
+        return None
+
+    @property
     def shares(self) -> bool:
         """True if a list depends on what other users were shown, so that rounds must keep step."""
-        return False
+        return self.scope == "global"
 
     def settle(self, states: Sequence[Any]) -> None:
         """End a round of a policy that shares: let the states of all users know of it."""
         return
+
+    def sums(self, state: Any) -> Floats:
+        """Return what was learned as sums over feedback, one row a user, (n, s).
+
+        Sums can be kept apart from the policy and grow in any order, by several processes at
+        once. A policy without sums cannot be served by such.
+        """
+        raise TypeError(f"policy {self.name!r} does not keep what it learns as sums")
+
+    def increments(self, feedback: Feedback) -> Floats:
+        """Return what feedback adds to the sums of its users, (n, s)."""
+        raise TypeError(f"policy {self.name!r} does not keep what it learns as sums")
+
+    def from_sums(
+        self, users: Users, sums: Floats, dim: int, *, ledger: Ledger | None = None
+    ) -> Any:
+        """Return the state that sums make, with an account of exposure if `scope` asks for one."""
+        raise TypeError(f"policy {self.name!r} does not keep what it learns as sums")
 
     @property
     def width_factor(self) -> float:

@@ -17,7 +17,7 @@ from faircascade.propensities import Propensities
 from faircascade.readings import Reading
 from faircascade.registry import as_component, register
 from faircascade.rerankers import EARS, FairCo, FairX, Identity, Reorder, Reranker
-from faircascade.rerankers.ledger import Scope
+from faircascade.rerankers.ledger import Ledger, Scope
 from faircascade.rewards import ExposureAware, RewardModel, Standard, as_weight
 from faircascade.rewards.weights import Weight, WeightLike
 from faircascade.types import Feedback, Floats, Ints, Lists, Pool, Rows, Users
@@ -82,8 +82,19 @@ class Recipe(Policy):
         return self.compose().propensities(state, users, pool, lists, round=round, seed=seed)
 
     @property
-    def shares(self) -> bool:
-        return self.compose().shares
+    def scope(self) -> Scope | None:
+        return self.compose().scope
+
+    def sums(self, state: Any) -> Floats:
+        return self.compose().sums(state)
+
+    def increments(self, feedback: Feedback) -> Floats:
+        return self.compose().increments(feedback)
+
+    def from_sums(
+        self, users: Users, sums: Floats, dim: int, *, ledger: Ledger | None = None
+    ) -> Any:
+        return self.compose().from_sums(users, sums, dim, ledger=ledger)
 
     def settle(self, states: Sequence[Any]) -> None:
         self.compose().settle(states)

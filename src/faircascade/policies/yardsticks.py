@@ -14,7 +14,8 @@ from faircascade.propensities import Propensities
 from faircascade.random import uniforms
 from faircascade.ranking import Scores, most_attractive, tie_keys, top_k
 from faircascade.registry import register
-from faircascade.types import Ints, Lists, Pool, Rows, Users
+from faircascade.rerankers.ledger import Ledger
+from faircascade.types import Feedback, Floats, Ints, Lists, Pool, Rows, Users
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,17 @@ class _Yardstick(Policy):
 
     def take(self, state: Users, users: Rows) -> Users:
         return state[users]
+
+    def sums(self, state: Users) -> Floats:
+        return np.zeros((len(state), 0))
+
+    def increments(self, feedback: Feedback) -> Floats:
+        return np.zeros((len(feedback.clicked), 0))
+
+    def from_sums(
+        self, users: Users, sums: Floats, dim: int, *, ledger: Ledger | None = None
+    ) -> Users:
+        return users
 
     def arrays(self, state: Users) -> dict[str, NDArray[Any]]:
         return {}

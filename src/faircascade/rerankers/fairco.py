@@ -13,7 +13,7 @@ from faircascade.ranking import Scores
 from faircascade.registry import register
 from faircascade.rerankers.base import Reranker, Shown
 from faircascade.rerankers.ledger import Ledger, Scope, check_scope
-from faircascade.types import Floats, Ints
+from faircascade.types import Floats, Rows
 
 
 @register("fairco")
@@ -50,7 +50,7 @@ class FairCo(Reranker):
         rate = self.eta * (len(items) / np.maximum(total, 1))
         charge = np.broadcast_to(rate[:, None] * worth[:, request.pool.rows], scores.rough.shape)
 
-        def exact(rows: Ints, columns: Ints) -> Floats:
+        def exact(rows: Rows, columns: Rows) -> Floats:
             return np.asarray(scores.exact(rows, columns) - charge[rows, columns])
 
         return scores.replaced(scores.rough - charge, 1.0, exact)

@@ -14,7 +14,7 @@ from faircascade.ranking import Scores
 from faircascade.registry import register
 from faircascade.rerankers.base import Reranker, Shown
 from faircascade.rerankers.ledger import Ledger
-from faircascade.types import Floats, Ints
+from faircascade.types import Floats, Ints, Rows
 
 
 @register("fairx")
@@ -39,7 +39,7 @@ class FairX(Reranker):
         where = (request.users[:, None], rounds[:, None], request.pool.keys[None])
         noise = gumbel(draws(request.seed, "fairx", *where))  # (n, p)
 
-        def exact(rows: Ints, columns: Ints) -> Floats:
+        def exact(rows: Rows, columns: Rows) -> Floats:
             return np.asarray(self.sharpness * scores.exact(rows, columns) + noise[rows, columns])
 
         return scores.replaced(self.sharpness * scores.rough + noise, self.sharpness, exact)

@@ -1,0 +1,233 @@
+"""A load generator: many connections, requests at a fixed rate, latencies as a client sees them.
+
+Requests are sent when they are due, not when the answer before has come, and a latency counts from
+then: a service that falls behind cannot hide it. Raw HTTP/1.1 on asyncio, because a full client
+would need more of the two cores than the service.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+class Connection(asyncio.Protocol):
+    """One kept-alive connection; a request at a time."""
+
+    def __init__(self) -> None:
+        self._buffer = b""
+        self._answer: asyncio.Future[tuple[int, bytes]] | None = None
+        self._transport: Any = None
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        head, found, body = self._buffer.partition(b"\r\n\r\n")
+        if not found:
+            return
+        length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+        if len(body) >= length and self._answer is not None:
+            self._buffer = body[length:]
+            answer, self._answer = self._answer, None
+            if not answer.done():
+                answer.set_result((int(head.split(b" ", 2)[1]), body[:length]))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(error or ConnectionResetError("connection closed"))
+
+    async def post(self, path: str, body: Any, headers: str = "") -> tuple[int, Any]:
+        """Send JSON and return the status and the JSON that came back."""
+        if self._transport is None or self._transport.is_closing():
+            raise ConnectionResetError("connection closed")
+        content = json.dumps(body, separators=(",", ":")).encode()
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: load\r\nContent-Type: application/json\r\n"
+            f"{headers}Content-Length: {len(content)}\r\n\r\n"
+        )
+        self._answer = asyncio.get_running_loop().create_future()
+        answer = self._answer
+        self._transport.write(head.encode() + content)
+        status, text = await answer
+        return status, json.loads(text)
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._transport is not None:
+            self._transport.close()
+
+
+async def connect(host: str, port: int) -> Connection:
+    """Open a connection."""
+    _, connection = await asyncio.get_running_loop().create_connection(Connection, host, port)
+    return connection
+
+
+@dataclass
+class Seen:
+    """What clients saw."""
+
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    """Latencies by request."""
+    errors: list[str] = field(default_factory=list)
+    pairs: int = 0
+    wall: float = 0.0
+
+    def add(self, name: str, seconds: float) -> None:
+        """Note one latency."""
+        self.seconds.setdefault(name, []).append(seconds)
+
+    def table(self) -> dict[str, Any]:
+        """Return the figures."""
+        return {
+            "pairs": self.pairs,
+            "pairs_per_second": round(self.pairs / self.wall, 1),
+            "errors": len(self.errors),
+            "first_errors": self.errors[:3],
+            **{
+                name: {
+                    f"p{q:g}_ms": round(1e3 * float(np.percentile(values, q)), 2)
+                    for q in (50, 95, 99, 99.9, 100)
+                }
+                for name, values in self.seconds.items()
+            },
+        }
+
+
+def click(user: int, turn: int, length: int) -> int | None:
+    """Return where a made-up user clicks: nowhere in four of ten lists, mostly near the top."""
+    draw = (user * 2654435761 + turn * 40503) % 1000 / 1000
+    return None if draw < 0.4 else 1 + int((draw - 0.4) / 0.6 * length) % length
+
+
+async def pair(
+    connection: Connection, user: int, turn: int, due: float, seen: Seen, k: int
+) -> None:
+    """One list and its answer."""
+    status, shown = await connection.post("/v1/recommendations", {"user": f"user-{user}", "k": k})
+    seen.add("recommend", time.perf_counter() - due)
+    if status != 200:
+        seen.errors.append(f"recommend {status} {shown}")
+        return
+    answer = {
+        "impression_id": shown["impression_id"],
+        "clicked_position": click(user, turn, len(shown["items"])),
+    }
+    begin = time.perf_counter()
+    status, told = await connection.post("/v1/feedback", answer)
+    seen.add("feedback", time.perf_counter() - begin)
+    if status != 200:
+        seen.errors.append(f"feedback {status} {told}")
+        return
+    seen.pairs += 1
+
+
+async def at_rate(
+    host: str, port: int, *, rate: float, seconds: float, users: int, connections: int, k: int
+) -> Seen:
+    """Send pairs at a rate, each when it is due."""
+    seen = Seen()
+    free = [await connect(host, port) for _ in range(connections)]
+    waiting: asyncio.Queue[Connection] = asyncio.Queue()
+    for connection in free:
+        waiting.put_nowait(connection)
+
+    async def one(turn: int, due: float) -> None:
+        connection = await waiting.get()
+        try:
+            await pair(connection, turn * 7919 % users, turn, due, seen, k)
+        except (TimeoutError, OSError) as error:
+            seen.errors.append(repr(error))
+            connection.close()
+            connection = await connect(host, port)
+        finally:
+            waiting.put_nowait(connection)
+
+    begin = time.perf_counter()
+    tasks = set()
+    for turn in range(int(rate * seconds)):
+        due = begin + turn / rate
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        task = asyncio.create_task(one(turn, due))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+    while tasks:
+        await asyncio.wait(list(tasks))
+    seen.wall = time.perf_counter() - begin
+    for connection in free:
+        connection.close()
+    return seen
+
+
+async def one_client(host: str, port: int, *, pairs: int, users: int, k: int) -> Seen:
+    """One client that waits for each answer before the next request."""
+    seen, connection = Seen(), await connect(host, port)
+    begin = time.perf_counter()
+    for turn in range(pairs):
+        await pair(connection, turn * 7919 % users, turn, time.perf_counter(), seen, k)
+    seen.wall = time.perf_counter() - begin
+    connection.close()
+    return seen
+
+
+async def in_batches(
+    host: str,
+    port: int,
+    *,
+    size: int,
+    seconds: float,
+    users: int,
+    connections: int,
+    k: int,
+    each: Callable[[Seen], Awaitable[None]] | None = None,
+    pairs: int | None = None,
+) -> Seen:
+    """Clients that send batches one after the other, for some seconds or so many pairs."""
+    seen = Seen()
+    begin = time.perf_counter()
+
+    def over() -> bool:
+        return time.perf_counter() - begin > seconds or (pairs is not None and seen.pairs >= pairs)
+
+    async def client(number: int) -> None:
+        connection, turn = await connect(host, port), number
+        while not over():
+            turn += connections
+            names = [(turn * size + n) * 7919 % users for n in range(size)]
+            start = time.perf_counter()
+            asks = {"requests": [{"user": f"user-{name}", "k": k} for name in names]}
+            status, lists = await connection.post("/v1/recommendations/batch", asks)
+            seen.add("recommend", time.perf_counter() - start)
+            if status != 200 or any(r["status"] != 200 for r in lists["results"]):
+                seen.errors.append(f"recommend {status} {str(lists)[:200]}")
+                continue
+            shown = [result["recommendation"] for result in lists["results"]]
+            answers = [
+                {
+                    "impression_id": one["impression_id"],
+                    "clicked_position": click(name, turn, len(one["items"])),
+                }
+                for name, one in zip(names, shown, strict=True)
+            ]
+            start = time.perf_counter()
+            status, told = await connection.post("/v1/feedback/batch", {"feedback": answers})
+            seen.add("feedback", time.perf_counter() - start)
+            if status != 200 or any(r["status"] != 200 for r in told["results"]):
+                seen.errors.append(f"feedback {status} {str(told)[:200]}")
+                continue
+            seen.pairs += size
+            if each is not None:
+                await each(seen)
+        connection.close()
+
+    await asyncio.gather(*(client(number) for number in range(connections)))
+    seen.wall = time.perf_counter() - begin
+    return seen

@@ -1,0 +1,304 @@
+"""What the service stands: requests a second, latencies, memory, start, and being killed.
+
+    python benchmarks/service.py                  # all parts, about 20 minutes on two idle cores
+    python benchmarks/service.py --part rate      # one of the parts, see --help
+
+The load comes from this machine too, over the loopback. Every part starts a real
+`faircascade serve` on a store in a temporary folder (`--folder` puts it on another disk). Prints
+one JSON document a part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.http_load import at_rate, in_batches, one_client
+from tests.service.crashes import Fleet, Witness, check, live_through
+from tests.service.crashes import write_items as write_few_items
+from tests.service.servers import RedisServer
+
+from faircascade.experiment.machine import describe_machine
+from faircascade.policies import EALinUCB
+from faircascade.service.stores.base import Shape
+from faircascade.service.stores.redis import RedisStore
+from faircascade.service.stores.sqlite import SQLiteStore
+
+DIM, K, ITEMS, USERS = 10, 10, 2_800, 10_000
+POLICY = ["--policy", "ealinucb", "--weight", "log"]
+HOUR_OF_PAIRS = 400 * 3600
+KILLS = 20
+
+
+def write_items(path: Path, items: int, seed: int = 0) -> None:
+    """Write a catalogue of feature rows of length 1, with groups, suppliers and merit."""
+    draw = np.random.default_rng(seed)
+    rows = draw.normal(size=(items, DIM))
+    rows /= np.linalg.norm(rows, axis=1)[:, None]
+    table = {
+        "item_id": [f"item-{n}" for n in range(items)],
+        "features": list(rows),
+        "merit": draw.uniform(0.1, 1.0, size=items),
+        "group": [f"group-{n % 18}" for n in range(items)],
+        "supplier": [f"supplier-{int(s)}" for s in draw.pareto(1.2, size=items) * 10 % 200],
+    }
+    pq.write_table(pa.table(table), path)
+
+
+class Server:
+    """A service in a process of its own."""
+
+    def __init__(self, process: subprocess.Popen[str], url: str, ready: float) -> None:
+        self.pid = process.pid
+        self.url = url
+        self.port = int(url.rpartition(":")[2])
+        self.ready = ready
+        """Seconds from the command to the first answer that it is ready."""
+
+    @property
+    def memory(self) -> float:
+        """Resident memory in MB."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024  # type: ignore[index]
+
+    @property
+    def cpu(self) -> float:
+        """Seconds of CPU used so far."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / 100
+
+
+@contextmanager
+def serving(folder: Path, *arguments: str) -> Iterator[Server]:
+    """Start the command, wait until it is ready, stop it in the end."""
+    begin = time.perf_counter()
+    command = [sys.executable, "-m", "faircascade", "serve", "--port", "0", *POLICY, *arguments]
+    with (folder / "log").open("a") as log:
+        process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
+        assert process.stderr is not None
+        url = next(
+            (m.group() for line in process.stderr if (m := re.search(r"http://\S+?:\d+", line))),
+            None,
+        )
+        if url is None:
+            raise SystemExit("the service did not start")
+        while True:
+            try:
+                urllib.request.urlopen(f"{url}/readyz", timeout=30).read()
+                break
+            except OSError:
+                time.sleep(0.02)
+        reader = subprocess.Popen(["cat"], stdin=process.stderr, stdout=log)
+        try:
+            yield Server(process, url, time.perf_counter() - begin)
+        finally:
+            process.terminate()
+            process.wait(60)
+            reader.wait(10)
+
+
+def rate(folder: Path) -> dict[str, Any]:
+    """400 pairs a second as single requests for a minute."""
+    write_items(folder / "items.parquet", ITEMS)
+    with serving(folder, "--items", "items.parquet") as server:
+        asyncio.run(run_rate(server, seconds=5))  # warm
+        before = server.cpu
+        seen = asyncio.run(run_rate(server, seconds=60))
+        return seen | {"server_cpu_share": round((server.cpu - before) / 60, 2)}
+
+
+async def run_rate(server: Server, seconds: float) -> dict[str, Any]:
+    seen = await at_rate(
+        "127.0.0.1", server.port, rate=400, seconds=seconds, users=USERS, connections=32, k=K
+    )
+    return seen.table()
+
+
+def alone(folder: Path) -> dict[str, Any]:
+    """One client that waits for each answer."""
+    write_items(folder / "items.parquet", ITEMS)
+    with serving(folder, "--items", "items.parquet") as server:
+        asyncio.run(one_client("127.0.0.1", server.port, pairs=500, users=USERS, k=K))
+        seen = asyncio.run(one_client("127.0.0.1", server.port, pairs=10_000, users=USERS, k=K))
+        return seen.table()
+
+
+def batches(folder: Path) -> dict[str, Any]:
+    """Batches of 50 as fast as they go, for half a minute."""
+    write_items(folder / "items.parquet", ITEMS)
+    with serving(folder, "--items", "items.parquet") as server:
+
+        async def load(seconds: float) -> dict[str, Any]:
+            seen = await in_batches(
+                "127.0.0.1",
+                server.port,
+                size=50,
+                seconds=seconds,
+                users=USERS,
+                connections=4,
+                k=K,
+            )
+            return seen.table()
+
+        asyncio.run(load(5))
+        before = server.cpu
+        seen = asyncio.run(load(30))
+        return seen | {"server_cpu_share": round((server.cpu - before) / 30, 2)}
+
+
+def memory(folder: Path) -> dict[str, Any]:
+    """As many pairs as 400 a second make in an hour, in batches; memory every tenth of them."""
+    write_items(folder / "items.parquet", ITEMS)
+    samples: list[tuple[int, float]] = []
+    with serving(folder, "--items", "items.parquet") as server:
+
+        async def look(seen: Any) -> None:
+            if seen.pairs >= len(samples) * HOUR_OF_PAIRS // 20:
+                samples.append((seen.pairs, round(server.memory, 1)))
+
+        seen = asyncio.run(
+            in_batches(
+                "127.0.0.1",
+                server.port,
+                size=50,
+                seconds=3600,
+                users=USERS,
+                connections=4,
+                k=K,
+                each=look,
+                pairs=HOUR_OF_PAIRS,
+            )
+        )
+        size = sum(path.stat().st_size for path in folder.glob("faircascade.db*")) / 2**20
+        return seen.table() | {"memory_mb": samples, "store_mb": round(size)}
+
+
+def large(folder: Path) -> dict[str, Any]:
+    """100,000 items, one client: users who were never seen, and users who come back."""
+    write_items(folder / "items.parquet", 100_000)
+    out: dict[str, Any] = {}
+    with serving(folder, "--items", "items.parquet") as server:
+        out["start_s"] = round(server.ready, 2)
+        for name, users, pairs in (("new users", 2_000, 2_000), ("known users", 200, 2_000)):
+            load = one_client("127.0.0.1", server.port, pairs=pairs, users=users, k=K)
+            out[name] = asyncio.run(load).table()
+        out["memory_mb"] = round(server.memory)
+    return out
+
+
+def start(folder: Path) -> dict[str, Any]:
+    """From the command to ready, on a store with a million users."""
+    write_items(folder / "items.parquet", ITEMS)
+    with serving(folder, "--items", "items.parquet"):
+        pass
+    sums = 1 + DIM + DIM * (DIM + 1) // 2
+
+    async def fill() -> None:
+        store = SQLiteStore(folder / "faircascade.db")
+        await store.open(Shape(dim=DIM, sums=sums))
+        draw = np.random.default_rng(0)
+        for first in range(0, 1_000_000, 50_000):
+            names = [f"user-{n}" for n in range(first, first + 50_000)]
+            rows = draw.normal(size=(50_000, sums))
+            await store.put_users(names, rows, np.full(50_000, 12))
+        await store.close()
+
+    asyncio.run(fill())
+    times = []
+    for _ in range(5):
+        with serving(folder, "--items", "items.parquet") as server:
+            times.append(round(server.ready, 2))
+    megabytes = (folder / "faircascade.db").stat().st_size / 2**20
+    return {"ready_s": times, "store_mb": round(megabytes)}
+
+
+def killed(folder: Path) -> dict[str, Any]:
+    """kill -9 twenty times under load, on SQLite."""
+    witness = Witness(write_few_items(folder / "items.parquet"))
+    policy = EALinUCB(weight="log", gamma=0.01)
+    arguments = ["--items", "items.parquet", "--weight", "log", "--gamma", "0.01"]
+    fleet = Fleet(folder, [*arguments, "--store", "sqlite:store.db"])
+    draw = random.Random(7)
+
+    async def trouble() -> None:
+        for _ in range(KILLS):
+            await asyncio.sleep(0.2 + 2.0 * draw.random())
+            await fleet.kill(0)
+
+    async def work() -> dict[str, Any]:
+        await live_through(fleet, witness, trouble)
+        return await check(SQLiteStore(folder / "store.db"), witness, policy)
+
+    return {"kills": KILLS} | asyncio.run(work())
+
+
+def killed_redis(folder: Path) -> dict[str, Any]:
+    """Two services on one Redis: each killed ten times, Redis killed and started in the middle."""
+    witness = Witness(write_few_items(folder / "items.parquet"))
+    policy = EALinUCB(weight="log", gamma=0.01)
+    arguments = ["--items", "items.parquet", "--weight", "log", "--gamma", "0.01"]
+    draw = random.Random(8)
+    with RedisServer(folder) as redis:
+        fleet = Fleet(folder, [*arguments, "--store", redis.url], size=2)
+
+        async def trouble() -> None:
+            for turn in range(KILLS):
+                await asyncio.sleep(0.2 + 2.0 * draw.random())
+                if turn == KILLS // 2:
+                    redis.kill()
+                    await asyncio.sleep(1.0)
+                    redis.start()
+                await fleet.kill(turn % 2)
+
+        async def work() -> dict[str, Any]:
+            await live_through(fleet, witness, trouble)
+            store = RedisStore(redis.url, ttl=7 * 86400.0)
+            return await check(store, witness, policy)
+
+        return {"kills": KILLS, "redis_restarts": 1} | asyncio.run(work())
+
+
+PARTS: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "rate": rate,
+    "alone": alone,
+    "batches": batches,
+    "memory": memory,
+    "large": large,
+    "start": start,
+    "killed": killed,
+    "killed-redis": killed_redis,
+}
+
+
+def main() -> None:
+    """Run the parts."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--part", choices=[*PARTS], action="append")
+    parser.add_argument("--folder", type=Path, help="where stores are made")
+    args = parser.parse_args()
+    print(json.dumps({"machine": describe_machine()}))
+    for part in args.part or PARTS:
+        with TemporaryDirectory(dir=args.folder) as folder:
+            print(json.dumps({part: PARTS[part](Path(folder))}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

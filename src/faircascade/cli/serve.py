@@ -1,0 +1,216 @@
+"""faircascade serve: recommend and learn over HTTP."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from socket import socket
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from faircascade.cli.console import remark
+from faircascade.cli.options import (
+    Alpha,
+    Beta,
+    Epsilon,
+    Gamma,
+    OtherParameters,
+    PolicyName,
+    ReadingName,
+    Ridge,
+    Scale,
+    Sigma,
+    Weight,
+)
+from faircascade.cli.settings import DEFAULT_POLICY, POLICY_FLAGS, policy_of, policy_settings
+
+if TYPE_CHECKING:
+    from faircascade.policies import Policy
+    from faircascade.service.logs import Style
+    from faircascade.service.server import Facts
+    from faircascade.service.sources import Source
+
+DEFAULT_STORE = "sqlite:faircascade.db"
+
+
+def serve(
+    items: Annotated[
+        Path | None, typer.Option(help="Items: Parquet, CSV or TSV with an id and features.")
+    ] = None,
+    features: Annotated[
+        str | None, typer.Option(help='Columns of features, such as "f*" or "a,b,c".')
+    ] = None,
+    ranker: Annotated[
+        Path | None, typer.Option(help="A saved Ranker: policy, items and users' models.")
+    ] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Generated items, simulated users.")] = False,
+    demo_rate: Annotated[float, typer.Option(help="Lists a second that they ask for.")] = 50.0,
+    policy: PolicyName = None,
+    weight: Weight = None,
+    beta: Beta = None,
+    gamma: Gamma = None,
+    reading: ReadingName = None,
+    alpha: Alpha = None,
+    epsilon: Epsilon = None,
+    scale: Scale = None,
+    sigma: Sigma = None,
+    ridge: Ridge = None,
+    settings: OtherParameters = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of random draws.", show_default="0")
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            envvar="FAIRCASCADE_STORE",
+            help="sqlite:PATH (one service) or redis://HOST:PORT/NUMBER (several).",
+            show_default=DEFAULT_STORE,
+        ),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 8000,
+    keys: Annotated[
+        Path | None,
+        typer.Option(envvar="FAIRCASCADE_KEYS", help="File of keys; see 'faircascade keys'."),
+    ] = None,
+    no_keys: Annotated[bool, typer.Option("--no-keys", help="Anybody may use it.")] = False,
+    ttl: Annotated[float, typer.Option(help="Days for which feedback on a list is taken.")] = 7.0,
+    max_k: Annotated[int, typer.Option(help="Longest list.")] = 100,
+    max_body: Annotated[int, typer.Option(help="Largest request, in bytes.")] = 8 * 2**20,
+    access_log: Annotated[bool, typer.Option("--access-log", help="Log every request.")] = False,
+    log_format: Annotated[
+        str | None,
+        typer.Option(help="json or text.", show_default="text on a terminal, else json"),
+    ] = None,
+) -> None:
+    """Recommend and learn over HTTP, and show who gets exposure.
+
+    Items come from --items, --ranker or --demo, or from the store if it has some. A policy that
+    is not given is what the store was served with last.
+    """
+    flags = locals()
+    with _extra():
+        from faircascade.service.keys import Keys
+        from faircascade.service.listening import listen
+        from faircascade.service.logs import configure
+        from faircascade.service.server import Plan
+        from faircascade.service.server import serve as run
+        from faircascade.service.settings import DAY, Settings
+        from faircascade.service.stores.base import StoreDown
+
+    style = _style(log_format)
+    if demo_rate < 0:
+        raise ValueError(f"demo-rate must be at least 0, got {demo_rate:g}")
+    chosen, source = _policy(flags), _source(flags)
+    with listen(host, port) as listener, _place(store, demo=demo) as address:
+        allowed = None if keys is None or no_keys else Keys.load(keys)
+        _check_reach(listener, known=allowed is not None or no_keys)
+        plan = Plan(
+            store=address,
+            source=source,
+            policy=chosen,
+            seed=seed,
+            settings=Settings(ttl=ttl * DAY, max_k=max_k, max_body=max_body),
+            keys=allowed,
+            access_log=access_log,
+            demo_rate=demo_rate,
+        )
+        configure(style)
+        try:
+            run(plan, listener, _print if style == "text" else _log)
+        except StoreDown as error:
+            remark(f"Error: {error}")
+            raise typer.Exit(1) from None
+
+
+@contextmanager
+def _extra() -> Iterator[None]:
+    """Say what to install if a library is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("faircascade"):
+            raise
+        raise ValueError(f"serving needs {error.name}: pip install 'faircascade[serve]'") from None
+
+
+def _style(given: str | None) -> Style:
+    styles: dict[str, Style] = {"json": "json", "text": "text"}
+    if given is None:
+        return "text" if sys.stderr.isatty() else "json"
+    if given not in styles:
+        raise ValueError(f"log-format must be json or text, got {given!r}")
+    return styles[given]
+
+
+def _policy(flags: Mapping[str, Any]) -> Policy | None:
+    """Return the policy that was asked for, None if none was."""
+    given = [
+        name for name in ("policy", *POLICY_FLAGS, "settings") if flags[name] not in (None, [])
+    ]
+    if not given:
+        return None
+    if flags["ranker"] is not None:
+        option = "set" if given[0] == "settings" else given[0]
+        raise ValueError(f"--{option} must be left out with --ranker, which has a policy")
+    name = flags["policy"] or DEFAULT_POLICY
+    return policy_of(name, flags, policy_settings(flags["settings"] or [], name))
+
+
+def _source(flags: Mapping[str, Any]) -> Source | None:
+    from faircascade.service.demo import Demo
+    from faircascade.service.sources import ItemsFile, RankerFile
+
+    given = [f"--{name}" for name in ("items", "ranker", "demo") if flags[name]]
+    if len(given) > 1:
+        raise ValueError(f"{' and '.join(given)} exclude each other: items come from one of them")
+    if flags["features"] is not None and flags["items"] is None:
+        raise ValueError("--features must come with --items, whose columns it names")
+    if flags["items"] is not None:
+        return ItemsFile(flags["items"], flags["features"])
+    if flags["ranker"] is not None:
+        return RankerFile(flags["ranker"])
+    return Demo() if flags["demo"] else None
+
+
+@contextmanager
+def _place(store: str | None, *, demo: bool) -> Iterator[str]:
+    """Yield the address of the store; a demo without one leaves nothing behind."""
+    if store is not None or not demo:
+        yield store or DEFAULT_STORE
+        return
+    with TemporaryDirectory(prefix="faircascade-", ignore_cleanup_errors=True) as folder:
+        yield f"sqlite:{Path(folder, 'demo.db')}"
+
+
+def _check_reach(listener: socket, *, known: bool) -> None:
+    """Refuse to be open to other machines by mistake."""
+    from faircascade.service.listening import address_of, is_local
+
+    if not known and not is_local(listener):
+        raise ValueError(
+            f"{address_of(listener)} can be reached from other machines: give --keys FILE (made "
+            "by 'faircascade keys new FILE NAME'), or --no-keys to let anybody use it"
+        )
+
+
+def _print(facts: Facts) -> None:
+    remark(
+        f"Dashboard:     {facts.dashboard}\n"
+        f"API reference: {facts.reference}\n"
+        f"Policy:        {facts.policy}\n"
+        f"Items:         {facts.items:,}\n"
+        f"Store:         {facts.store}\n"
+        f"Keys:          {facts.keys}\n"
+        "Ctrl-C stops it."
+    )
+
+
+def _log(facts: Facts) -> None:
+    logging.getLogger(__name__).info("serving", extra=asdict(facts))

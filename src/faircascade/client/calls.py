@@ -1,0 +1,193 @@
+"""Every call once, for both clients: what it takes, asks of the service and gives back.
+
+A call yields its requests and is sent their replies; how those travel is not its business.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import quote
+
+from faircascade.client import bodies
+from faircascade.client.bodies import Json
+from faircascade.client.documents import Answer, Ask, Changed, Impression, Item, Readiness, Receipt
+from faircascade.client.errors import ServiceError, ServiceUnavailable
+from faircascade.client.messages import Again, Request, Steps
+
+Page = tuple[list[Item], int | None]
+"""Some items, and the offset of the next ones."""
+
+
+# recommending
+
+
+def recommend(
+    user: str,
+    k: int = 10,
+    *,
+    candidates: Iterable[str] | None = None,
+    exclude: Iterable[str] = (),
+) -> Steps[Impression]:
+    """Return a ranked list of k items for a user, fewer if there are not as many.
+
+    `candidates` restricts the choice to some items, `exclude` leaves some out. The service counts
+    the list as shown, so it is asked again only if it surely did nothing the first time.
+    """
+    ask = bodies.of_ask(Ask(user, k, candidates, exclude))
+    reply = yield _post("/v1/recommendations", ask, Again.UNDONE)
+    return reply.read(bodies.impression)
+
+
+def recommend_many(asks: Iterable[Ask]) -> Steps[list[Impression | ServiceError]]:
+    """Return a list for each one asked for, in that order, or the error in its place."""
+    requests = [bodies.of_ask(ask) for ask in asks]
+    if not requests:
+        return []
+    reply = yield _post("/v1/recommendations/batch", {"requests": requests}, Again.UNDONE)
+    return bodies.results(reply, len(requests), "recommendation", bodies.impression)
+
+
+# learning
+
+
+def feedback(
+    impression: Impression | str,
+    clicked: int | None = None,
+    *,
+    clicked_item: str | None = None,
+    shown: int | None = None,
+) -> Steps[Receipt]:
+    """Tell what the user did with a list, given itself or by its id; return what was learned.
+
+    `clicked` is the position of the click, 1 for the first, `clicked_item` the item in its place;
+    neither means no click. `shown` says how many positions the user saw from the top, if not all.
+    """
+    answer = bodies.of_answer(Answer(impression, clicked, clicked_item, shown))
+    reply = yield _post("/v1/feedback", answer)
+    return reply.read(bodies.receipt)
+
+
+def feedback_many(answers: Iterable[Answer]) -> Steps[list[Receipt | ServiceError]]:
+    """Return what was learned from each answer, in their order, or the error in its place."""
+    feedback = [bodies.of_answer(answer) for answer in answers]
+    if not feedback:
+        return []
+    reply = yield _post("/v1/feedback/batch", {"feedback": feedback})
+    return bodies.results(reply, len(feedback), "receipt", bodies.receipt)
+
+
+# catalogue
+
+
+def put_items(items: Iterable[Item]) -> Steps[Changed]:
+    """Add items, or replace those whose ids are in the catalogue already."""
+    reply = yield _post("/v1/items", {"items": [bodies.of_item(item) for item in items]})
+    return reply.read(bodies.changed)
+
+
+def remove_item(item: str) -> Steps[None]:
+    """Remove an item from the catalogue; lists that show it can still be answered."""
+    yield Request(method="DELETE", path=_path("/v1/items/", "item", item))
+
+
+def item(item: str) -> Steps[Item]:
+    """Return an item of the catalogue."""
+    reply = yield _get(_path("/v1/items/", "item", item))
+    return reply.read(bodies.item)
+
+
+def item_page(offset: int, limit: int | None) -> Steps[Page]:
+    """Return the items of the catalogue from an offset on, as many as a page has."""
+    reply = yield _get("/v1/items", offset=offset, limit=limit)
+
+    def page(document: Any) -> Page:
+        items = [bodies.item(entry) for entry in document["items"]]
+        end = offset + len(items)
+        return items, end if items and end < document["total"] else None
+
+    return reply.read(page)
+
+
+# users
+
+
+def user(user: str) -> Steps[Json]:
+    """Return what the service keeps of a user."""
+    reply = yield _get(_path("/v1/users/", "user", user))
+    return reply.read(bodies.json_object)
+
+
+def erase_user(user: str) -> Steps[None]:
+    """Make the service forget a user."""
+    yield Request(method="DELETE", path=_path("/v1/users/", "user", user))
+
+
+# exposure
+
+
+def exposure(window: str = "24h", *, limit: int | None = None) -> Steps[Json]:
+    """Return what exposure items had in a window (all, 1h, 24h or 7d), and how fair that was.
+
+    `limit` says how many items to name at either end.
+    """
+    reply = yield _get("/v1/exposure", window=window, limit=limit)
+    return reply.read(bodies.json_object)
+
+
+def exposure_items(
+    window: str = "24h", *, order: str = "over", offset: int = 0, limit: int | None = None
+) -> Steps[Json]:
+    """Return a page of the exposure of every item, by `order`: over, under or clicks."""
+    reply = yield _get("/v1/exposure/items", window=window, order=order, offset=offset, limit=limit)
+    return reply.read(bodies.json_object)
+
+
+def exposure_history(window: str = "24h") -> Steps[Json]:
+    """Return how clicks and fairness went in a window (1h, 24h or 7d), step by step."""
+    reply = yield _get("/v1/exposure/history", window=window)
+    return reply.read(bodies.json_object)
+
+
+# the service itself
+
+
+def policy() -> Steps[Json]:
+    """Return the policy that ranks, with its parameters."""
+    reply = yield _get("/v1/policy")
+    return reply.read(bodies.json_object)
+
+
+def ready() -> Steps[Readiness]:
+    """Return whether the service can recommend now, and what is wrong if not; asks only once."""
+    try:
+        reply = yield Request(
+            method="GET", path="/readyz", again=Again.NEVER, answers=frozenset({503})
+        )
+        return reply.read(bodies.readiness)
+    except ServiceUnavailable as error:
+        return Readiness(ready=False, checks={"service": str(error)})
+
+
+# requests
+
+
+def _get(path: str, **params: str | int | None) -> Request:
+    given = {name: value for name, value in params.items() if value is not None}
+    return Request(method="GET", path=path, params=given)
+
+
+def _post(path: str, body: Json, again: Again = Again.ALWAYS) -> Request:
+    text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Request(method="POST", path=path, content=text.encode(), again=again)
+
+
+def _path(folder: str, name: str, id: str) -> str:
+    if not isinstance(id, str):
+        raise TypeError(f"{name} must be text, got {id!r}")
+    if not id:  # the folder's own path, which means something else
+        raise ValueError(f"{name} must not be empty")
+    if id in (".", ".."):  # quote() leaves dots alone, and /v1/items/.. would become /v1
+        return folder + id.replace(".", "%2E")
+    return folder + quote(id, safe="")

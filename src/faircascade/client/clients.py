@@ -1,0 +1,242 @@
+"""The two clients: one waits, the other is awaited. What they say is in `calls`."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+
+from faircascade.client import calls
+from faircascade.client.attempts import Attempt, Failure, Settings, conduct
+from faircascade.client.connection import Connection, require_httpx
+from faircascade.client.documents import Item
+from faircascade.client.messages import Reply, Steps
+
+if TYPE_CHECKING:
+    import httpx
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LOCAL = "http://127.0.0.1:8000"
+"""Where the service listens if it is not told otherwise."""
+
+
+def _waiting(call: Callable[P, Steps[T]]) -> Callable[Concatenate[Client, P], T]:
+    @wraps(call)
+    def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._run(call(*args, **kwargs))
+
+    _show(method, call)
+    return method
+
+
+def _awaited(
+    call: Callable[P, Steps[T]],
+) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
+    @wraps(call)
+    async def method(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._run(call(*args, **kwargs))
+
+    _show(method, call)
+    return method
+
+
+def _show(method: Any, call: Callable[..., Any]) -> None:
+    """Let `help` show the method with the call's parameters."""
+    signature = inspect.signature(call)
+    itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    method.__signature__ = signature.replace(
+        parameters=[itself, *signature.parameters.values()],
+        return_annotation=inspect.Signature.empty,  # the steps to it are nobody's business
+    )
+
+
+class Client:
+    """Asks the service and waits for the answer. Safe for several threads.
+
+    Calls that do the same when sent twice are repeated if the service cannot be reached or is
+    overloaded; a recommendation only if the service surely did nothing, for each one is counted
+    as shown. What does not succeed raises a `ServiceError`.
+    """
+
+    def __init__(
+        self,
+        url: str = LOCAL,
+        *,
+        key: str | None = None,
+        timeout: float = 5.0,
+        retries: int = 4,
+        deadline: float = 30.0,
+        transport: httpx.BaseTransport | None = None,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        """Set where the service is and how patient to be.
+
+        `key` is $FAIRCASCADE_KEY by default. `timeout` is for the connection and for each wait for
+        the service to say something, `deadline` for all attempts together, both in seconds.
+        `transport` is another way for HTTPX to send.
+        """
+        require_httpx()
+        import httpx
+
+        self._connection = Connection.to(url, key)
+        self._settings = Settings(timeout=timeout, retries=retries, deadline=deadline)
+        self._sleep = sleep
+        self._http = httpx.Client(**self._connection.options(), transport=transport)
+
+    recommend = _waiting(calls.recommend)
+    recommend_many = _waiting(calls.recommend_many)
+    feedback = _waiting(calls.feedback)
+    feedback_many = _waiting(calls.feedback_many)
+    put_items = _waiting(calls.put_items)
+    remove_item = _waiting(calls.remove_item)
+    item = _waiting(calls.item)
+    user = _waiting(calls.user)
+    erase_user = _waiting(calls.erase_user)
+    exposure = _waiting(calls.exposure)
+    exposure_items = _waiting(calls.exposure_items)
+    exposure_history = _waiting(calls.exposure_history)
+    policy = _waiting(calls.policy)
+    ready = _waiting(calls.ready)
+
+    def items(self, *, page: int | None = None) -> Iterator[Item]:
+        """Iterate over the catalogue, `page` items a request.
+
+        Items that are removed meanwhile may hide others from it.
+        """
+        offset: int | None = 0
+        while offset is not None:
+            items, offset = self._run(calls.item_page(offset, page))
+            yield from items
+
+    def close(self) -> None:
+        """Close the connections; `with` does so at its end."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Client({self._connection.url!r})"
+
+    def _run(self, steps: Steps[T]) -> T:
+        flow = conduct(steps, self._settings)
+        try:
+            attempt = next(flow)
+            while True:
+                attempt = flow.send(self._try(attempt))
+        except StopIteration as done:
+            value: T = done.value
+            return value
+
+    def _try(self, attempt: Attempt) -> Reply | Failure:
+        import httpx
+
+        if attempt.after:
+            self._sleep(attempt.after)
+        content = bytearray()
+        try:
+            with self._http.stream(**self._connection.request(attempt)) as response:
+                for chunk in response.iter_bytes():
+                    content += chunk
+                    if self._settings.clock() > attempt.until:
+                        return self._connection.too_late(attempt)
+        except httpx.RequestError as error:
+            return self._connection.failure(attempt, error)
+        return self._connection.reply(attempt, response, bytes(content))
+
+
+class AsyncClient:
+    """The same as `Client` for an event loop: its methods are awaited, `items` with `async for`."""
+
+    def __init__(
+        self,
+        url: str = LOCAL,
+        *,
+        key: str | None = None,
+        timeout: float = 5.0,
+        retries: int = 4,
+        deadline: float = 30.0,
+        transport: httpx.AsyncBaseTransport | None = None,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        """Set where the service is and how patient to be, as for `Client`."""
+        require_httpx()
+        import httpx
+
+        self._connection = Connection.to(url, key)
+        self._settings = Settings(timeout=timeout, retries=retries, deadline=deadline)
+        self._sleep = sleep
+        self._http = httpx.AsyncClient(**self._connection.options(), transport=transport)
+
+    recommend = _awaited(calls.recommend)
+    recommend_many = _awaited(calls.recommend_many)
+    feedback = _awaited(calls.feedback)
+    feedback_many = _awaited(calls.feedback_many)
+    put_items = _awaited(calls.put_items)
+    remove_item = _awaited(calls.remove_item)
+    item = _awaited(calls.item)
+    user = _awaited(calls.user)
+    erase_user = _awaited(calls.erase_user)
+    exposure = _awaited(calls.exposure)
+    exposure_items = _awaited(calls.exposure_items)
+    exposure_history = _awaited(calls.exposure_history)
+    policy = _awaited(calls.policy)
+    ready = _awaited(calls.ready)
+
+    async def items(self, *, page: int | None = None) -> AsyncIterator[Item]:
+        """Iterate over the catalogue, `page` items a request.
+
+        Items that are removed meanwhile may hide others from it.
+        """
+        offset: int | None = 0
+        while offset is not None:
+            items, offset = await self._run(calls.item_page(offset, page))
+            for item in items:
+                yield item
+
+    async def close(self) -> None:
+        """Close the connections; `async with` does so at its end."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"AsyncClient({self._connection.url!r})"
+
+    async def _run(self, steps: Steps[T]) -> T:
+        flow = conduct(steps, self._settings)
+        try:
+            attempt = next(flow)
+            while True:
+                attempt = flow.send(await self._try(attempt))
+        except StopIteration as done:
+            value: T = done.value
+            return value
+
+    async def _try(self, attempt: Attempt) -> Reply | Failure:
+        import httpx
+
+        if attempt.after:
+            await self._sleep(attempt.after)
+        content = bytearray()
+        try:
+            async with self._http.stream(**self._connection.request(attempt)) as response:
+                async for chunk in response.aiter_bytes():
+                    content += chunk
+                    if self._settings.clock() > attempt.until:
+                        return self._connection.too_late(attempt)
+        except httpx.RequestError as error:
+            return self._connection.failure(attempt, error)
+        return self._connection.reply(attempt, response, bytes(content))

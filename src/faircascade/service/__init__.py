@@ -1,0 +1,1 @@
+"""Recommend and learn over HTTP, and show who gets exposure."""

@@ -1,0 +1,178 @@
+"""A shop to try the service with: generated items, and a crowd of simulated users."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import count
+
+import numpy as np
+
+from faircascade.data.load import load_dataset
+from faircascade.environment import Environment
+from faircascade.service.asking import Answer, Ask, Recommended
+from faircascade.service.core import Service
+from faircascade.service.sources import Contents, Source, recommendable
+from faircascade.service.stores.base import StoreDown
+from faircascade.types import Ids, Items, Users
+
+log = logging.getLogger(__name__)
+
+USERS = 200
+"""Few enough to see them being learned within minutes."""
+TICK = 0.1
+"""Seconds between two looks at who comes and who answers."""
+_LONGEST_TICK = 0.5
+"""Visits missed in longer waits than this are not made up for: requests come first."""
+_REGULARS = 10
+"""The larger, the less do the busiest users stand out."""
+
+
+class Demo(Source):
+    """Items of the embedded data, under readable names."""
+
+    kind = "items"
+    label = "demo"
+
+    @cached_property
+    def world(self) -> Environment:
+        """What the simulated users like."""
+        everybody = Environment.from_ratings(load_dataset("synthetic"), dim=10, k=10, seed=0)
+        some = np.linspace(0, len(everybody.users) - 1, USERS).astype(np.int64)
+        env = everybody.take(some)
+        users = np.array([f"user-{number}" for number in env.users.ids.tolist()])
+        return replace(
+            env,
+            items=replace(env.items, ids=_names(env.items)),
+            users=Users(ids=users, preferences=env.preferences),
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        return self.world.fingerprint
+
+    def contents(self) -> Contents:
+        items, _ = recommendable(self.world.items)
+        return Contents(items=items, dim=self.world.items.dim)
+
+
+def _names(items: Items) -> Ids:
+    """Name items by their first genre and a number, as in `Harbour 12`, (m,)."""
+    seen: Counter[str] = Counter()
+    names = []
+    for genres in items.groups["genre"].tolist():
+        genre = genres.split("|")[0]
+        seen[genre] += 1
+        names.append(f"{genre} {seen[genre]}")
+    return np.array(names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manners:
+    """How users answer."""
+
+    silent: float = 0.12
+    """Share of lists that nobody answers."""
+    partly: float = 0.08
+    """Share of lists of which only the top is seen."""
+    late: float = 0.05
+    """Share of answers that take `latest` seconds at most instead of `soon` on average."""
+    soon: float = 1.5
+    latest: float = 90.0
+
+
+class Crowd:
+    """Users who come and go: they ask for lists, and click what attracts them."""
+
+    def __init__(
+        self,
+        world: Environment,
+        *,
+        rate: float = 50.0,
+        seed: int = 0,
+        manners: Manners | None = None,
+    ) -> None:
+        """Let about `rate` users a second ask for a list, some of them more often than others."""
+        if rate < 0:
+            raise ValueError(f"rate must be at least 0, got {rate}")
+        self.world = world
+        self.rate = rate
+        self.seed = seed
+        self.manners = manners or Manners()
+        self._rng = np.random.default_rng(seed)
+        self._rows = {name: row for row, name in enumerate(world.items.ids.tolist())}
+        busyness = 1.0 / (np.arange(len(world.users)) + _REGULARS)
+        self._share = self._rng.permutation(busyness / busyness.sum())  # (n,)
+        self._visits: Counter[int] = Counter()
+        self._due: list[tuple[float, int, Answer]] = []
+        self._number = count()
+
+    async def run(self, service: Service) -> None:
+        """Visit a service for ever; a store that is down is waited for."""
+        clock = asyncio.get_running_loop().time
+        last = clock() - TICK
+        while True:
+            now = clock()
+            try:
+                await self.visit(service, now, min(now - last, _LONGEST_TICK))
+                await self.answer(service, now)
+            except StoreDown as error:
+                log.debug("the crowd waits", extra={"reason": str(error)})
+            last = now
+            await asyncio.sleep(TICK)
+
+    async def visit(self, service: Service, now: float, seconds: float) -> None:
+        """Ask for the lists of a few seconds or less, and make up the answers."""
+        n = min(int(self._rng.poisson(self.rate * seconds)), len(self.world.users))
+        if n == 0:
+            return
+        rows = self._rng.choice(len(self.world.users), size=n, replace=False, p=self._share)
+        users = self.world.users.ids[rows].tolist()
+        k = min(self.world.k, service.settings.max_k)
+        lists = await service.recommend([Ask(user=user, k=k) for user in users])
+        for row, given in zip(rows.tolist(), lists, strict=True):
+            if isinstance(given, Recommended):
+                self._visits[row] += 1
+                self._react(row, given, now)
+
+    async def answer(self, service: Service, now: float) -> None:
+        """Give the answers that are due."""
+        due = []
+        while self._due and self._due[0][0] <= now:
+            due.append(heapq.heappop(self._due)[2])
+        if due:
+            await service.learn(due)
+
+    def _react(self, user: int, given: Recommended, now: float) -> None:
+        manners, chance = self.manners, self._rng.random
+        if chance() < manners.silent:
+            return
+        shown = len(given.items)
+        if chance() < manners.partly:
+            shown = int(self._rng.integers(1, shown + 1))
+        clicked = self._clicked(user, given.items[:shown])
+        if chance() < manners.late:
+            delay = manners.latest * chance()
+        else:
+            delay = self._rng.exponential(manners.soon)
+        answer = Answer(impression_id=given.impression_id, clicked_position=clicked, shown=shown)
+        heapq.heappush(self._due, (now + delay, next(self._number), answer))
+
+    def _clicked(self, user: int, items: Sequence[str]) -> int | None:
+        """Return the position that a user clicks; items of others' making attract nobody."""
+        known = [
+            (place, self._rows[name]) for place, name in enumerate(items, 1) if name in self._rows
+        ]
+        if not known:
+            return None
+        places, rows = zip(*known, strict=True)
+        response = self.world.respond(
+            np.array([rows]), np.array([user]), round=self._visits[user], seed=self.seed
+        )
+        clicked = int(response.clicked[0])
+        return places[clicked - 1] if clicked else None

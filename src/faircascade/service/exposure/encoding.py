@@ -1,0 +1,121 @@
+"""An account as bytes and back: one .npz archive, without pickle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircascade.service.exposure.account import ALL, Account
+from faircascade.service.exposure.counts import Counts
+from faircascade.service.exposure.fairness import NOTIONS
+from faircascade.service.exposure.steps import Step, smallest
+from faircascade.service.exposure.windows import OPEN, SPANS, Span, Window
+
+VERSION = 1
+
+_COLUMNS = ("appearances", "units", "clicks")
+_UNSETTLED = np.full(len(NOTIONS), np.nan)
+
+
+def to_bytes(account: Account) -> bytes:
+    """Return the account as bytes."""
+    members: dict[str, Any] = {
+        "version": np.array(VERSION),
+        "first": np.array(np.nan if account.first is None else account.first),
+        **_pack(ALL, [0], [Step.pack(account.counts, _UNSETTLED)]),
+    }
+    for name, window in account.windows.items():
+        steps = window.closed | {n: Step.pack(c, _UNSETTLED) for n, c in window.open.items()}
+        members |= _pack(name, sorted(steps), [steps[number] for number in sorted(steps)])
+        members[f"{name}/running"] = np.array(window.running)
+    file = BytesIO()
+    np.savez(file, **members)
+    return file.getvalue()
+
+
+def from_bytes(data: bytes) -> Account:
+    """Return the account that `to_bytes` gave; what it did not give is refused."""
+    try:
+        with np.load(BytesIO(data), allow_pickle=False) as archive:
+            version = int(archive["version"])
+            arrays = {name: archive[name] for name in archive.files} if version == VERSION else {}
+    except Exception as error:  # there are as many as ways to damage an archive
+        raise ValueError("counts of exposure must be an archive of ours, got others") from error
+    if version != VERSION:
+        raise ValueError(f"counts of exposure must be of version {VERSION}, got {version}")
+    try:
+        return _account(arrays)
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"counts of exposure must be complete, got damaged ones: {error}"
+        ) from error
+
+
+def _account(arrays: Mapping[str, NDArray[Any]]) -> Account:
+    first = float(arrays["first"])
+    counts = Counts()
+    for _, step in _unpack(ALL, arrays):
+        step.add_to(counts)
+    return Account(
+        first=None if np.isnan(first) else first,
+        counts=counts,
+        windows={name: _window(span, arrays) for name, span in SPANS.items()},
+    )
+
+
+def _window(span: Span, arrays: Mapping[str, NDArray[Any]]) -> Window:
+    window = Window(span=span, running=int(arrays[f"{span.name}/running"]))
+    for number, step in _unpack(span.name, arrays):
+        if not window.first <= number <= window.running:
+            raise ValueError(f"step {number} is outside of the window {span.name}")
+        step.add_to(window.total)
+        if number > window.running - OPEN:
+            window.open[number] = Counts()
+            step.add_to(window.open[number])
+        else:
+            window.closed[number] = step
+    return window
+
+
+def _pack(name: str, numbers: Sequence[int], steps: Sequence[Step]) -> dict[str, NDArray[Any]]:
+    """Return steps end to end: an array is dear in an archive, and there are many steps."""
+    none = np.empty(0, dtype=np.uint8)
+    columns = {
+        column: np.concatenate([none, *(step.columns[c] for step in steps)])
+        for c, column in enumerate(_COLUMNS)
+    }
+    arrays = {
+        "numbers": np.array(numbers, dtype=np.int64),
+        "sizes": np.array([len(step.gaps) for step in steps], dtype=np.int64),
+        "totals": np.array([step.totals for step in steps], dtype=np.int64).reshape(-1, 3),
+        "fairness": np.array([step.fairness for step in steps]).reshape(-1, len(NOTIONS)),
+        "gaps": np.concatenate([none, *(step.gaps for step in steps)]),
+        **columns,
+    }
+    return {f"{name}/{part}": array for part, array in arrays.items()}
+
+
+def _unpack(name: str, arrays: Mapping[str, NDArray[Any]]) -> Iterator[tuple[int, Step]]:
+    """Yield the steps that `_pack` laid end to end, by number."""
+    sizes, totals = arrays[f"{name}/sizes"], arrays[f"{name}/totals"]
+    fairness = arrays[f"{name}/fairness"]
+    ends = np.cumsum(sizes)
+    gaps, *columns = (arrays[f"{name}/{part}"] for part in ("gaps", *_COLUMNS))
+    if any(len(part) != sizes.sum() for part in (gaps, *columns)):
+        raise ValueError(f"the columns of {name} must have {sizes.sum()} entries each")
+    for place, number in enumerate(arrays[f"{name}/numbers"].tolist()):
+        part = slice(int(ends[place] - sizes[place]), int(ends[place]))
+        appearances, units, clicks = (smallest(column[part]) for column in columns)
+        yield (
+            int(number),
+            Step(
+                gaps=smallest(gaps[part]),
+                columns=(appearances, units, clicks),
+                totals=totals[place],
+                fairness=fairness[place],
+            ),
+        )

@@ -1,0 +1,111 @@
+"""Who got which share of the exposure, against the share of merit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from faircascade.rerankers.ledger import UNIT
+from faircascade.service.exposure.counts import Counts
+from faircascade.service.exposure.holders import Groups, Holders
+from faircascade.types import Floats, Ints
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Shares:
+    """Exposure of some holders, items or groups, one row each."""
+
+    names: Sequence[str]
+    items: Ints
+    """Items behind each, (n,)."""
+    counts: Ints
+    """Appearances, exposure in units and clicks, (3, n)."""
+    exposure_share: Floats
+    """Of the exposure E_P of the catalogue, (n,); 0 if nothing was shown."""
+    merit_share: Floats
+    """Of the merit of the catalogue, (n,)."""
+    ratio: Floats
+    """Exposure share over merit share, (n,)."""
+
+    @classmethod
+    def of_items(cls, counts: Counts, holders: Holders) -> Shares:
+        """Return what each item of the catalogue got."""
+        ours = counts.of(holders.slots)
+        return cls._of(
+            names=holders.ids,
+            items=np.ones(len(holders), dtype=np.int64),
+            counts=ours,
+            merit_share=holders.merit_share,
+            everything=int(ours[1].sum()),
+        )
+
+    def of_groups(self, groups: Groups) -> Shares:
+        """Return what groups of these items got."""
+        g = len(groups.names)
+        counts = np.zeros((3, g), dtype=np.int64)
+        merit_share = np.zeros(g)
+        for total, values in zip(counts, self.counts, strict=True):
+            np.add.at(total, groups.into, values[groups.rows])
+        np.add.at(merit_share, groups.into, self.merit_share[groups.rows])
+        return self._of(
+            names=groups.names,
+            items=np.bincount(groups.into, minlength=g),
+            counts=counts,
+            merit_share=merit_share,
+            everything=int(self.counts[1].sum()),
+        )
+
+    @classmethod
+    def _of(
+        cls, names: Sequence[str], items: Ints, counts: Ints, merit_share: Floats, everything: int
+    ) -> Shares:
+        share = counts[1] / max(everything, 1)
+        with np.errstate(divide="ignore", over="ignore"):  # merit may be next to nothing
+            ratio = np.divide(share, merit_share, out=np.zeros(len(share)), where=share > 0)
+        return cls(
+            names=names,
+            items=items,
+            counts=counts,
+            exposure_share=share,
+            merit_share=merit_share,
+            ratio=np.minimum(ratio, np.finfo(np.float64).max),
+        )
+
+    def rows(self, chosen: Ints) -> list[dict[str, Any]]:
+        """Return some holders as the API describes them."""
+        appearances, units, clicks = self.counts[:, chosen]
+        columns = {
+            "name": [self.names[row] for row in chosen.tolist()],
+            "items": self.items[chosen].tolist(),
+            "appearances": appearances.tolist(),
+            "exposure": (units * UNIT).tolist(),
+            "clicks": clicks.tolist(),
+            "exposure_share": self.exposure_share[chosen].tolist(),
+            "merit_share": self.merit_share[chosen].tolist(),
+            "ratio": self.ratio[chosen].tolist(),
+        }
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def leading(limit: int, *keys: Floats | Ints) -> Ints:
+    """Return the rows that come first in ascending order of keys, the most important key first.
+
+    The same as the begin of a full sort, without sorting what does not come first.
+    """
+    rows = np.arange(len(keys[0]))
+    sure = [rows[:0]]
+    left = limit
+    for key in keys:
+        if len(rows) <= left or left <= 0:
+            break
+        values = key[rows]
+        last = np.partition(values, left - 1)[left - 1]
+        sure.append(rows[values < last])
+        left -= len(sure[-1])
+        rows = rows[values == last]
+    found = np.concatenate([*sure, rows])
+    order = np.lexsort([key[found] for key in reversed(keys)])
+    return found[order][: max(limit, 0)]

@@ -1,0 +1,128 @@
+"""What the service says about exposure, in the form of its API."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from math import isfinite
+from typing import Any, Literal
+
+import numpy as np
+
+from faircascade.metrics.exposure import lorenz
+from faircascade.service.exposure.account import Moment, Snapshot, Trail
+from faircascade.service.exposure.counts import Counts
+from faircascade.service.exposure.fairness import NOTIONS, fairness, notions
+from faircascade.service.exposure.holders import Holders
+from faircascade.service.exposure.shares import Shares, leading
+from faircascade.types import Floats, Ints
+
+Order = Literal["over", "under", "clicks"]
+"""`over`: most exposure for its merit first. `under`: least first. `clicks`: most first."""
+
+POINTS = 101
+"""Most points of a Lorenz curve."""
+
+
+def exposure(snapshot: Snapshot, holders: Holders, limit: int = 10) -> dict[str, Any]:
+    """Return `Exposure` of the API, with as many of the items at either end."""
+    counts = snapshot.counts
+    shares = Shares.of_items(counts, holders)
+    return {
+        "window": _window(snapshot),
+        **_totals(counts.totals),
+        "items": len(holders),
+        "fairness": _fairness(fairness(counts, holders)),
+        "lorenz": _lorenz(counts, holders),
+        "over_exposed": shares.rows(_ranked(shares, holders, "over", limit)),
+        "under_exposed": shares.rows(_ranked(shares, holders, "under", limit)),
+        "groups": _most_exposed(shares.of_groups(holders.by_group)),
+        "suppliers": _most_exposed(shares.of_groups(holders.by_supplier)),
+    }
+
+
+def item_exposure(
+    snapshot: Snapshot, holders: Holders, order: Order, offset: int = 0, limit: int = 100
+) -> dict[str, Any]:
+    """Return `ItemExposure` of the API: a page of all items in an order."""
+    shares = Shares.of_items(snapshot.counts, holders)
+    page = _ranked(shares, holders, order, offset + limit)[offset:]
+    return {"window": _window(snapshot), "total": len(holders), "items": shares.rows(page)}
+
+
+def history(trail: Trail, holders: Holders) -> dict[str, Any]:
+    """Return `History` of the API."""
+    return {
+        "window": _window(trail),
+        "step_seconds": trail.seconds,
+        "moments": [_moment(moment, holders) for moment in trail.moments],
+    }
+
+
+def iso(seconds: float) -> str:
+    """Return a time since 1970 as text, in UTC.
+
+    >>> iso(1.5)
+    '1970-01-01T00:00:01.500Z'
+    """
+    text = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+def _window(view: Snapshot | Trail) -> dict[str, Any]:
+    since = None if view.since is None else iso(view.since)
+    return {"name": view.window, "since": since, "until": iso(view.until)}
+
+
+def _totals(totals: Ints) -> dict[str, Any]:
+    lists, answers, clicks = totals.tolist()
+    return {
+        "recommendations": lists,
+        "answers": answers,
+        "clicks": clicks,
+        "click_rate": clicks / answers if answers else None,
+    }
+
+
+def _moment(moment: Moment, holders: Holders) -> dict[str, Any]:
+    known = moment.fairness
+    values = fairness(known, holders) if isinstance(known, Counts) else known
+    return {
+        "since": iso(moment.since),
+        "until": iso(moment.until),
+        **_totals(moment.totals),
+        "fairness": _fairness(values),
+    }
+
+
+def _fairness(values: Floats) -> dict[str, float | None]:
+    pairs = zip(NOTIONS, values.tolist(), strict=True)
+    return {notion: value if isfinite(value) else None for notion, value in pairs}
+
+
+def _lorenz(counts: Counts, holders: Holders) -> dict[str, list[float] | None]:
+    m = len(holders)
+    points = np.rint(np.linspace(0, m, min(m + 1, POINTS))).astype(np.int64)
+    exposure_b, exposure_p, _, exposure_pm = notions(counts, holders)
+    curves: dict[str, list[float] | None] = {"items": [0.0]}
+    named = {"exposure_b": exposure_b, "exposure_p": exposure_p, "exposure_pm": exposure_pm}
+    for name, exposure in named.items():
+        with np.errstate(over="ignore", invalid="ignore"):  # merit may be next to nothing
+            items, share = (values[points] for values in lorenz(exposure))
+        curves["items"] = items.tolist()
+        curves[name] = share.tolist() if np.isfinite(share).all() else None
+    return curves
+
+
+def _ranked(shares: Shares, holders: Holders, order: Order, limit: int) -> Ints:
+    """Return the first rows in an order, ties by id in the end."""
+    _, units, clicks = shares.counts
+    if order == "over":
+        return leading(limit, -shares.ratio, -units, holders.rank)
+    if order == "under":
+        return leading(limit, shares.ratio, -holders.merit, holders.rank)
+    return leading(limit, -clicks, -units, holders.rank)
+
+
+def _most_exposed(shares: Shares) -> list[dict[str, Any]]:
+    names = np.arange(len(shares.names))  # groups come in the order of names
+    return shares.rows(np.lexsort([names, -shares.counts[1]]))

@@ -1,0 +1,123 @@
+"""Sliding windows: the running step and the ones before it, as many as the window is long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from faircascade.service.exposure.counts import Batch, Counts
+from faircascade.service.exposure.fairness import fairness
+from faircascade.service.exposure.holders import Holders
+from faircascade.service.exposure.steps import Step
+
+OPEN = 2
+"""Steps that are easy to add to: the running one, and the one before it for those who are late."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """How long a window is, and how finely it slides."""
+
+    name: str
+    seconds: int
+    """Length of a step; steps begin at multiples of it since 1970."""
+    steps: int
+
+
+SPANS = {
+    span.name: span
+    for span in (
+        Span(name="1h", seconds=60, steps=60),
+        Span(name="24h", seconds=30 * 60, steps=48),
+        Span(name="7d", seconds=6 * 3600, steps=28),
+    )
+}
+
+
+@dataclass(kw_only=True, eq=False)
+class Window:
+    """Counts of the last steps, each and together.
+
+    Only a clock moves it on: events from before it are left out, and those of a step that is over
+    go where they belong as long as that step is kept.
+    """
+
+    span: Span
+    running: int = 0
+    """Number of the running step: its begin in units of its length."""
+    total: Counts = field(default_factory=Counts)
+    """The sum of all steps."""
+    open: dict[int, Counts] = field(default_factory=dict)
+    """The last `OPEN` steps, by number; one in which nothing happened is missing."""
+    closed: dict[int, Step] = field(default_factory=dict)
+    """The steps before those, by number."""
+
+    @property
+    def first(self) -> int:
+        """Number of the first step that is kept."""
+        return self.running - self.span.steps + 1
+
+    @property
+    def since(self) -> float:
+        """When it begins."""
+        return float(self.first * self.span.seconds)
+
+    def until(self, now: float) -> float:
+        """Return when it ends: now, or a little later if the clock was set back."""
+        return max(now, float(self.running * self.span.seconds))
+
+    def count(self, batch: Batch, holders: Holders) -> None:
+        """Count events that are not in the future."""
+        numbers = (batch.times // self.span.seconds).astype(np.int64)
+        for number in np.unique(numbers).tolist():
+            self._move(number, holders)
+            if number >= self.first:
+                part = batch.where(numbers == number)
+                self._count(number, part, holders)
+                self.total.add(part)
+
+    def _count(self, number: int, batch: Batch, holders: Holders) -> None:
+        if number > self.running - OPEN:
+            self.open.setdefault(number, Counts()).add(batch)
+            return
+        counts = Counts()
+        if number in self.closed:
+            self.closed[number].add_to(counts)
+        counts.add(batch)
+        self.closed[number] = Step.pack(counts, fairness(counts, holders))
+
+    def advance(self, now: float, holders: Holders) -> None:
+        """Move on to a time."""
+        self._move(int(now // self.span.seconds), holders)
+
+    def rewind(self, now: float) -> None:
+        """Start afresh if the clock was set back by a whole window; less than that is waited for.
+
+        Otherwise a clock that was once years ahead would keep the window empty for years.
+        """
+        number = int(now // self.span.seconds)
+        if number <= self.running - self.span.steps:
+            self.running = number
+            self.total, self.open, self.closed = Counts(), {}, {}
+
+    def _move(self, number: int, holders: Holders) -> None:
+        """Make a step the running one, unless a later one is."""
+        if number <= self.running:
+            return
+        self.running = number
+        for old in [n for n in self.open if n <= number - OPEN]:
+            counts = self.open.pop(old)
+            self.closed[old] = Step.pack(counts, fairness(counts, holders))
+        for old in [n for n in self.closed if n < self.first]:
+            self.closed.pop(old).add_to(self.total, sign=-1)
+
+    def copy(self) -> Window:
+        """Return a window that goes on by itself."""
+        return Window(
+            span=self.span,
+            running=self.running,
+            total=self.total.copy(),
+            open={number: counts.copy() for number, counts in self.open.items()},
+            closed=dict(self.closed),
+        )

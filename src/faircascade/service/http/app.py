@@ -1,0 +1,94 @@
+"""The application: a service behind HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from functools import cache
+from typing import Any
+
+from fastapi import FastAPI
+
+from faircascade.service.core import Service
+from faircascade.service.http.limits import Limits
+from faircascade.service.http.metrics import Metrics
+from faircascade.service.http.middleware import Gate
+from faircascade.service.http.openapi import ABOUT, TAGS, description
+from faircascade.service.http.parts import Parts
+from faircascade.service.http.problems import HANDLERS
+from faircascade.service.http.routes import ROUTERS
+from faircascade.service.keys import Keys
+from faircascade.service.stores.base import StoreDown
+from faircascade.version import __version__
+
+log = logging.getLogger(__name__)
+
+Upkeep = Callable[[Service], Coroutine[Any, Any, None]]
+"""Work beside requests; it runs until it is cancelled."""
+
+
+def create_app(
+    service: Service,
+    *,
+    keys: Keys | None = None,
+    upkeep: Sequence[Upkeep] = (),
+    access_log: bool = False,
+) -> FastAPI:
+    """Return the application of a service.
+
+    Its lifespan starts the service unless that was done, runs the upkeep, and stops both.
+    Without keys everybody may do everything.
+    """
+    app = FastAPI(
+        title="faircascade",
+        version=__version__,
+        description=ABOUT,
+        openapi_tags=TAGS,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lambda _: _running(service, upkeep),
+        exception_handlers=HANDLERS,  # type: ignore[arg-type]
+    )
+    metrics, limits = Metrics(service), Limits.of(service)
+    app.state.parts = Parts(service=service, metrics=metrics, limits=limits)
+    for router in ROUTERS:
+        app.include_router(router)
+    app.add_middleware(
+        Gate,
+        metrics=metrics,
+        keys=keys,
+        max_body=service.settings.max_body,
+        access_log=access_log,
+    )
+    app.openapi = cache(  # type: ignore[method-assign]
+        lambda: description(app, limits, keys=keys is not None)
+    )
+    return app
+
+
+@asynccontextmanager
+async def _running(service: Service, upkeep: Sequence[Upkeep]) -> AsyncIterator[None]:
+    if not service.started:
+        await service.start()
+    tasks = [asyncio.create_task(work(service)) for work in upkeep]
+    for task in tasks:
+        task.add_done_callback(_tell)
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        try:
+            await service.stop()
+        except StoreDown as error:  # what was acknowledged is safe; the rest is counted again
+            log.error("store is down", extra={"reason": str(error)})
+
+
+def _tell(task: asyncio.Task[None]) -> None:
+    """Log that upkeep ended, unless it was told to."""
+    if not task.cancelled():
+        log.error("upkeep ended", exc_info=task.exception())

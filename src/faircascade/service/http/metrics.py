@@ -1,0 +1,119 @@
+"""Counters and gauges for Prometheus; every application has its own."""
+
+from __future__ import annotations
+
+import asyncio
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
+from prometheus_client.exposition import generate_latest
+
+from faircascade.service.asking import Receipt, Recommended, Refused
+from faircascade.service.core import Service
+from faircascade.service.exposure.fairness import NOTIONS, fairness
+from faircascade.version import __version__
+
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+WINDOWS = ("1h", "all")
+OUTCOMES = ("learned", "repeated", "conflict", "unknown", "invalid")
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
+"""Others are counted together: a label for each would let anybody fill the memory."""
+
+
+class Metrics:
+    """What the service does, in numbers."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self.registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        self._requests = Counter(
+            "faircascade_http_requests",
+            "Requests that were answered.",
+            ["route", "method", "status"],
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "faircascade_http_request_seconds",
+            "Seconds from the head of a request to the end of its answer.",
+            ["route", "method"],
+            buckets=SECONDS,
+            registry=registry,
+        )
+        self._recommendations = Counter(
+            "faircascade_recommendations", "Lists that were handed out.", registry=registry
+        )
+        answers = Counter(
+            "faircascade_answers", "Answers by what became of them.", ["outcome"], registry=registry
+        )
+        self._answers = {outcome: answers.labels(outcome) for outcome in OUTCOMES}
+        self._clicks = Counter(
+            "faircascade_clicks", "Answers with a click that were learned.", registry=registry
+        )
+        self.store_errors = Counter(
+            "faircascade_store_errors", "Requests that the store failed.", registry=registry
+        )
+        self._items = Gauge(
+            "faircascade_catalogue_items", "Items that can be recommended.", registry=registry
+        )
+        gauge = Gauge(
+            "faircascade_exposure_fairness",
+            "How evenly exposure is shared, 1 is evenly; NaN if nothing was shown.",
+            ["window", "notion"],
+            registry=registry,
+        )
+        self._fairness = {
+            window: [gauge.labels(window, notion) for notion in NOTIONS] for window in WINDOWS
+        }
+        build = Info("faircascade_build", "What is running.", registry=registry)
+        build.info(
+            {
+                "version": __version__,
+                "policy": service.policy.name,
+                "policy_version": service.version,
+            }
+        )
+        self._requests_of: dict[tuple[str, str, int], Counter] = {}
+        self._seconds_of: dict[tuple[str, str], Histogram] = {}
+
+    def request(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count a request by the template of its path."""
+        if method not in METHODS:
+            method = "other"
+        counter = self._requests_of.get((route, method, status))
+        if counter is None:
+            counter = self._requests.labels(route, method, status)
+            self._requests_of[route, method, status] = counter
+        counter.inc()
+        histogram = self._seconds_of.get((route, method))
+        if histogram is None:
+            histogram = self._seconds.labels(route, method)
+            self._seconds_of[route, method] = histogram
+        histogram.observe(seconds)
+
+    def recommended(self, answer: Recommended | Refused) -> None:
+        """Count a list."""
+        if isinstance(answer, Recommended):
+            self._recommendations.inc()
+
+    def learned(self, receipt: Receipt | Refused) -> None:
+        """Count an answer."""
+        if isinstance(receipt, Refused):
+            self._answers[receipt.reason.value].inc()
+        elif receipt.repeated:
+            self._answers["repeated"].inc()
+        else:
+            self._answers["learned"].inc()
+            if receipt.clicked_position is not None:
+                self._clicks.inc()
+
+    async def text(self) -> bytes:
+        """Return everything in Prometheus' format, as it is now."""
+        service = self._service
+        holders = service.catalogue.holders
+        self._items.set(len(service.catalogue))
+        for window, gauges in self._fairness.items():
+            counts = service.exposure.snapshot(window).counts
+            values = await asyncio.to_thread(fairness, counts, holders)  # slow for many items
+            for gauge, value in zip(gauges, values.tolist(), strict=True):
+                gauge.set(value)
+        return generate_latest(self.registry)

@@ -1,0 +1,202 @@
+"""What every request passes on its way in and out."""
+
+from __future__ import annotations
+
+import logging
+import re
+from secrets import token_hex
+from time import perf_counter
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from faircascade.service.http import problems
+from faircascade.service.http.bodies import accepts_json
+from faircascade.service.http.metrics import Metrics
+from faircascade.service.http.problems import detail_of
+from faircascade.service.http.wording import field_error
+from faircascade.service.keys import Keys
+
+log = logging.getLogger(__name__)
+
+SLOW = 1.0
+"""Seconds from which on a request is logged in any case."""
+LARGEST_HEAD = 64 * 1024
+"""Bytes of all header fields together."""
+GONE = 499
+"""Status of a request whose client did not wait for the answer; only counted."""
+OPEN = frozenset({"/", "/docs", "/healthz", "/readyz", "/openapi.json"})
+"""Paths that need no key, besides those of `/static`."""
+API = "/v1/"
+UNMATCHED = "unmatched"
+"""Template of paths that nothing is at, so that nobody can make a metric for each."""
+
+_SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_READING = ("GET", "HEAD")
+
+
+class Gate:
+    """Gives a request its id, checks its key and its size, and counts, times and logs it.
+
+    All in one plain ASGI application: each layer of Starlette's own kind would take as long as the
+    rest of the way.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        metrics: Metrics,
+        keys: Keys | None,
+        max_body: int,
+        access_log: bool,
+    ) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._keys = keys
+        self._max_body = max_body
+        self._access_log = access_log
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = perf_counter()
+        headers = dict(scope["headers"])
+        given = headers.get(b"x-request-id", b"")
+        request_id = given if _SANE_ID.fullmatch(given) else token_hex(8).encode()
+        name = request_id.decode()
+        method = scope["method"]
+        inner = {**scope, problems.REQUEST_ID: name}
+        if method == "HEAD":  # whatever can be read has a head
+            inner["method"] = "GET"
+        status = 0
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                own = [(b"x-request-id", request_id), (b"x-content-type-options", b"nosniff")]
+                message = {**message, "headers": [*message["headers"], *own]}
+            elif method == "HEAD":
+                message = {**message, "body": b""}
+            await send(message)
+
+        try:
+            refusal = self._refusal(scope, headers, name)
+            if refusal is None:
+                await self._app(inner, _limited(receive, self._max_body), answer)
+            else:
+                await refusal(inner, receive, answer)
+        except ClientDisconnect:
+            status = GONE
+        except Exception:
+            log.exception("request failed", extra={"request_id": name, "route": _route(inner)})
+            if status:
+                raise  # the server must not take the answer for a whole one
+            problem = problems.document(500, f"something went wrong; the log has it as {name}")
+            await problems.answer(name, problem)(inner, receive, answer)
+        self._account(inner, method, status, perf_counter() - began)
+
+    def _refusal(self, scope: Scope, headers: dict[bytes, bytes], name: str) -> Response | None:
+        """Return the answer to a request that is not even looked at."""
+        if sum(len(key) + len(value) for key, value in scope["headers"]) > LARGEST_HEAD:
+            detail = f"all header fields must have at most {LARGEST_HEAD:,} bytes together"
+            return problems.answer(name, problems.document(431, detail))
+        path: str = scope["path"]
+        if "\ufffd" in path and not _is_text(scope.get("raw_path") or b""):
+            errors = [field_error("path", "must be UTF-8, percent-encoded")]
+            return problems.answer(name, problems.document(422, detail_of(errors), errors))
+        if self._keys is not None and path not in OPEN and not path.startswith("/static/"):
+            refusal = self._without_key(self._keys, headers, scope["method"])
+            if refusal is not None:
+                return problems.answer(name, *refusal)
+        if _announced(headers) > self._max_body:
+            # Who waits to be told to go on may now send another request instead, or the body.
+            closing = {"Connection": "close"} if b"expect" in headers else None
+            detail = too_large(self._max_body)
+            return problems.answer(name, problems.document(413, detail), closing)
+        if path.startswith(API) and not accepts_json(headers.get(b"accept", b"").decode("latin-1")):
+            detail = "answers are application/json, which Accept leaves out"
+            return problems.answer(name, problems.document(406, detail))
+        return None
+
+    def _without_key(
+        self, keys: Keys, headers: dict[bytes, bytes], method: str
+    ) -> tuple[dict[str, Any], dict[str, str]] | None:
+        """Return the problem of a request that lacks the right key, and its header."""
+        scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        if scheme.lower() != "bearer" or not token:
+            detail = "a key is needed, as Authorization: Bearer KEY"
+            return problems.document(401, detail), {"WWW-Authenticate": "Bearer"}
+        role = keys.role_of(token.strip())
+        if role is None:
+            challenge = 'Bearer error="invalid_token"'
+            return problems.document(401, "the key is not known"), {"WWW-Authenticate": challenge}
+        if role == "read" and method not in _READING:
+            challenge = 'Bearer error="insufficient_scope"'
+            detail = "the key may only read"
+            return problems.document(403, detail), {"WWW-Authenticate": challenge}
+        return None
+
+    def _account(self, scope: Scope, method: str, status: int, seconds: float) -> None:
+        route = _route(scope)
+        self._metrics.request(route, method, status, seconds)
+        slow, failed = seconds > SLOW, status >= 500
+        if not (slow or failed or self._access_log):
+            return
+        fields = {
+            "method": method[:20],
+            "route": route,
+            "status": status,
+            "ms": round(seconds * 1000, 1),
+            "request_id": scope[problems.REQUEST_ID],
+        }
+        if slow or failed:
+            log.warning("slow request" if slow else "failed request", extra=fields)
+        else:
+            log.info("request", extra=fields)
+
+
+def _announced(headers: dict[bytes, bytes]) -> int:
+    """Return how large a body is said to be, 0 if that is not known."""
+    size = headers.get(b"content-length", b"")
+    return int(size[:20]) if size.isdigit() else 0
+
+
+def too_large(limit: int) -> str:
+    """Return what is said about a body beyond the limit."""
+    return f"the body must have at most {limit:,} bytes"
+
+
+def _limited(receive: Receive, limit: int) -> Receive:
+    """Return what receives as many bytes of a body at most, whatever was announced."""
+    left = limit
+
+    async def receive_some() -> Message:
+        nonlocal left
+        message = await receive()
+        left -= len(message.get("body", b""))
+        if left < 0:
+            raise HTTPException(413, too_large(limit))
+        return message
+
+    return receive_some
+
+
+def _is_text(raw_path: bytes) -> bool:
+    """Return False if a server had to put a mark in place of what it could not decode."""
+    try:
+        unquote_to_bytes(raw_path).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _route(scope: Scope) -> str:
+    """Return the template of a path, which names no item and no user."""
+    return getattr(scope.get("route"), "path_format", UNMATCHED)

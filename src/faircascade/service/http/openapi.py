@@ -1,0 +1,55 @@
+"""The description of the API that machines read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from faircascade.service.http.limits import Limits, fill_in
+from faircascade.service.http.middleware import OPEN
+
+ABOUT = """Recommend items, learn from what users click, and share exposure fairly.
+
+- Ask for a list with `POST /v1/recommendations` and show it.
+- Tell what became of it with `POST /v1/feedback`.
+- See who gets exposure with `GET /v1/exposure`.
+
+Bodies are JSON. Errors are problem documents (RFC 9457): `detail` says what is wrong, `errors`
+names each field. Every answer has an `X-Request-ID`, your own if you sent one."""
+
+TAGS = [
+    {"name": "recommendations", "description": "Lists for users."},
+    {"name": "feedback", "description": "What users did with their lists."},
+    {"name": "items", "description": "The catalogue: what can be recommended."},
+    {"name": "users", "description": "What is kept of users."},
+    {"name": "exposure", "description": "Who was shown how often, and how fair that is."},
+    {"name": "operation", "description": "The service itself."},
+]
+KEY = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "A key, if the service was started with keys. A read key may only GET.",
+}
+
+
+def description(app: FastAPI, limits: Limits, *, keys: bool) -> dict[str, Any]:
+    """Return the OpenAPI document, with the limits of this service."""
+    document = get_openapi(
+        title=app.title,
+        version=app.version,
+        openapi_version=app.openapi_version,
+        description=app.description,
+        routes=app.routes,
+        tags=app.openapi_tags,
+        separate_input_output_schemas=False,
+    )
+    document["components"]["securitySchemes"] = {"key": KEY}
+    if keys:
+        document["security"] = [{"key": []}]
+        for path in OPEN & document["paths"].keys():
+            for operation in document["paths"][path].values():
+                operation["security"] = []
+    fill_in(document, limits)
+    return document

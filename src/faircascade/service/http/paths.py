@@ -1,0 +1,16 @@
+"""Ids in paths, as the API reference describes them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Path
+
+from faircascade.service.http.schemas import Id
+
+ItemPath = Annotated[
+    Id, Path(description="The item, percent-encoded; it may have slashes.", examples=["song-12"])
+]
+UserPath = Annotated[
+    Id, Path(description="The user, percent-encoded; may have slashes.", examples=["user-7"])
+]

@@ -1,0 +1,139 @@
+"""Everything that goes wrong, as problem documents (RFC 9457)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match
+
+from faircascade.service.asking import Reason, Refused
+from faircascade.service.http.parts import parts_of
+from faircascade.service.http.wording import FieldErrors, describe, field_error
+from faircascade.service.stores.base import StoreDown
+
+log = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+REQUEST_ID = "faircascade.request_id"
+"""Where a scope has the id of its request."""
+STATUS = {Reason.INVALID: 422, Reason.UNKNOWN: 404, Reason.CONFLICT: 409}
+RETRY_AFTER = {"Retry-After": "1"}
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
+
+# Python gives these their names of before RFC 9110, or of after it, as old as it is.
+_TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}
+
+
+class Invalid(Exception):  # noqa: N818 - it says what the request is
+    """A request breaks the rules of its schema."""
+
+    def __init__(self, errors: FieldErrors) -> None:
+        super().__init__(detail_of(errors))
+        self.errors = errors
+
+
+def document(status: int, detail: str, errors: Sequence[Mapping[str, str]] = ()) -> dict[str, Any]:
+    """Return a `Problem` of the API."""
+    return {
+        "type": "about:blank",
+        "title": _TITLES.get(status) or HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "errors": errors,
+    }
+
+
+def refused(refusal: Refused, where: str) -> dict[str, Any]:
+    """Return the problem that a refusal by the service is; `where` goes before its field."""
+    errors = [field_error(where + refusal.field, refusal.message)]
+    return document(STATUS[refusal.reason], detail_of(errors), errors)
+
+
+def detail_of(errors: Sequence[Mapping[str, str]]) -> str:
+    """Return what is wrong in one line."""
+    first = "{field} {message}".format(**errors[0])
+    return first if len(errors) == 1 else f"{first}; and {len(errors) - 1} more, see errors"
+
+
+def answer(
+    request_id: str, problem: dict[str, Any], headers: Mapping[str, str] | None = None
+) -> Response:
+    """Return the answer to a request that went wrong."""
+    return Response(
+        orjson.dumps({**problem, "request_id": request_id}),
+        problem["status"],
+        {**(headers or {}), "Cache-Control": "no-store"},
+        MEDIA_TYPE,
+    )
+
+
+# what FastAPI is to do with exceptions
+
+
+async def _on_refused(request: Request, error: Any) -> Response:
+    where = "path." if error.field in request.path_params else "body."
+    return _answer(request, refused(error, where))
+
+
+async def _on_invalid(request: Request, error: Any) -> Response:
+    return _answer(request, document(422, str(error), error.errors))
+
+
+async def _on_parameters(request: Request, error: Any) -> Response:
+    errors = describe(error.errors())
+    return _answer(request, document(422, detail_of(errors), errors))
+
+
+async def _on_store_down(request: Request, error: Any) -> Response:
+    parts_of(request).metrics.store_errors.inc()
+    log.warning("store is down", extra={"reason": str(error), "request_id": _id(request)})
+    detail = "the store cannot be reached or written to now; try again soon"
+    return _answer(request, document(503, detail), RETRY_AFTER)
+
+
+async def _on_http(request: Request, error: Any) -> Response:
+    status, detail, headers = error.status_code, str(error.detail), error.headers
+    if status == HTTPStatus.NOT_FOUND:
+        detail = "there is nothing at this path; / and /docs say what there is"
+    elif status == HTTPStatus.METHOD_NOT_ALLOWED:
+        allowed = ", ".join(allowed_methods(request))
+        detail = f"this path takes {allowed}, got {request.scope['method'][:20]}"
+        headers = {"Allow": allowed}
+    return _answer(request, document(status, detail), headers)
+
+
+def allowed_methods(request: Request) -> list[str]:
+    """Return the methods that some route takes at the path of a request."""
+    routes = request.app.routes
+    scopes = {method: {**request.scope, "method": method} for method in METHODS}
+    found = {m for m, scope in scopes.items() for r in routes if r.matches(scope)[0] is Match.FULL}
+    if "GET" in found:
+        found.add("HEAD")
+    return [method for method in METHODS if method in found]
+
+
+def _answer(
+    request: Request, problem: dict[str, Any], headers: Mapping[str, str] | None = None
+) -> Response:
+    return answer(_id(request), problem, headers)
+
+
+def _id(request: Request) -> str:
+    return str(request.scope.get(REQUEST_ID, ""))
+
+
+HANDLERS: dict[int | type[Exception], Callable[[Request, Any], Awaitable[Response]]] = {
+    Refused: _on_refused,
+    Invalid: _on_invalid,
+    RequestValidationError: _on_parameters,
+    StoreDown: _on_store_down,
+    HTTPException: _on_http,
+}

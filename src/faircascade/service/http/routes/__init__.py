@@ -1,0 +1,21 @@
+"""The operations, by subject."""
+
+from faircascade.service.http.routes import (
+    catalogue,
+    exposure,
+    feedback,
+    operation,
+    pages,
+    recommending,
+    users,
+)
+
+ROUTERS = (
+    recommending.router,  # routes are tried in this order: those with the most work first
+    feedback.router,
+    catalogue.router,
+    users.router,
+    exposure.router,
+    operation.router,
+    pages.router,
+)

@@ -1,0 +1,140 @@
+"""The items that can be recommended."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from faircascade.service.asking import ItemChange, Reason, Refused
+from faircascade.service.core import Service
+from faircascade.service.http.answers import ALWAYS, STORE, WRITING, problem_answers
+from faircascade.service.http.bodies import BodyRoute, json_answer, nothing
+from faircascade.service.http.parts import parts_of
+from faircascade.service.http.paths import ItemPath
+from faircascade.service.http.schemas import (
+    Item,
+    ItemBatch,
+    ItemBody,
+    ItemPage,
+    ItemsChanged,
+    Paging,
+)
+from faircascade.service.stores.base import StoredItem
+
+router = APIRouter(route_class=BodyRoute, prefix="/v1", tags=["items"])
+
+
+@router.get(
+    "/items",
+    operation_id="listItems",
+    summary="List the catalogue",
+    response_model=ItemPage,
+    response_description="A page of items, those that came first first.",
+    responses=problem_answers(*ALWAYS, 422),
+)
+async def list_items(request: Request, paging: Annotated[Paging, Query()]) -> Response:
+    """Return the items that can be recommended, some at a time."""
+    catalogue = parts_of(request).service.catalogue
+    slots = catalogue.slots[paging.offset : paging.offset + paging.limit]
+    items = [_document(catalogue.stored[slot]) for slot in slots.tolist()]
+    return json_answer({"total": len(catalogue), "items": items})
+
+
+@router.post(
+    "/items",
+    operation_id="putItems",
+    summary="Add or replace items",
+    response_model=ItemsChanged,
+    response_description="All of them are in the catalogue now.",
+    responses=problem_answers(*ALWAYS, *WRITING, *STORE),
+)
+async def put_items(request: Request, body: ItemBatch) -> Response:
+    """Add items, or give those that are there new features; all of them or, on an error, none.
+
+    Merit, group and supplier stay as they were where they are left out.
+    """
+    service = parts_of(request).service
+    await service.put_items([_change(one.item, one) for one in body.items])
+    changed = len({one.item for one in body.items})
+    return json_answer({"changed": changed, "total": len(service.catalogue)})
+
+
+@router.get(
+    "/items/{item:path}",
+    operation_id="getItem",
+    summary="Get an item",
+    response_model=Item,
+    response_description="The item.",
+    responses=problem_answers(*ALWAYS, 404, 422),
+)
+async def get_item(request: Request, item: ItemPath) -> Response:
+    """Return an item of the catalogue."""
+    return json_answer(_document(_known(parts_of(request).service, item)))
+
+
+@router.put(
+    "/items/{item:path}",
+    operation_id="putItem",
+    summary="Add or replace an item",
+    response_model=Item,
+    response_description="The item as it is now.",
+    responses={
+        201: {"model": Item, "description": "The item is new."},
+        **problem_answers(*ALWAYS, *WRITING, *STORE),
+    },
+)
+async def put_item(request: Request, body: ItemBody, item: ItemPath) -> Response:
+    """Add an item, or give it new features.
+
+    Merit, group and supplier stay as they were where they are left out. An item that was removed
+    comes back with the exposure that it had.
+    """
+    service = parts_of(request).service
+    new = service.catalogue.at(item) is None
+    await service.put_items([_change(item, body)])
+    return json_answer(_document(_known(service, item)), 201 if new else 200)
+
+
+@router.delete(
+    "/items/{item:path}",
+    operation_id="removeItem",
+    summary="Remove an item",
+    status_code=204,
+    response_description="It will not be recommended any more.",
+    responses=problem_answers(*ALWAYS, *STORE, 403, 404, 409, 422),
+)
+async def remove_item(request: Request, item: ItemPath) -> Response:
+    """Take an item out of the catalogue. Lists that show it can still be answered."""
+    await parts_of(request).service.remove_item(item)
+    return nothing()
+
+
+def _change(name: str, body: ItemBody) -> ItemChange:
+    return ItemChange(
+        item=name,
+        features=body.features,
+        merit=body.merit,
+        group=body.group,
+        supplier=body.supplier,
+    )
+
+
+def _known(service: Service, name: str) -> StoredItem:
+    found = service.catalogue.at(name)
+    if found is None:
+        raise Refused(Reason.UNKNOWN, "item", f"{name!r} is not in the catalogue")
+    return found
+
+
+def _document(item: StoredItem) -> dict[str, Any]:
+    """Return `Item` of the API."""
+    return {
+        "item": item.id,
+        "features": item.features,
+        "merit": item.merit,
+        "group": item.groups.get("group"),
+        "supplier": item.groups.get("supplier"),
+    }

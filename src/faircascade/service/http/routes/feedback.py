@@ -1,0 +1,94 @@
+"""Users answer lists, and the service learns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from faircascade.service.asking import Answer, Receipt, Refused
+from faircascade.service.http.answers import ALWAYS, STORE, WRITING, problem_answers
+from faircascade.service.http.bodies import BodyRoute, json_answer
+from faircascade.service.http.parts import parts_of
+from faircascade.service.http.problems import refused
+from faircascade.service.http.schemas import (
+    FeedbackBatch,
+    FeedbackReceipt,
+    FeedbackRequest,
+    FeedbackResults,
+)
+
+router = APIRouter(route_class=BodyRoute, prefix="/v1", tags=["feedback"])
+
+
+@router.post(
+    "/feedback",
+    operation_id="learn",
+    summary="Learn from feedback",
+    response_model=FeedbackReceipt,
+    response_description="It is learned, and will not be forgotten.",
+    responses=problem_answers(*ALWAYS, *WRITING, *STORE, 404, 409),
+)
+async def learn(request: Request, body: FeedbackRequest) -> Response:
+    """Tell what a user did with a list: which position was clicked, or none.
+
+    The same feedback may be sent again, if its answer got lost: it is learned once and answered
+    the same. Feedback that says otherwise than before is a conflict.
+    """
+    parts = parts_of(request)
+    (receipt,) = await parts.service.learn([_answer(body)])
+    parts.metrics.learned(receipt)
+    if isinstance(receipt, Refused):
+        raise receipt
+    return json_answer(_document(receipt))
+
+
+@router.post(
+    "/feedback/batch",
+    operation_id="learnMany",
+    summary="Learn from much feedback",
+    response_model=FeedbackResults,
+    response_description="A result for each feedback; some may be problems.",
+    responses=problem_answers(*ALWAYS, *WRITING, *STORE),
+)
+async def learn_many(request: Request, body: FeedbackBatch) -> Response:
+    """Tell what users did with many lists.
+
+    A batch that breaks a rule of its schema is refused as a whole. Beyond that each feedback is
+    learned or refused by itself.
+    """
+    parts = parts_of(request)
+    receipts = await parts.service.learn([_answer(one) for one in body.feedback])
+    results = []
+    for place, receipt in enumerate(receipts):
+        parts.metrics.learned(receipt)
+        results.append(_result(place, receipt))
+    return json_answer({"results": results})
+
+
+def _answer(body: FeedbackRequest) -> Answer:
+    return Answer(
+        impression_id=body.impression_id,
+        clicked_position=body.clicked_position,
+        clicked_item=body.clicked_item,
+        shown=body.shown,
+    )
+
+
+def _result(place: int, receipt: Receipt | Refused) -> dict[str, Any]:
+    if isinstance(receipt, Refused):
+        problem = refused(receipt, f"body.feedback.{place}.")
+        return {"status": problem["status"], "problem": problem}
+    return {"status": 200, "receipt": _document(receipt)}
+
+
+def _document(receipt: Receipt) -> dict[str, Any]:
+    """Return `FeedbackReceipt` of the API, the same for a repeated answer."""
+    return {
+        "impression_id": receipt.impression_id,
+        "clicked_position": receipt.clicked_position,
+        "clicked_item": receipt.clicked_item,
+        "shown": receipt.shown,
+    }

@@ -1,0 +1,135 @@
+"""The service itself: what runs, and how it is."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from fastapi import APIRouter
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from starlette.requests import Request
+from starlette.responses import Response
+
+from faircascade.policies import Policy
+from faircascade.registry import flat_spec
+from faircascade.service.core import Service
+from faircascade.service.http.answers import ALWAYS, problem_answers
+from faircascade.service.http.bodies import json_answer
+from faircascade.service.http.parts import parts_of
+from faircascade.service.http.schemas import PolicyDescription, Readiness, Status
+from faircascade.service.stores.base import Store, StoreDown
+
+log = logging.getLogger(__name__)
+
+PATIENCE = 2.0
+"""Seconds that the store may take to say that it is there."""
+
+router = APIRouter(tags=["operation"])
+
+
+@router.get(
+    "/v1/policy",
+    operation_id="getPolicy",
+    summary="Get the policy",
+    response_model=PolicyDescription,
+    response_description="The policy.",
+    responses=problem_answers(*ALWAYS),
+)
+async def get_policy(request: Request) -> Response:
+    """Return what ranks the items, with its parameters."""
+    service = parts_of(request).service
+    return json_answer(
+        {
+            "name": service.policy.name,
+            "label": service.policy.label,
+            "version": service.version,
+            "parameters": parameters_of(service.policy),
+        }
+    )
+
+
+@router.get(
+    "/metrics",
+    operation_id="getMetrics",
+    summary="Get metrics",
+    response_description="All counters and gauges in the text format of Prometheus.",
+    response_class=Response,
+    responses={
+        200: {"content": {"text/plain": {"schema": {"type": "string"}}}},
+        **problem_answers(401, 431, 500),
+    },
+)
+async def get_metrics(request: Request) -> Response:
+    """Return counters and gauges for Prometheus."""
+    text = await parts_of(request).metrics.text()
+    return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+
+@router.get(
+    "/healthz",
+    operation_id="getHealth",
+    summary="Ask whether the process lives",
+    response_model=Status,
+    response_description="It does.",
+    responses=problem_answers(431, 500),
+)
+async def get_health() -> Response:
+    """Answer; restart the process if this fails."""
+    return json_answer({"status": "ok"})
+
+
+@router.get(
+    "/readyz",
+    operation_id="getReadiness",
+    summary="Ask whether it can recommend",
+    response_model=Readiness,
+    response_description="It can.",
+    responses={
+        503: {"model": Readiness, "description": "It cannot now; `checks` says why."},
+        **problem_answers(431, 500),
+    },
+)
+async def get_readiness(request: Request) -> Response:
+    """Check what recommending needs; send requests elsewhere while this fails."""
+    service = parts_of(request).service
+    checks = await _checks(service)
+    ready = checks["store"] == checks["catalogue"] == "ok"
+    status = "ready" if ready else "not ready"
+    return json_answer({"status": status, "checks": checks}, 200 if ready else 503)
+
+
+async def _checks(service: Service) -> dict[str, str]:
+    checks = {
+        "store": await _store(service.store),
+        "catalogue": "ok" if len(service.catalogue) else "there are no items yet",
+    }
+    warning = getattr(service.store, "durability", None)  # only some stores depend on settings
+    if warning is not None:
+        checks["durability"] = warning
+    return checks
+
+
+async def _store(store: Store) -> str:
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await store.ping()
+    except TimeoutError:
+        return f"did not answer within {PATIENCE:g} seconds"
+    except StoreDown as error:  # its words may name what is not for everybody
+        log.warning("store is down", extra={"reason": str(error)})
+        return "cannot be reached or written to now"
+    return "ok"
+
+
+def parameters_of(policy: Policy) -> dict[str, Any]:
+    """Return the parameters of a policy and its parts as JSON has them, by dotted names."""
+    return {name: _plain(value) for name, value in flat_spec(policy).items()}
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, tuple | list):
+        return [_plain(part) for part in value]
+    return getattr(value, "__name__", None) or str(value)

@@ -1,0 +1,91 @@
+"""Lists are handed out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from faircascade.service.asking import Ask, Recommended, Refused
+from faircascade.service.core import Service
+from faircascade.service.http.answers import ALWAYS, STORE, WRITING, problem_answers
+from faircascade.service.http.bodies import BodyRoute, json_answer
+from faircascade.service.http.parts import parts_of
+from faircascade.service.http.problems import refused
+from faircascade.service.http.schemas import (
+    Recommendation,
+    RecommendationBatch,
+    RecommendationRequest,
+    RecommendationResults,
+)
+
+router = APIRouter(route_class=BodyRoute, prefix="/v1", tags=["recommendations"])
+
+
+@router.post(
+    "/recommendations",
+    operation_id="recommend",
+    summary="Recommend a list",
+    response_model=Recommendation,
+    response_description="The list, which counts as shown from now on.",
+    responses=problem_answers(*ALWAYS, *WRITING, *STORE, 404, 409),
+)
+async def recommend(request: Request, body: RecommendationRequest) -> Response:
+    """Rank items for a user.
+
+    Give `impression_id` back with the feedback. A list without feedback teaches nothing, and still
+    counts as exposure.
+    """
+    parts = parts_of(request)
+    (answer,) = await parts.service.recommend([_ask(body)])
+    parts.metrics.recommended(answer)
+    if isinstance(answer, Refused):
+        raise answer
+    return json_answer(_document(answer, parts.service))
+
+
+@router.post(
+    "/recommendations/batch",
+    operation_id="recommendMany",
+    summary="Recommend many lists",
+    response_model=RecommendationResults,
+    response_description="A result for each request; some may be problems.",
+    responses=problem_answers(*ALWAYS, *WRITING, *STORE),
+)
+async def recommend_many(request: Request, body: RecommendationBatch) -> Response:
+    """Rank items for many users at once, which is much faster than one by one.
+
+    A batch that breaks a rule of its schema is refused as a whole. Beyond that each request
+    succeeds or fails by itself.
+    """
+    parts = parts_of(request)
+    answers = await parts.service.recommend([_ask(one) for one in body.requests])
+    results = []
+    for place, answer in enumerate(answers):
+        parts.metrics.recommended(answer)
+        results.append(_result(place, answer, parts.service))
+    return json_answer({"results": results})
+
+
+def _ask(body: RecommendationRequest) -> Ask:
+    return Ask(user=body.user, k=body.k, candidates=body.candidates, exclude=body.exclude)
+
+
+def _result(place: int, answer: Recommended | Refused, service: Service) -> dict[str, Any]:
+    if isinstance(answer, Refused):
+        problem = refused(answer, f"body.requests.{place}.")
+        return {"status": problem["status"], "problem": problem}
+    return {"status": 200, "recommendation": _document(answer, service)}
+
+
+def _document(answer: Recommended, service: Service) -> dict[str, Any]:
+    """Return `Recommendation` of the API."""
+    ranked = zip(answer.items, answer.scores, strict=True)
+    return {
+        "impression_id": answer.impression_id,
+        "user": answer.user,
+        "items": [{"item": item, "score": score} for item, score in ranked],
+        "policy": {"name": service.policy.name, "version": service.version},
+    }

@@ -1,0 +1,84 @@
+"""What travels over HTTP, with examples."""
+
+from faircascade.service.http.schemas.base import LONGEST_ID, Id, Model, Paging
+from faircascade.service.http.schemas.catalogue import (
+    Item,
+    ItemBatch,
+    ItemBody,
+    ItemPage,
+    ItemsChanged,
+    NewItem,
+)
+from faircascade.service.http.schemas.exposure import (
+    Exposure,
+    ExposureQuery,
+    History,
+    HistoryQuery,
+    Holder,
+    ItemExposure,
+    ItemExposureQuery,
+    LorenzCurve,
+    Moment,
+    Window,
+)
+from faircascade.service.http.schemas.feedback import (
+    FeedbackBatch,
+    FeedbackReceipt,
+    FeedbackRequest,
+    FeedbackResult,
+    FeedbackResults,
+)
+from faircascade.service.http.schemas.operation import PolicyDescription, Readiness, Status
+from faircascade.service.http.schemas.problem import FieldError, Problem
+from faircascade.service.http.schemas.recommending import (
+    PolicyVersion,
+    RankedItem,
+    Recommendation,
+    RecommendationBatch,
+    RecommendationRequest,
+    RecommendationResult,
+    RecommendationResults,
+)
+from faircascade.service.http.schemas.users import User, UserImpression
+
+__all__ = [
+    "LONGEST_ID",
+    "Exposure",
+    "ExposureQuery",
+    "FeedbackBatch",
+    "FeedbackReceipt",
+    "FeedbackRequest",
+    "FeedbackResult",
+    "FeedbackResults",
+    "FieldError",
+    "History",
+    "HistoryQuery",
+    "Holder",
+    "Id",
+    "Item",
+    "ItemBatch",
+    "ItemBody",
+    "ItemExposure",
+    "ItemExposureQuery",
+    "ItemPage",
+    "ItemsChanged",
+    "LorenzCurve",
+    "Model",
+    "Moment",
+    "NewItem",
+    "Paging",
+    "PolicyDescription",
+    "PolicyVersion",
+    "Problem",
+    "RankedItem",
+    "Readiness",
+    "Recommendation",
+    "RecommendationBatch",
+    "RecommendationRequest",
+    "RecommendationResult",
+    "RecommendationResults",
+    "Status",
+    "User",
+    "UserImpression",
+    "Window",
+]

@@ -1,0 +1,64 @@
+"""Items."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, FiniteFloat
+
+from faircascade.service.core import LARGEST_FEATURE
+from faircascade.service.http.limits import Limited
+from faircascade.service.http.schemas.base import Id, Model, example
+
+Feature = Annotated[FiniteFloat, Field(ge=-LARGEST_FEATURE, le=LARGEST_FEATURE)]
+
+
+class ItemBody(Model):
+    model_config = example(
+        {"features": [0.1, -0.3], "merit": 0.2, "group": "jazz", "supplier": "blue"}
+    )
+    features: Annotated[list[Feature], Limited("features", exactly=True)] = Field(
+        description="As many as those of every other item."
+    )
+    merit: FiniteFloat | None = Field(
+        None, gt=0, description="What exposure is measured against; as before, or 1, if left out."
+    )
+    group: Id | None = Field(None, description='"a|b" is a member of both groups.')
+    supplier: Id | None = Field(None, description="As before if left out; several with a |.")
+
+
+class NewItem(ItemBody):
+    model_config = example({"item": "song-12", "features": [0.1, -0.3], "supplier": "blue"})
+    item: Id
+
+
+class ItemBatch(Model):
+    model_config = example({"items": [{"item": "song-12", "features": [0.1, -0.3]}]})
+    items: Annotated[list[NewItem], Limited("batch")] = Field(min_length=1)
+
+
+class Item(Model):
+    model_config = example(
+        {
+            "item": "song-12",
+            "features": [0.1, -0.3],
+            "merit": 0.2,
+            "group": "jazz",
+            "supplier": "blue",
+        }
+    )
+    item: str
+    features: list[float]
+    merit: float
+    group: str | None = None
+    supplier: str | None = None
+
+
+class ItemPage(Model):
+    total: int = Field(description="Items in the catalogue.")
+    items: list[Item]
+
+
+class ItemsChanged(Model):
+    changed: int = Field(description="Items that were given.")
+    total: int = Field(description="Items in the catalogue now.")

@@ -1,0 +1,100 @@
+"""Exposure."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from faircascade.service.http.schemas.base import LARGEST_PAGE, Model, Paging
+
+Notion = Literal["equality_b", "equality_p", "equity_b", "equity_p", "coverage"]
+AnyWindow = Annotated[
+    Literal["all", "1h", "24h", "7d"], Field(description="Since ever, or in the last hour or days.")
+]
+Order = Literal["over", "under", "clicks"]
+
+
+class ExposureQuery(Model):
+    window: AnyWindow = "24h"
+    limit: int = Field(10, ge=1, le=LARGEST_PAGE, description="Items to name at either end.")
+
+
+class ItemExposureQuery(Paging):
+    window: AnyWindow = "24h"
+    order: Order = Field(
+        "over", description="Largest ratio first, smallest ratio first, or most clicks first."
+    )
+
+
+class HistoryQuery(Model):
+    window: Literal["1h", "24h", "7d"] = Field("24h", description="The last hour or days.")
+
+
+class Window(Model):
+    name: str = Field(description="all, 1h, 24h or 7d.")
+    since: str | None = Field(description="ISO 8601; null for all time before the first list.")
+    until: str = Field(description="ISO 8601.")
+
+
+class LorenzCurve(Model):
+    """Shares in [0, 1]; at most 101 points from (0, 0) to (1, 1). Null if nothing was shown."""
+
+    items: list[float] = Field(description="Share of items, least exposed first.")
+    exposure_b: list[float] | None = Field(description="Share of appearances.")
+    exposure_p: list[float] | None = Field(description="Share of exposure weighed by position.")
+    exposure_pm: list[float] | None = Field(description="The same in proportion to merit.")
+
+
+class Holder(Model):
+    """An item, a group or a supplier, and what exposure it had."""
+
+    name: str
+    items: int = Field(description="Items behind it; 1 for an item.")
+    appearances: int = Field(description="Exposure E_B: how often it was listed.")
+    exposure: float = Field(description="Exposure E_P: appearances weighed by position.")
+    clicks: int
+    exposure_share: float = Field(description="Of the exposure E_P of all items in the catalogue.")
+    merit_share: float = Field(description="Of the merit of all items in the catalogue.")
+    ratio: float = Field(description="exposure_share / merit_share: 1 is in proportion.")
+
+
+class Exposure(Model):
+    window: Window
+    recommendations: int = Field(description="Lists handed out.")
+    answers: int = Field(description="Lists with feedback.")
+    clicks: int
+    click_rate: float | None = Field(description="Clicks a list that was answered.")
+    items: int = Field(description="Items in the catalogue.")
+    fairness: dict[Notion, float | None] = Field(
+        description="1 - Gini over the catalogue by notion, and the share of items shown at all."
+    )
+    lorenz: LorenzCurve
+    over_exposed: list[Holder] = Field(description="Items with the largest ratios, those first.")
+    under_exposed: list[Holder] = Field(description="Items with the smallest ratios, those first.")
+    groups: list[Holder] = Field(description="Most exposed first; empty without such a column.")
+    suppliers: list[Holder] = Field(description="Most exposed first; empty without such a column.")
+
+
+class ItemExposure(Model):
+    window: Window
+    total: int = Field(description="Items in the catalogue.")
+    items: list[Holder]
+
+
+class Moment(Model):
+    """What happened in one step of a window."""
+
+    since: str
+    until: str
+    recommendations: int
+    answers: int
+    clicks: int
+    click_rate: float | None = Field(description="Null if nothing was answered.")
+    fairness: dict[Notion, float | None] = Field(description="As in the summary, of this step.")
+
+
+class History(Model):
+    window: Window
+    step_seconds: int = Field(description="Length of a step.")
+    moments: list[Moment] = Field(description="Oldest first; the last one is not over yet.")

@@ -1,0 +1,27 @@
+"""Users."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from faircascade.service.http.schemas.base import Model
+
+
+class UserImpression(Model):
+    impression_id: str
+    time: str = Field(description="When it was handed out, ISO 8601.")
+    items: list[str]
+    answered: bool
+    clicked_position: int | None = Field(description="Null without a click or an answer.")
+    shown: int | None = Field(description="Positions learned from; null without an answer.")
+
+
+class User(Model):
+    user: str
+    recommendations: int = Field(description="Lists the user has had.")
+    feedback: int = Field(description="Answers that were learned.")
+    preferences: list[float] | None = Field(
+        description="The model's estimate theta; null if the policy does not learn one."
+    )
+    impressions_kept: int = Field(description="Lists that are remembered.")
+    impressions: list[UserImpression] = Field(description="The newest ones.")

@@ -1,0 +1,57 @@
+// Numbers and times as people read them. The page is in English, so they are too: days before
+// months and 24 hours, as everywhere in the project, but millions as M, as m may be minutes.
+
+export const NOTHING = "–";
+
+const whole = new Intl.NumberFormat("en-GB");
+const short = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 });
+const long = new Intl.NumberFormat("en-US", { notation: "compact", maximumSignificantDigits: 4 });
+const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+const seconds = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const day = new Intl.DateTimeFormat("en-GB", { weekday: "short", day: "numeric" });
+const date = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
+
+export const count = (value) => whole.format(value);
+export const shortCount = (value) => (value < 10_000 ? count(value) : short.format(value));
+/** A count for a tile: more than seven digits do not fit on a phone. */
+export const tileCount = (value) => (value < 10_000_000 ? count(value) : long.format(value));
+export const clockTime = (time) => clock.format(time);
+export const clockSeconds = (time) => seconds.format(time);
+export const dayName = (time) => day.format(time);
+export const fullDate = (time) => date.format(time);
+
+/** 1 - Gini and the like: three decimals. */
+export const score = (value) => (value === null ? NOTHING : value.toFixed(3));
+
+/** A share in percent, with as many decimals as a small one needs. */
+export function percent(share) {
+  if (share === null) return NOTHING;
+  const value = 100 * share;
+  if (value === 0) return "0%";
+  if (value < 0.001) return "<0.001%";
+  if (value >= 99.95) return "100%";
+  const decimals = value >= 1 ? 1 : value >= 0.1 ? 2 : 3;
+  return `${value.toFixed(decimals)}%`;
+}
+
+/** How many times its fair share something has. */
+export function times(ratio) {
+  if (ratio === 0) return "0×";
+  if (ratio < 0.01) return "<0.01×";
+  if (ratio >= 1000) return `${shortCount(Math.round(ratio))}×`;
+  return `${ratio.toFixed(ratio >= 100 ? 0 : ratio >= 10 ? 1 : 2)}×`;
+}
+
+/** "each minute", "each 15 minutes", "each hour". */
+export function each(step) {
+  const [size, unit] = [[86_400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]].find(
+    ([size]) => step >= size && step % size === 0,
+  );
+  return step === size ? `each ${unit}` : `each ${step / size} ${unit}s`;
+}
+
+/** From when to when, as short as it can be said. */
+export function span(since, until) {
+  const today = new Date().toDateString() === since.toDateString();
+  return `${today ? "" : `${dayName(since)}, `}${clockTime(since)}–${clockTime(until)}`;
+}

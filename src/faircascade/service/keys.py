@@ -1,0 +1,170 @@
+"""Keys to the service: random texts whose hashes are kept in a file.
+
+A key has 256 random bits, so nobody finds one by trying, however fast; that is why a plain
+SHA-256 of it will do where a password would need a slow hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from secrets import token_urlsafe
+from typing import Any, Literal, get_args
+
+from filelock import FileLock
+
+from faircascade.storage import replacing
+
+log = logging.getLogger(__name__)
+
+Role = Literal["read", "write"]
+"""`read` may only look (GET); `write` may do everything."""
+ROLES: tuple[str, ...] = get_args(Role)
+VERSION = 1
+PREFIX = "fck_"
+"""Keys begin with it, so that a scanner of leaked texts knows one when it sees it."""
+LOOK_EVERY = 1.0
+"""Seconds after which the file is looked at again."""
+_LONGEST_NAME = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """What is known of a key; not the key itself."""
+
+    name: str
+    role: str
+    sha256: str
+    """Of the key's text, in hex."""
+    created: str
+    """ISO 8601."""
+
+
+class Keys:
+    """The keys in a file, read again when it changes."""
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._path = path
+        self._clock = clock
+        self._looked = clock()
+        self._seen = _signature(path)
+        self._keys = list_keys(path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Keys:
+        """Read a file of keys; a ValueError says what is wrong with it."""
+        return cls(Path(path))
+
+    def role_of(self, token: str) -> str | None:
+        """Return what a key may do, None if it is not one of ours."""
+        self._follow()
+        digest = _hash(token)
+        found = None
+        for key in self._keys:  # all of them: how long it takes must not tell which came close
+            if hmac.compare_digest(key.sha256, digest):
+                found = key.role
+        return found
+
+    def _follow(self) -> None:
+        """Read the file again if it changed; keep the keys that there are if that fails."""
+        now = self._clock()
+        if now - self._looked < LOOK_EVERY:
+            return
+        self._looked = now
+        signature = _signature(self._path)
+        if signature == self._seen:
+            return
+        self._seen = signature
+        try:
+            self._keys = list_keys(self._path)
+        except ValueError as error:
+            log.error("keys cannot be read; the old ones stay", extra={"reason": str(error)})
+        else:
+            log.info("keys were read again", extra={"keys": len(self._keys)})
+
+
+def list_keys(path: str | Path) -> list[Key]:
+    """Return the keys in a file."""
+    try:
+        document = json.loads(Path(path).read_bytes())
+    except OSError as error:
+        raise ValueError(f"{path}: the keys cannot be read ({error.strerror})") from error
+    except ValueError as error:
+        raise ValueError(f"{path}: not a file of keys ({error})") from error
+    try:
+        version, entries = document["version"], document["keys"]
+        if version == VERSION:
+            return [_key(entry) for entry in entries]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path}: not a file of keys") from error
+    raise ValueError(f"{path}: keys of version {version}, this release reads {VERSION}")
+
+
+def _key(entry: dict[str, Any]) -> Key:
+    key = Key(**entry)
+    if key.role not in ROLES or len(bytes.fromhex(key.sha256)) != hashlib.sha256().digest_size:
+        raise ValueError("not a key")
+    return key
+
+
+def new_key(path: str | Path, name: str, role: str) -> str:
+    """Make a key, keep its hash in the file and return it: nobody can read it from there."""
+    if role not in ROLES:
+        raise ValueError(f"role must be one of {', '.join(ROLES)}, got {role!r}")
+    if not (0 < len(name) <= _LONGEST_NAME and name.isprintable()):
+        raise ValueError(f"name must be 1 to {_LONGEST_NAME} printable characters, got {name!r}")
+    with _lock(path):
+        keys = list_keys(path) if Path(path).exists() else []
+        if any(key.name == name for key in keys):
+            raise ValueError(f"{path}: there is a key {name!r} already")
+        token = PREFIX + token_urlsafe(32)
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        _write(path, [*keys, Key(name=name, role=role, sha256=_hash(token), created=created)])
+    return token
+
+
+def remove_key(path: str | Path, name: str) -> None:
+    """Remove a key by its name; services that run stop accepting it within a second or two."""
+    with _lock(path):
+        keys = list_keys(path)
+        left = [key for key in keys if key.name != name]
+        if len(left) == len(keys):
+            names = ", ".join(repr(key.name) for key in keys) or "none"
+            raise ValueError(f"{path}: there is no key {name!r}; there are: {names}")
+        _write(path, left)
+
+
+def _write(path: str | Path, keys: Sequence[Key]) -> None:
+    text = json.dumps({"version": VERSION, "keys": [asdict(key) for key in keys]}, indent=1)
+    with replacing(path) as draft:
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w") as file:
+            file.write(text + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _lock(path: str | Path) -> FileLock:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    return FileLock(f"{path}.lock")
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _signature(path: Path) -> tuple[int, int, int] | None:
+    """Return what changes with the file, None if it is not there."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

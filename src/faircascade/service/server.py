@@ -1,0 +1,155 @@
+"""One process that serves: its event loop, its signals and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import uvicorn
+from threadpoolctl import threadpool_limits
+
+from faircascade.policies import Policy
+from faircascade.service.core import Service
+from faircascade.service.demo import Crowd, Demo
+from faircascade.service.http import create_app
+from faircascade.service.keys import Keys
+from faircascade.service.listening import address_of
+from faircascade.service.opening import name_of
+from faircascade.service.settings import Settings
+from faircascade.service.sources import Source
+from faircascade.service.starting import start_service
+from faircascade.service.upkeep import upkeep
+
+log = logging.getLogger(__name__)
+
+GRACE = 10
+"""Seconds that requests have to finish once the server is asked to stop."""
+SWITCH = 0.001
+"""Seconds after which a thread hands over: that which commits must not wait for long."""
+KEEP_ALIVE = 75
+"""Seconds that an idle connection stays open: longer than the proxies in front keep it."""
+BACKLOG = 2048
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to serve, and to whom."""
+
+    store: str
+    """Address of the store."""
+    source: Source | None = None
+    policy: Policy | None = None
+    seed: int | None = None
+    settings: Settings
+    keys: Keys | None = None
+    access_log: bool = False
+    demo_rate: float = 0.0
+    """Lists a second that simulated users ask for, if the source is the demo."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What to know about a server that has started."""
+
+    dashboard: str
+    reference: str
+    policy: str
+    items: int
+    store: str
+    keys: str
+
+
+Announce = Callable[[Facts], None]
+
+
+def serve(plan: Plan, listener: socket.socket, announce: Announce) -> None:
+    """Serve until the process is asked to stop, by SIGTERM or Ctrl-C."""
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    threadpool_limits(1, user_api="blas")  # scoring is short, and requests come side by side
+    sys.setswitchinterval(SWITCH)
+    for number in _SIGNALS:
+        signal.signal(number, _interrupt)  # until the server runs
+    try:
+        with asyncio.Runner(debug=False, loop_factory=_loop_factory()) as runner:
+            runner.run(_serve(plan, listener, announce))
+    except KeyboardInterrupt:
+        log.info("stopped before it was serving")
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ModuleNotFoundError:  # there is none for Windows
+        return None
+    return uvloop.new_event_loop
+
+
+async def _serve(plan: Plan, listener: socket.socket, announce: Announce) -> None:
+    service = await start_service(
+        plan.store, source=plan.source, policy=plan.policy, seed=plan.seed, settings=plan.settings
+    )
+    beside = [upkeep]
+    if isinstance(plan.source, Demo) and plan.demo_rate > 0:
+        beside.append(Crowd(plan.source.world, rate=plan.demo_rate).run)
+    app = create_app(service, keys=plan.keys, upkeep=beside, access_log=plan.access_log)
+    config = uvicorn.Config(
+        app,
+        http="httptools",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,  # nothing here depends on where a request came from
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=GRACE,
+        backlog=BACKLOG,
+    )
+    server = _Server(config, lambda: announce(_facts(plan, service, listener)))
+    for number in _SIGNALS:
+        # Uvicorn has handlers of its own while it runs, and afterwards raises what it got again.
+        signal.signal(number, lambda *_: server.stop())
+    gc.collect()
+    gc.freeze()  # what is here now stays: going through all of it would hold up requests
+    await server.serve(sockets=[listener])
+    log.info("stopped")
+
+
+class _Server(uvicorn.Server):
+    """Says when it listens."""
+
+    def __init__(self, config: uvicorn.Config, listening: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._listening = listening
+
+    def stop(self) -> None:
+        """Finish what was begun, then end."""
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._listening()
+
+
+def _facts(plan: Plan, service: Service, listener: socket.socket) -> Facts:
+    address = address_of(listener)
+    return Facts(
+        dashboard=f"{address}/",
+        reference=f"{address}/docs",
+        policy=service.policy.label,
+        items=len(service.catalogue),
+        store=name_of(plan.store),
+        keys="off: anybody who can reach it may use it" if plan.keys is None else "on",
+    )

@@ -1,0 +1,29 @@
+"""What the service allows, and how long it remembers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+DAY = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Limits that keep one request from taking what others need."""
+
+    ttl: float = 7 * DAY
+    """Seconds for which feedback on a list is accepted and remembered."""
+    max_k: int = 100
+    """Longest list."""
+    max_candidates: int = 10_000
+    """Most items that `candidates` and `exclude` may name."""
+    max_batch: int = 1_000
+    """Most requests, answers or items in one batch."""
+    max_body: int = 8 * 2**20
+    """Largest body of a request, in bytes."""
+
+    def __post_init__(self) -> None:
+        for limit in fields(self):
+            value = getattr(self, limit.name)
+            if not value > 0:
+                raise ValueError(f"{limit.name} must be positive, got {value}")

@@ -1,0 +1,1 @@
+"""Where the service keeps what it knows: an embedded database, or Redis."""

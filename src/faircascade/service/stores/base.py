@@ -1,0 +1,260 @@
+"""What a store keeps for the service, and what it promises.
+
+Everything that is learned is a sum, so a store needs one kind of write: add. Whatever a method
+acknowledged survives the death of the process, and feedback a power cut too. Several services may
+use one store at once if it says so (`shared`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircascade.types import Floats, Ints
+
+Slots = NDArray[np.int32]
+"""Numbers that a store gives to items, from 0; never given again, also not after a removal."""
+
+
+class StoreDown(Exception):  # noqa: N818 - it says what is the matter
+    """The store cannot be reached or written to now; the same call may succeed later."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """What the numbers in a store mean; a store refuses to be opened with another one."""
+
+    dim: int
+    """Features of an item, d."""
+    sums: int
+    """Numbers that a user's model consists of, s."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StoredItem:
+    """An item of the catalogue; one that was removed keeps its slot."""
+
+    id: str
+    features: Floats
+    """(d,)."""
+    merit: float = 1.0
+    popularity: float = 0.0
+    groups: Mapping[str, str] = field(default_factory=dict)
+    """Labels by column, such as {"group": "jazz", "supplier": "a|b"}."""
+    slot: int = -1
+    """Given by the store."""
+    removed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Impression:
+    """A list that was handed out, with the features that it showed, and what came back."""
+
+    id: str
+    """Given by the store; cannot be guessed."""
+    user: str
+    slots: Slots
+    """Items from the top, (K,)."""
+    features: Floats
+    """Feature rows as shown, (K, d)."""
+    round: int
+    """How many lists this user has had, this one included."""
+    time: float
+    """When it was handed out, seconds since 1970."""
+    clicked: int | None = None
+    """Answer: clicked position, 1-based, 0 for no click; None while there is no answer."""
+    examined: int | None = None
+    """Answer: how many positions were looked at, up to and including the click."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Lesson:
+    """Feedback on an impression, and what it adds to the sums of its user."""
+
+    impression: Impression
+    clicked: int
+    examined: int
+    increments: Floats
+    """(s,)."""
+    time: float
+
+
+class Learned(Enum):
+    """What became of a lesson."""
+
+    NOW = "learned"
+    BEFORE = "repeated"
+    """The same answer had been learned already; nothing changed."""
+    OTHERWISE = "conflict"
+    """Another answer had been learned; nothing changed."""
+    UNKNOWN = "unknown"
+    """There is no such impression (any more); nothing changed."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Known:
+    """What is known of some users who are about to get a list."""
+
+    sums: Floats
+    """(n, s); zeros for a new user."""
+    rounds: Ints
+    """The round that this list is of each user's, (n,): no two lists of a user share one."""
+    accounts: Sequence[Mapping[int, int]] = ()
+    """Exposure that items have had with each user, in units by slot, if asked for."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Person:
+    """All that is kept of one user."""
+
+    user: str
+    sums: Floats
+    """(s,)."""
+    rounds: int
+    """Lists the user has had."""
+    impressions: Sequence[Impression]
+    """Newest first; at most as many as were asked for."""
+    count: int
+    """How many impressions are kept."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Event:
+    """Something that counts for exposure; it does not say who saw it."""
+
+    time: float
+    slots: Slots
+    """The whole list when it was handed out; of an answer the clicked item alone, or none."""
+    clicked: int | None = None
+    """None: a list was handed out. 0: it was answered without a click. Else: clicked there."""
+
+
+class Store(ABC):
+    """The contract; methods wait for nothing but the store, and are called from one event loop."""
+
+    shared: ClassVar[bool]
+    """True if several services may use it at once."""
+
+    @abstractmethod
+    async def kept_shape(self) -> Shape | None:
+        """Return the shape of what it holds, before it is opened; None if it holds nothing."""
+
+    @abstractmethod
+    async def open(self, shape: Shape) -> None:
+        """Connect and prepare; a store made for another shape is refused with a ValueError."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Finish what was begun and let go."""
+
+    @abstractmethod
+    async def ping(self) -> None:
+        """Raise `StoreDown` if it could not be written to now."""
+
+    # meta: small things by name
+
+    @abstractmethod
+    async def get_meta(self, name: str) -> Any:
+        """Return a JSON value, None if there is none."""
+
+    @abstractmethod
+    async def set_meta(self, name: str, value: Any) -> None:
+        """Keep a JSON value."""
+
+    # catalogue
+
+    @abstractmethod
+    async def catalogue_version(self) -> int:
+        """Return a number that grows with every change of the catalogue."""
+
+    @abstractmethod
+    async def items(self, after: int = 0) -> tuple[int, list[StoredItem]]:
+        """Return the version and the items changed after a version, removed ones included."""
+
+    @abstractmethod
+    async def put_items(self, items: Sequence[StoredItem]) -> None:
+        """Add or replace items by id; a removed one comes back in its old slot."""
+
+    @abstractmethod
+    async def remove_items(self, ids: Sequence[str]) -> None:
+        """Mark items as removed; unknown ids are ignored."""
+
+    # recommending
+
+    @abstractmethod
+    async def begin(self, users: Sequence[str], *, accounts: bool = False) -> Known:
+        """Return what is known of users, the same user perhaps twice, and number their lists."""
+
+    @abstractmethod
+    async def record(self, impressions: Sequence[Impression], *, units: Ints | None) -> list[str]:
+        """Keep lists that are handed out, count them, and return their ids.
+
+        `units` (the longest K,) is what each position adds to the users' accounts, if they have
+        any. Ids and answers of the given impressions are ignored.
+        """
+
+    # learning
+
+    @abstractmethod
+    async def impressions(self, ids: Sequence[str]) -> list[Impression | None]:
+        """Return impressions by id, None for those not kept; any text may be asked for."""
+
+    @abstractmethod
+    async def learn(self, lessons: Sequence[Lesson]) -> list[Learned]:
+        """Learn each lesson at most once: answer, sums and count change together or not at all.
+
+        Lessons are taken in their order; several may be about one impression.
+        """
+
+    # users
+
+    @abstractmethod
+    async def person(self, user: str, *, impressions: int) -> Person | None:
+        """Return all that is kept of a user, with some of the impressions."""
+
+    @abstractmethod
+    async def erase(self, user: str) -> bool:
+        """Forget a user: sums, account, impressions and answers; False if there was none.
+
+        Counts of exposure stay: they do not say whom it was given to.
+        """
+
+    @abstractmethod
+    async def put_users(self, users: Sequence[str], sums: Floats, rounds: Ints) -> None:
+        """Set what is known of users, (n, s) and (n,), as of before."""
+
+    # exposure
+
+    @abstractmethod
+    async def events(self, after: str, limit: int) -> list[tuple[str, Event]]:
+        """Return the events after a cursor, oldest first, each with its own cursor.
+
+        The cursor before the first event is "".
+        """
+
+    @abstractmethod
+    async def counts(self) -> tuple[str, bytes | None]:
+        """Return what `keep_counts` kept last, and the cursor up to which it counts."""
+
+    @abstractmethod
+    async def keep_counts(self, cursor: str, counts: bytes) -> None:
+        """Keep counts of all events up to a cursor, unless later ones are kept already.
+
+        Events that the counts cover may be dropped, but not before other services had minutes to
+        read them.
+        """
+
+    # time
+
+    @abstractmethod
+    async def expire(self, before: float) -> int:
+        """Drop impressions handed out before a time, answered or not; return how many.
+
+        It may drop a part of them only, so that others need not wait; 0 says that all are gone.
+        """

@@ -1,0 +1,117 @@
+"""Impressions, events and items as bytes: a fixed head, then text and little-endian arrays."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircascade.service.stores.base import Event, Impression, Lesson, StoredItem
+from faircascade.types import Floats
+
+_IMPRESSION = struct.Struct("<iiqdII")  # clicked, examined, round, time, bytes of the user, K
+_ANSWER = struct.Struct("<ii")  # what an impression begins with
+_EVENT = struct.Struct("<di")  # time, clicked
+_ITEM = struct.Struct("<i?")  # slot, removed
+_NOTHING = -1
+"""Stands for None."""
+
+
+def pack_text(text: str) -> bytes:
+    """Return UTF-8, also of text with lone surrogates, which a client may send."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def read_text(packed: bytes) -> str:
+    return packed.decode("utf-8", "surrogatepass")
+
+
+def pack_floats(array: Floats, *shape: int) -> bytes:
+    """Return the bytes of an array that must have a shape: they do not say which."""
+    if array.shape != shape:
+        raise ValueError(f"the store keeps arrays of shape {shape} here, got {array.shape}")
+    return array.astype("<f8", copy=False).tobytes()
+
+
+def read_floats(packed: bytes) -> Floats:
+    return np.frombuffer(packed, dtype="<f8").astype(np.float64)
+
+
+def _pack_slots(slots: NDArray[np.int32]) -> bytes:
+    return slots.astype("<i4", copy=False).tobytes()
+
+
+def _read_slots(packed: bytes) -> NDArray[np.int32]:
+    return np.frombuffer(packed, dtype="<i4").astype(np.int32)
+
+
+def pack_impression(impression: Impression, dim: int) -> bytes:
+    """Return a list that has no answer yet; the answer goes over its first bytes."""
+    user = pack_text(impression.user)
+    k = len(impression.slots)
+    head = _IMPRESSION.pack(_NOTHING, _NOTHING, impression.round, impression.time, len(user), k)
+    return head + user + _pack_slots(impression.slots) + pack_floats(impression.features, k, dim)
+
+
+def read_impression(name: str, packed: bytes, dim: int) -> Impression:
+    clicked, examined, number, time, length, k = _IMPRESSION.unpack_from(packed)
+    slots = _IMPRESSION.size + length
+    features = slots + 4 * k
+    answered = clicked != _NOTHING
+    return Impression(
+        id=name,
+        user=read_text(packed[_IMPRESSION.size : slots]),
+        slots=_read_slots(packed[slots:features]),
+        features=read_floats(packed[features:]).reshape(k, dim),
+        round=number,
+        time=time,
+        clicked=clicked if answered else None,
+        examined=examined if answered else None,
+    )
+
+
+def pack_answer(lesson: Lesson) -> bytes:
+    return _ANSWER.pack(lesson.clicked, lesson.examined)
+
+
+def pack_shown(impression: Impression) -> bytes:
+    """Return the event of a list that is handed out."""
+    return _EVENT.pack(impression.time, _NOTHING) + _pack_slots(impression.slots)
+
+
+def pack_answered(lesson: Lesson) -> bytes:
+    """Return the event of an answer: the clicked item alone, or none."""
+    clicked = lesson.clicked
+    slots = lesson.impression.slots[clicked - 1 : clicked] if clicked else np.empty(0, np.int32)
+    return _EVENT.pack(lesson.time, clicked) + _pack_slots(slots)
+
+
+def read_event(packed: bytes) -> Event:
+    time, clicked = _EVENT.unpack_from(packed)
+    return Event(
+        time=time,
+        slots=_read_slots(packed[_EVENT.size :]),
+        clicked=None if clicked == _NOTHING else clicked,
+    )
+
+
+def pack_item(item: StoredItem, dim: int) -> bytes:
+    """Return an item but for its slot, which the store puts before it."""
+    rest: dict[str, Any] = {"merit": float(item.merit), "popularity": float(item.popularity)}
+    rest["groups"] = dict(item.groups)
+    return pack_floats(item.features, dim) + json.dumps(rest).encode()
+
+
+def read_item(name: str, packed: bytes, dim: int) -> StoredItem:
+    slot, removed = _ITEM.unpack_from(packed)
+    rest = _ITEM.size + 8 * dim
+    return StoredItem(
+        id=name,
+        slot=slot,
+        removed=removed,
+        features=read_floats(packed[_ITEM.size : rest]),
+        **json.loads(packed[rest:]),
+    )

@@ -1,0 +1,314 @@
+"""The shared store: one Redis, several services.
+
+Every change is one script, so it happens as a whole or not at all, and sending it again changes
+nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+import numpy as np
+
+from faircascade.service.stores import packing
+from faircascade.service.stores.base import (
+    Event,
+    Impression,
+    Known,
+    Learned,
+    Lesson,
+    Person,
+    Shape,
+    Store,
+    StoredItem,
+)
+from faircascade.service.stores.redis_link import Command, Link, Script, chunks
+from faircascade.types import Floats, Ints
+
+FORMAT = 1
+"""Of keys and values; a store in another one is refused."""
+MARGIN = 3600.0
+"""Seconds that an impression outlives its time to live: clocks differ."""
+READING_TIME = 600.0
+"""Seconds that other services have to read an event before it may go."""
+
+_MANY = 500
+"""Commands sent together at most."""
+_MUCH = 2**20
+"""Bytes sent together, roughly: Redis serves others in between."""
+
+
+class RedisStore(Store):
+    """One primary, 6.2 or newer, without Cluster; all keys begin with `prefix` and a colon."""
+
+    shared: ClassVar[bool] = True
+
+    durability: str | None = None
+    """Once open: a sentence to warn with if what was learned could get lost."""
+
+    def __init__(
+        self, url: str, *, ttl: float, prefix: str = "faircascade", patience: float = 3.0
+    ) -> None:
+        """Keep impressions for `ttl` seconds; wait for Redis for `patience` seconds at most."""
+        for name, value in {"ttl": ttl, "patience": patience}.items():
+            if not value > 0:
+                raise ValueError(f"{name} must be positive, got {value}")
+        self._url = url
+        self._prefix = prefix
+        self._patience = patience
+        self._life = round((ttl + MARGIN) * 1000)  # milliseconds
+
+    async def kept_shape(self) -> Shape | None:
+        link = Link(self._url, patience=self._patience)
+        try:
+            (found,) = await link.send([("GET", self._key("shape"))])
+        finally:
+            await link.close()
+        if found is None:
+            return None
+        kept = json.loads(found)
+        return Shape(dim=kept["dim"], sums=kept["sums"])
+
+    async def open(self, shape: Shape) -> None:
+        self._shape = shape
+        self._link = Link(self._url, patience=self._patience)
+        try:
+            await self._check_shape()
+            self.durability = await self._link.durability()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def _check_shape(self) -> None:
+        key = self._key("shape")
+        ours = {"format": FORMAT, **asdict(self._shape)}
+        _, found = await self._link.send([("SETNX", key, json.dumps(ours)), ("GET", key)])
+        kept = json.loads(found)
+        if kept != ours:
+            raise ValueError(f"redis, prefix {self._prefix!r}: holds {kept}, asked for {ours}")
+
+    async def close(self) -> None:
+        await self._link.close()
+
+    async def ping(self) -> None:
+        await self._link.send([("SET", self._key("ping"), b"", "PX", 60_000)])
+
+    def _key(self, kind: str, name: str | None = None) -> bytes:
+        return packing.pack_text(":".join([self._prefix, kind, *([] if name is None else [name])]))
+
+    def _stem(self) -> bytes:
+        """Return what the keys of all impressions begin with."""
+        return self._key("impression", "")
+
+    async def _call(
+        self, script: str, calls: Sequence[tuple[Command, Command]], *, size: int = 0
+    ) -> list[Any]:
+        """Run a script with keys and arguments, in order; a call has `size` bytes, roughly."""
+        replies: list[Any] = []
+        for some in chunks(calls, _at_once(size)):
+            replies += await self._link.send(Script.named(script).calls(some))
+        return replies
+
+    # meta
+
+    async def get_meta(self, name: str) -> Any:
+        (value,) = await self._link.send([("HGET", self._key("meta"), name)])
+        return None if value is None else json.loads(value)
+
+    async def set_meta(self, name: str, value: Any) -> None:
+        await self._link.send([("HSET", self._key("meta"), name, json.dumps(value))])
+
+    # catalogue
+
+    def _catalogue(self) -> list[bytes]:
+        return [self._key(kind) for kind in ("items", "changed", "version")]
+
+    async def catalogue_version(self) -> int:
+        (version,) = await self._link.send([("GET", self._key("version"))])
+        return int(version or 0)
+
+    async def items(self, after: int = 0) -> tuple[int, list[StoredItem]]:
+        items, changed, version = self._catalogue()
+        # The version comes first: what changes in between is read twice rather than never.
+        number, ids = await self._link.send(
+            [("GET", version), ("ZRANGEBYSCORE", changed, f"({after}", "+inf")]
+        )
+        dim = self._shape.dim
+        found: list[StoredItem] = []
+        for some in chunks(ids, _at_once(8 * dim)):
+            (values,) = await self._link.send([("HMGET", items, *some)])
+            found += [
+                packing.read_item(packing.read_text(name), value, dim)
+                for name, value in zip(some, values, strict=True)
+            ]
+        return int(number or 0), sorted(found, key=lambda item: item.slot)
+
+    async def put_items(self, items: Sequence[StoredItem]) -> None:
+        dim = self._shape.dim
+        for some in chunks(items, _at_once(8 * dim)):
+            pairs: list[bytes] = []
+            for item in some:
+                pairs += [packing.pack_text(item.id), packing.pack_item(item, dim)]
+            await self._call("put_items", [(self._catalogue(), pairs)])
+
+    async def remove_items(self, ids: Sequence[str]) -> None:
+        for some in chunks(ids, _MANY):
+            names = [packing.pack_text(name) for name in some]
+            await self._call("remove_items", [(self._catalogue(), names)])
+
+    # recommending
+
+    async def begin(self, users: Sequence[str], *, accounts: bool = False) -> Known:
+        n, s = len(users), self._shape.sums
+        sums = np.zeros((n, s))
+        rounds = np.empty(n, dtype=np.int64)
+        owed: list[dict[int, int]] = []
+        step = 3 if accounts else 2
+        for some in chunks(range(n), _at_once(8 * s)):
+            commands: list[Command] = []
+            for place in some:
+                key = self._key("user", users[place])
+                commands += [("HINCRBY", key, "rounds", 1), ("HGET", key, "sums")]
+                if accounts:
+                    commands.append(("HGETALL", self._key("account", users[place])))
+            replies = await self._link.send(commands)
+            for place, (number, packed, *rest) in zip(some, chunks(replies, step), strict=True):
+                rounds[place] = number
+                if packed is not None:
+                    sums[place] = packing.read_floats(packed)
+                owed += [{int(slot): int(had) for slot, had in one.items()} for one in rest]
+        return Known(sums=sums, rounds=rounds, accounts=owed)
+
+    async def record(self, impressions: Sequence[Impression], *, units: Ints | None) -> list[str]:
+        ids = [secrets.token_urlsafe(16) for _ in impressions]
+        gains = [] if units is None else units.tolist()
+        calls = [
+            self._recording(name, impression, gains)
+            for name, impression in zip(ids, impressions, strict=True)
+        ]
+        size = max((impression.features.nbytes for impression in impressions), default=0)
+        await self._call("record", calls, size=size)
+        return ids
+
+    def _recording(
+        self, name: str, impression: Impression, gains: Sequence[int]
+    ) -> tuple[Command, Command]:
+        user = impression.user
+        keys = [
+            self._key("impression", name),
+            self._key("user", user),
+            self._key("shown", user),
+            self._key("account", user),
+            self._key("events"),
+        ]
+        arguments: list[bytes | str | int | float] = [
+            packing.pack_impression(impression, self._shape.dim),
+            name,
+            impression.round,
+            self._life,
+            packing.pack_shown(impression),
+            self._stem(),
+        ]
+        for pair in zip(impression.slots.tolist(), gains, strict=False):
+            arguments += pair
+        return keys, arguments
+
+    # learning
+
+    async def impressions(self, ids: Sequence[str]) -> list[Impression | None]:
+        found: list[Impression | None] = []
+        for some in chunks(ids, 100):
+            keys = [self._key("impression", name) for name in some]
+            (bodies,) = await self._link.send([("MGET", *keys)])
+            found += [
+                None if body is None else packing.read_impression(name, body, self._shape.dim)
+                for name, body in zip(some, bodies, strict=True)
+            ]
+        return found
+
+    async def learn(self, lessons: Sequence[Lesson]) -> list[Learned]:
+        """Learn each lesson; one whose reply was lost is `BEFORE` when it is sent again."""
+        calls = [self._learning(lesson) for lesson in lessons]
+        outcomes = await self._call("learn", calls, size=8 * self._shape.sums)
+        return [Learned(outcome.decode()) for outcome in outcomes]
+
+    def _learning(self, lesson: Lesson) -> tuple[Command, Command]:
+        shown = lesson.impression
+        keys = [
+            self._key("impression", shown.id),
+            self._key("user", shown.user),
+            self._key("events"),
+        ]
+        increments = packing.pack_floats(lesson.increments, self._shape.sums)
+        return keys, [packing.pack_answer(lesson), increments, packing.pack_answered(lesson)]
+
+    # users
+
+    async def person(self, user: str, *, impressions: int) -> Person | None:
+        keys = [self._key("user", user), self._key("shown", user)]
+        ((rounds, sums, count, ids, bodies),) = await self._call(
+            "person", [(keys, [impressions, self._stem()])]
+        )
+        if rounds is None and sums is None and not count:
+            return None
+        return Person(
+            user=user,
+            sums=np.zeros(self._shape.sums) if sums is None else packing.read_floats(sums),
+            rounds=int(rounds or 0),
+            impressions=[
+                packing.read_impression(name.decode(), body, self._shape.dim)
+                for name, body in zip(ids, bodies, strict=True)
+                if body is not None
+            ],
+            count=count,
+        )
+
+    async def erase(self, user: str) -> bool:
+        keys = [self._key(kind, user) for kind in ("user", "account", "shown")]
+        # Asked first: if the reply to the second is lost, sending it again finds nothing.
+        (known,) = await self._link.send([("EXISTS", *keys)])
+        await self._call("erase", [(keys, [self._stem()])])
+        return bool(known)
+
+    async def put_users(self, users: Sequence[str], sums: Floats, rounds: Ints) -> None:
+        s = self._shape.sums
+        commands: list[Command] = [
+            ("HSET", self._key("user", user), "rounds", int(n), "sums", packing.pack_floats(row, s))
+            for user, row, n in zip(users, sums, rounds, strict=True)
+        ]
+        for some in chunks(commands, _at_once(8 * s)):
+            await self._link.send(some)
+
+    # exposure
+
+    async def events(self, after: str, limit: int) -> list[tuple[str, Event]]:
+        start = f"({after}" if after else "-"
+        (found,) = await self._link.send(
+            [("XRANGE", self._key("events"), start, "+", "COUNT", limit)]
+        )
+        return [(cursor.decode(), packing.read_event(fields[b"e"])) for cursor, fields in found]
+
+    async def counts(self) -> tuple[str, bytes | None]:
+        ((cursor, counts),) = await self._link.send(
+            [("HMGET", self._key("counts"), "cursor", "counts")]
+        )
+        return (cursor or b"").decode(), counts
+
+    async def keep_counts(self, cursor: str, counts: bytes) -> None:
+        keys = [self._key("counts"), self._key("events")]
+        await self._call("keep_counts", [(keys, [cursor, counts, round(READING_TIME * 1000)])])
+
+    # time
+
+    async def expire(self, before: float) -> int:
+        """Drop nothing: Redis does so by itself, `MARGIN` after the time to live."""
+        return 0
+
+
+def _at_once(size: int) -> int:
+    """Return how many things of a size to send together."""
+    return max(1, min(_MANY, _MUCH // max(1, size)))

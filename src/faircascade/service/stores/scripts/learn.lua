@@ -1,0 +1,31 @@
+-- Learns one lesson: answer, sums and event change together, once.
+-- KEYS: impression, user, events. ARGV: answer (8 bytes), increments (doubles), event.
+-- Returns the value of a `Learned`.
+local OPEN = string.rep('\255', 8)
+local CHUNK = 128 -- numbers at a time: Lua's stack does not hold thousands
+
+local function add(old, new)
+  local parts = {}
+  local n = #old / 8
+  for first = 0, n - 1, CHUNK do
+    local count = math.min(CHUNK, n - first)
+    local format = '<' .. string.rep('d', count)
+    local total = {struct.unpack(format, old, first * 8 + 1)}
+    local more = {struct.unpack(format, new, first * 8 + 1)}
+    for i = 1, count do total[i] = total[i] + more[i] end
+    parts[#parts + 1] = struct.pack(format, unpack(total, 1, count))
+  end
+  return table.concat(parts)
+end
+
+local answer = redis.call('GETRANGE', KEYS[1], 0, 7)
+if answer == '' then return 'unknown' end
+if answer == ARGV[1] then return 'repeated' end
+if answer ~= OPEN then return 'conflict' end
+
+local sums = redis.call('HGET', KEYS[2], 'sums')
+sums = sums and add(sums, ARGV[2]) or ARGV[2]
+redis.call('SETRANGE', KEYS[1], 0, ARGV[1]) -- keeps the time to live
+redis.call('HSET', KEYS[2], 'sums', sums)
+redis.call('XADD', KEYS[3], '*', 'e', ARGV[3])
+return 'learned'

@@ -1,0 +1,176 @@
+"""A SQLite file with one writer, whose transactions are shared by all who write at a time.
+
+Statements take microseconds and run where they are called; only waiting for the disk is left to a
+thread. What is to be written meanwhile goes into the next transaction together, so that many
+requests share one `fsync`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from faircascade.service.stores.base import StoreDown
+
+log = logging.getLogger(__name__)
+
+LARGE_LOG = 4_096
+"""Pages of the write-ahead log, 4 kB each, from which on it is begun anew."""
+TIDY_EVERY = 2.0
+"""Seconds between two times that the log is carried over into the file."""
+
+Job = Callable[[sqlite3.Connection], Any]
+"""Statements that succeed or fail together."""
+
+
+@dataclass(eq=False)
+class _Waiting:
+    job: Job
+    done: asyncio.Future[Any]
+
+    def succeed(self, result: Any) -> None:
+        if not self.done.done():  # nobody waits any more if the client has gone
+            self.done.set_result(result)
+
+    def fail(self, error: Exception) -> None:
+        if not self.done.done():
+            self.done.set_exception(error)
+
+
+class SQLiteFile:
+    """One file, used by one process; `synchronous=FULL`, write-ahead log."""
+
+    def __init__(self, path: Path, prepare: Job) -> None:
+        """Open the file and let `prepare` make or check its tables."""
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = FileLock(f"{path}.lock")
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise ValueError(f"{path}: another service is using this store") from None
+        try:
+            self._writer = self._connect()
+            prepare(self._writer)
+            self._writer.execute("PRAGMA wal_autocheckpoint = 0")  # see `_tidy`
+            self._reader = self._connect()
+            self._tidier = self._connect()
+        except sqlite3.Error as error:
+            self._lock.release()
+            raise ValueError(f"{path}: not a store that can be opened ({error})") from error
+        except BaseException:
+            self._lock.release()
+            raise
+        self._disk = ThreadPoolExecutor(1, thread_name_prefix="commit")
+        self._waiting: list[_Waiting] = []
+        self._flushing: asyncio.Task[None] | None = None
+        self._renew_log = False
+        self._tidying = asyncio.create_task(self._tidy())
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, isolation_level=None, check_same_thread=False, cached_statements=64
+        )
+        connection.execute("PRAGMA busy_timeout = 5000")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA cache_size = -32768")  # 32 MB
+        return connection
+
+    async def close(self) -> None:
+        """Finish what was begun, and empty the log into the file."""
+        self._tidying.cancel()
+        await asyncio.wait([self._tidying])
+        while self._flushing is not None and not self._flushing.done():
+            await asyncio.wait([self._flushing])
+        self._disk.shutdown()
+        for connection in (self._reader, self._tidier, self._writer):
+            connection.close()
+        self._lock.release()
+
+    def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        """Return rows of what is on disk."""
+        try:
+            return self._reader.execute(sql, parameters).fetchall()
+        except sqlite3.Error as error:
+            raise StoreDown(f"{self.path}: {error}") from error
+
+    async def write(self, job: Job) -> Any:
+        """Run a job in the next transaction and return its result when that is on disk."""
+        waiting = _Waiting(job, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiting)
+        if self._flushing is None or self._flushing.done():
+            self._flushing = asyncio.create_task(self._flush())
+        return await waiting.done
+
+    def renew_log(self) -> None:
+        """Begin the log anew soon: what was deleted is still in it."""
+        self._renew_log = True
+
+    async def _flush(self) -> None:
+        """Write what waits, one transaction after the other, until nothing does."""
+        while self._waiting:
+            if self._renew_log:
+                self._renew_log = False
+                await self._on_disk(self._empty_log)
+            batch, self._waiting = self._waiting, []
+            try:
+                await self._commit(batch)
+            except Exception:
+                for waiting in batch:  # one at a time, so that only the culprit fails
+                    await self._commit_alone(waiting)
+
+    async def _commit_alone(self, waiting: _Waiting) -> None:
+        try:
+            await self._commit([waiting])
+        except sqlite3.Error as error:
+            waiting.fail(StoreDown(f"{self.path}: {error}"))
+        except Exception as error:
+            waiting.fail(error)
+
+    async def _commit(self, batch: Sequence[_Waiting]) -> None:
+        writer = self._writer
+        try:
+            writer.execute("BEGIN IMMEDIATE")
+            results = [waiting.job(writer) for waiting in batch]
+            await self._on_disk(lambda: writer.execute("COMMIT"))
+        except BaseException:
+            if writer.in_transaction:
+                writer.execute("ROLLBACK")
+            raise
+        for waiting, result in zip(batch, results, strict=True):
+            waiting.succeed(result)
+
+    async def _on_disk(self, work: Callable[[], Any]) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._disk, work)
+
+    async def _tidy(self) -> None:
+        """Carry the log over into the file while others write.
+
+        That does not shorten a log that keeps growing: when it is large, writers wait a moment
+        until the rest is carried over, and begin at its start.
+        """
+        while True:
+            await asyncio.sleep(TIDY_EVERY)
+            try:
+                _, pages, _ = await asyncio.to_thread(
+                    lambda: self._tidier.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+                )
+                if self._renew_log or pages > LARGE_LOG:
+                    self._renew_log = True
+                    await self.write(lambda _: None)
+            except (sqlite3.Error, StoreDown) as error:  # who writes next is told as well
+                log.warning("the log could not be tidied", extra={"reason": str(error)})
+
+    def _empty_log(self) -> None:
+        try:
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except sqlite3.Error as error:  # it can stay large for a while
+            log.warning("the log could not be emptied", extra={"reason": str(error)})

@@ -1,0 +1,110 @@
+"""Counting events: as one by one, in any pieces and order; steps that are kept small."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from faircascade.metrics.tally import discounts
+from faircascade.rerankers.ledger import UNIT, exposure_units
+from faircascade.service.exposure.counts import Batch, Counts
+from faircascade.service.exposure.steps import Step, smallest
+from tests.service.exposure.worlds import NOW, answered, events_at, listed, plainly, slowly
+
+many = st.lists(events_at(st.just(NOW)), max_size=30)
+FAIRNESS = np.zeros(5)
+
+
+def counted(events) -> Counts:
+    counts = Counts()
+    counts.add(Batch.of(events, NOW))
+    return counts
+
+
+def test_positions_clicks_and_totals_by_hand() -> None:
+    counts = counted([listed(NOW, 3, 1), listed(NOW, 1), answered(NOW, 1), answered(NOW)])
+    one, two = exposure_units(2).tolist()
+    assert counts.by_slot.tolist() == [[0, 2, 0, 1], [0, two + one, 0, one], [0, 1, 0, 0]]
+    assert (counts.lists, counts.answers, counts.clicks) == (2, 2, 1)
+    assert two * UNIT == 2**-16 * round(2**16 / np.log2(3))
+
+
+@given(many)
+def test_events_are_counted_as_one_by_one(events) -> None:
+    assert plainly(counted(events), 8) == slowly(events, 8)
+
+
+@given(many, st.randoms(), st.integers(0, 30))
+def test_pieces_and_order_make_no_difference(events, random, cut) -> None:
+    shuffled = random.sample(events, len(events))
+    counts = counted(shuffled[:cut])
+    counts.add(Batch.of(shuffled[cut:], NOW))
+    assert plainly(counts, 8) == plainly(counted(events), 8)
+
+
+@given(many)
+def test_all_exposure_is_that_of_the_positions_of_all_lists(events) -> None:
+    lengths = [len(event.slots) for event in events if event.clicked is None]
+    units = counted(events).by_slot[1].sum()
+    assert units == sum(exposure_units(k).sum() for k in lengths)
+    exact = sum(discounts(k).sum() for k in lengths)
+    assert abs(units * UNIT - exact) <= sum(lengths) * UNIT / 2 + 1e-9
+
+
+@given(many, st.sets(st.integers(0, 29)))
+def test_some_events_of_a_batch_count_as_alone(events, chosen) -> None:
+    mask = np.array([place in chosen for place in range(len(events))], dtype=bool)
+    part = Counts()
+    part.add(Batch.of(events, NOW).where(mask))
+    alone = [event for place, event in enumerate(events) if place in chosen]
+    assert plainly(part, 8) == slowly(alone, 8)
+
+
+def test_slots_come_as_items_are_added() -> None:
+    counts = counted([listed(NOW, 0)])
+    assert counts.of(np.array([0, 1, 70_000])).tolist() == [[1, 0, 0], [2**16, 0, 0], [0, 0, 0]]
+    assert counts.units_of(np.array([70_000, 0])).tolist() == [0, 2**16]
+    counts.add(Batch.of([listed(NOW, 70_000)], NOW))
+    assert counts.units_of(np.array([70_000, 0, 5])).tolist() == [2**16, 2**16, 0]
+    assert counts.units_of(np.array([], dtype=np.int32)).tolist() == []
+
+
+def test_an_account_of_nothing_has_no_units() -> None:
+    assert Counts().units_of(np.array([3, 0])).tolist() == [0, 0]
+
+
+def test_what_is_in_the_future_or_not_a_time_at_all_happened_now() -> None:
+    times = [NOW + 1e9, float("inf"), float("nan"), -5.0, float("-inf"), NOW - 1]
+    batch = Batch.of([listed(time, 0) for time in times], NOW)
+    assert batch.times.tolist() == [NOW, NOW, NOW, 0.0, 0.0, NOW - 1]
+
+
+@given(many, many)
+def test_a_step_gives_back_what_it_was_made_of(events, others) -> None:
+    counts, other = counted(events), counted(others)
+    step = Step.pack(counts, FAIRNESS)
+    step.add_to(other)
+    assert plainly(other, 8) == slowly([*events, *others], 8)
+    step.add_to(other, sign=-1)
+    assert plainly(other, 8) == slowly(others, 8)
+
+
+@given(st.lists(st.integers(0, 2**62), max_size=4))
+def test_small_numbers_lose_nothing(values) -> None:
+    packed = smallest(np.array(values, dtype=np.int64))
+    assert packed.astype(np.int64).tolist() == values
+
+
+def test_a_step_takes_little_room() -> None:
+    items = np.arange(1_000)
+    counts = counted([listed(NOW, *items[i : i + 10]) for i in range(0, 1_000, 10)])
+    assert Step.pack(counts, FAIRNESS).nbytes <= 7 * len(items)
+    assert Step.pack(counted([listed(NOW, 100_000)]), FAIRNESS).nbytes < 20
+
+
+def test_a_copy_goes_on_by_itself() -> None:
+    counts = counted([listed(NOW, 0)])
+    copy = counts.copy()
+    counts.add(Batch.of([listed(NOW, 0)], NOW))
+    assert (copy.lists, copy.by_slot[0].tolist()) == (1, [1])

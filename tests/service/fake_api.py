@@ -1,0 +1,315 @@
+"""A service for tests of the pages: the real models and static files, made-up numbers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import uvicorn
+from fastapi import FastAPI, Query, Request
+from fastapi.responses import FileResponse, JSONResponse, Response
+from fastapi.staticfiles import StaticFiles
+
+from faircascade.metrics.exposure import evenness
+from faircascade.service.http import schemas
+
+STATIC = Path(str(files("faircascade.service.http"))) / "static"
+POLICY_OF_PAGES = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+KEY = "right-key"
+NASTY = """<img src=x onerror="document.title='taken'"><b>bold</b>"""
+"""A name of an item that is dangerous where it is taken for HTML."""
+ITEMS = 2810
+STEPS = {"1h": (60, 60), "24h": (1800, 48), "7d": (21600, 28)}
+"""Seconds of a step, steps."""
+LISTS = {"1h": 4_212, "24h": 96_480, "7d": 688_146, "all": 1_204_377}
+
+
+@dataclass
+class Mood:
+    """How the fake answers; a test changes it while the page is open."""
+
+    state: Literal["busy", "empty", "trouble", "unauthorised"] = "busy"
+    asked: list[str] = field(default_factory=list)
+    """Paths with queries, in the order in which they came."""
+
+
+def _iso(time: datetime) -> str:
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _window(name: str, now: datetime, empty: bool = False) -> schemas.Window:
+    if name == "all":
+        since = None if empty else _iso(now - timedelta(days=31, hours=5))
+        return schemas.Window(name=name, since=since, until=_iso(now))
+    seconds, steps = STEPS[name]
+    start = (int(now.timestamp()) // seconds - steps + 1) * seconds
+    return schemas.Window(
+        name=name, since=_iso(datetime.fromtimestamp(start, UTC)), until=_iso(now)
+    )
+
+
+def _fairness(exposure: np.ndarray[Any, Any], merit: np.ndarray[Any, Any]) -> dict[str, Any]:
+    even, per_merit = evenness(exposure), evenness(exposure / merit)
+    return {
+        "equality_b": min(1.0, even * 1.1),
+        "equality_p": even,
+        "equity_b": min(1.0, per_merit * 1.1),
+        "equity_p": per_merit,
+        "coverage": float((exposure > 0).mean()),
+    }
+
+
+def _holder(
+    name: str, exposure: float, merit: float, clicks: int, items: int = 1
+) -> schemas.Holder:
+    return schemas.Holder(
+        name=name,
+        items=items,
+        appearances=int(exposure * 2e6),
+        exposure=exposure * 1e6,
+        clicks=clicks,
+        exposure_share=exposure,
+        merit_share=merit,
+        ratio=exposure / merit,
+    )
+
+
+def exposure(window: str, limit: int, now: datetime, empty: bool = False) -> schemas.Exposure:
+    """Return exposure that a few popular items have most of."""
+    rng = np.random.default_rng(7)
+    shown = 1 / (1 + np.arange(ITEMS)) ** 0.85 * (rng.random(ITEMS) < 0.82)
+    merit = rng.gamma(4.0, size=ITEMS)
+    shown, merit = shown / shown.sum(), merit / merit.sum()
+    names = [f"song-{number}" for number in rng.permutation(ITEMS) + 1]
+    order = np.argsort(-shown / merit)
+    names[order[1]] = NASTY
+    names[order[2]] = "A very long title of a song that goes on and on, live at the harbour, 1971"
+    share = np.linspace(0, 1, 101)
+
+    def lorenz(values: np.ndarray[Any, Any]) -> list[float] | None:
+        sums = np.concatenate([[0], np.cumsum(np.sort(values))]) / values.sum()
+        return None if empty else np.interp(share * ITEMS, np.arange(ITEMS + 1), sums).tolist()
+
+    def items(chosen: np.ndarray[Any, Any]) -> list[schemas.Holder]:
+        lists = LISTS[window]
+        return [
+            _holder(names[n], float(shown[n]), float(merit[n]), int(shown[n] * lists * 0.31))
+            for n in chosen[:limit]
+        ]
+
+    lists = 0 if empty else LISTS[window]
+    answers = round(lists * 0.83)
+    return schemas.Exposure(
+        window=_window(window, now, empty),
+        recommendations=lists,
+        answers=answers,
+        clicks=round(answers * 0.37),
+        click_rate=None if empty else round(answers * 0.37) / answers,
+        items=ITEMS,
+        fairness=dict.fromkeys(_fairness(shown, merit)) if empty else _fairness(shown, merit),
+        lorenz=schemas.LorenzCurve(
+            items=share.tolist(),
+            exposure_b=lorenz(shown),
+            exposure_p=lorenz(shown),
+            exposure_pm=lorenz(shown / merit),
+        ),
+        over_exposed=[] if empty else items(order),
+        under_exposed=[] if empty else items(order[::-1]),
+        groups=[] if empty else _holders("jazz|rock|pop|folk|<i>classical</i>|electronic"),
+        suppliers=[] if empty else _holders("blue|northern sound|harbour|small hours|attic"),
+    )
+
+
+def _holders(names: str) -> list[schemas.Holder]:
+    split = names.split("|")
+    shares = np.array([0.5**n for n in range(1, len(split) + 1)])
+    return [
+        _holder(name, float(share), 1 / len(split), int(share * 20_000), items=400 + 17 * n)
+        for n, (name, share) in enumerate(zip(split, shares / shares.sum(), strict=True))
+    ]
+
+
+def history(window: str, now: datetime, empty: bool = False) -> schemas.History:
+    """Return a day's rhythm, a policy that learns, and an hour's outage."""
+    seconds, steps = STEPS[window]
+    first = int(now.timestamp()) // seconds - steps + 1
+    moments = []
+    for n in range(steps):
+        rng = np.random.default_rng(n)
+        since = datetime.fromtimestamp((first + n) * seconds, UTC)
+        until = min(since + timedelta(seconds=seconds), now)
+        rhythm = 1 + 0.55 * np.sin(2 * np.pi * (since.timestamp() / 86_400 - 0.35))
+        lists = int(LISTS[window] / steps * rhythm * (0.9 + 0.2 * rng.random()))
+        lists = (
+            0 if empty or n in (7, 8) else int(lists * (until - since).total_seconds() / seconds)
+        )
+        learned = 0.3 + 0.09 * (1 - np.exp(-n / 12)) + 0.012 * rng.standard_normal()
+        answers = int(lists * 0.83)
+        even = 0.31 + 0.12 * n / steps + 0.01 * rng.standard_normal()
+        fairness = {
+            "equality_b": even * 1.1,
+            "equality_p": even,
+            "equity_b": even * 0.9,
+            "equity_p": even * 0.82 + 0.006 * rng.standard_normal(),
+            "coverage": 0.62 + 0.1 * n / steps + 0.01 * rng.standard_normal(),
+        }
+        moments.append(
+            schemas.Moment(
+                since=_iso(since),
+                until=_iso(until),
+                recommendations=lists,
+                answers=answers,
+                clicks=int(answers * learned),
+                click_rate=int(answers * learned) / answers if answers else None,
+                fairness=fairness if lists else {**dict.fromkeys(fairness), "coverage": 0.0},
+            )
+        )
+    return schemas.History(window=_window(window, now), step_seconds=seconds, moments=moments)
+
+
+POLICY = schemas.PolicyDescription(
+    name="ealinucb",
+    label="EALinUCB log",
+    version="8c1f0e2a9b3d",
+    parameters={
+        "ridge": 1.0,
+        "sigma": 1.0,
+        "reading": "paper",
+        "alpha": 0.25,
+        "reranker": {"name": "identity"},
+        "weight": "log",
+        "beta": None,
+        "gamma": 0.0,
+    },
+)
+
+
+def _problem(status: int, title: str, detail: str) -> JSONResponse:
+    problem = schemas.Problem(title=title, status=status, detail=detail)
+    return JSONResponse(
+        problem.model_dump(), status_code=status, media_type="application/problem+json"
+    )
+
+
+def create(mood: Mood) -> FastAPI:
+    """Return the application."""
+    app = FastAPI(title="faircascade", version="0.1.0", docs_url=None, redoc_url=None)
+
+    @app.middleware("http")
+    async def guard(
+        request: Request, proceed: Callable[[Request], Awaitable[Response]]
+    ) -> Response:
+        path = request.url.path
+        mood.asked.append(f"{path}?{request.url.query}" if request.url.query else path)
+        if path.startswith("/v1/"):
+            if mood.state == "trouble":
+                return _problem(503, "Service Unavailable", "the store cannot be reached")
+            key = request.headers.get("authorization")
+            if mood.state == "unauthorised" and key != f"Bearer {KEY}":
+                return _problem(401, "Unauthorized", "Give a key that this service knows")
+        response = await proceed(request)
+        response.headers["content-security-policy"] = POLICY_OF_PAGES
+        response.headers["x-content-type-options"] = "nosniff"
+        return response
+
+    @app.get("/", include_in_schema=False)
+    async def dashboard() -> FileResponse:
+        return FileResponse(STATIC / "dashboard.html")
+
+    @app.get("/docs", include_in_schema=False)
+    async def reference() -> FileResponse:
+        return FileResponse(STATIC / "reference.html")
+
+    @app.get("/v1/exposure", tags=["exposure"], summary="Who has had what exposure")
+    async def get_exposure(
+        window: Literal["all", "1h", "24h", "7d"] = "all",
+        limit: int = Query(10, ge=1, le=100, description="Items in each list."),
+    ) -> schemas.Exposure:
+        return exposure(window, limit, datetime.now(UTC), mood.state == "empty")
+
+    @app.get("/v1/exposure/history", tags=["exposure"], summary="The same over time")
+    async def get_history(window: Literal["1h", "24h", "7d"] = "24h") -> schemas.History:
+        return history(window, datetime.now(UTC), mood.state == "empty")
+
+    @app.get("/v1/policy", tags=["service"], summary="What ranks the lists")
+    async def get_policy() -> schemas.PolicyDescription:
+        return POLICY
+
+    @app.post(
+        "/v1/recommendations",
+        tags=["recommending"],
+        summary="Rank a list for a user",
+        responses={409: {"model": schemas.Problem}, 503: {"model": schemas.Problem}},
+    )
+    async def recommend(request: schemas.RecommendationRequest) -> schemas.Recommendation:
+        """Choose the best `k` items for a user and remember what was shown.
+
+        Send the `impression_id` back with the feedback:
+
+        - within the time that lists are kept;
+        - once, or again with the same answer.
+        """
+        raise NotImplementedError
+
+    @app.post("/v1/feedback/batch", tags=["learning"], summary="Learn from many answers")
+    async def learn(request: schemas.FeedbackBatch) -> schemas.FeedbackResults:
+        raise NotImplementedError
+
+    @app.put("/v1/items/{item:path}", tags=["catalogue"], summary="Add or change an item")
+    async def put_item(item: str, body: schemas.ItemBody) -> schemas.Item:
+        raise NotImplementedError
+
+    @app.delete("/v1/users/{user:path}", tags=["users"], status_code=204, summary="Forget a user")
+    async def forget(user: str) -> None:
+        raise NotImplementedError
+
+    app.mount("/static", StaticFiles(directory=STATIC))
+    return app
+
+
+class Fake:
+    """The application under a real server, which can be stopped and started at one address."""
+
+    def __init__(self) -> None:
+        self.mood = Mood()
+        self._app = create(self.mood)
+        self._port = 0
+        self.start()
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        """Serve at the address of before, or at any."""
+        config = uvicorn.Config(
+            self._app, port=self._port, log_level="critical", lifespan="off", ws="none"
+        )
+        socket = config.bind_socket()
+        self._port = socket.getsockname()[1]
+        self._server = uvicorn.Server(config)
+        run = self._server.run
+        self._thread = threading.Thread(target=run, kwargs={"sockets": [socket]}, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Close the port, and return when it is closed."""
+        self._server.should_exit = True
+        self._thread.join(timeout=10)
+
+
+@contextmanager
+def serving() -> Iterator[Fake]:
+    """Serve while the context is open."""
+    fake = Fake()
+    try:
+        yield fake
+    finally:
+        fake.stop()

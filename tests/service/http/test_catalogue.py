@@ -1,0 +1,103 @@
+"""Items and users over HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from faircascade.policies import Random
+from faircascade.service.core import Service
+from faircascade.service.http.schemas import Item, ItemPage, User
+from tests.service.http.worlds import Client, app_of, calling, new_service
+
+FEATURES = [0.1, 0.2, 0.3, 0.4]
+
+
+def test_the_catalogue_is_listed_in_pages(client: Client) -> None:
+    pages = [
+        ItemPage.model_validate(client.get(f"/v1/items?offset={at}&limit=5").json(), strict=True)
+        for at in (0, 5, 10, 15)
+    ]
+    assert [len(page.items) for page in pages] == [5, 5, 2, 0]
+    assert "".join(item.item for page in pages for item in page.items) == "abcdefghijkl"
+    assert {page.total for page in pages} == {12}
+
+
+def test_an_item_is_added_then_replaced_then_removed(client: Client) -> None:
+    added = client.put("/v1/items/new", {"features": FEATURES, "merit": 2, "group": "x"})
+    assert added.status_code == 201
+    assert added.json() == {
+        "item": "new",
+        "features": FEATURES,
+        "merit": 2.0,
+        "group": "x",
+        "supplier": None,
+    }
+    changed = client.put("/v1/items/new", {"features": FEATURES[::-1]})
+    assert changed.status_code == 200
+    assert changed.json() == added.json() | {"features": FEATURES[::-1]}
+    assert client.get("/v1/items/new").json() == changed.json()
+    assert client.delete("/v1/items/new").status_code == 204
+    assert client.get("/v1/items/new").status_code == 404
+    assert client.delete("/v1/items/new").status_code == 404
+
+
+def test_items_are_put_all_together_or_not_at_all(client: Client) -> None:
+    good, bad = {"item": "x", "features": FEATURES}, {"item": "y", "features": FEATURES[:3]}
+    answer = client.post("/v1/items", {"items": [good, bad]})
+    assert answer.json()["detail"] == "body.items.1.features must have 4 entries, got 3"
+    assert client.get("/v1/items").json()["total"] == 12
+    answer = client.post("/v1/items", {"items": [good, good]})
+    assert answer.json() == {"changed": 1, "total": 13}
+
+
+@pytest.mark.parametrize("item", ["a/b", "/", "é", "a b", "?", "#", "%", ".", "a\\b", "x" * 256])
+def test_an_item_may_have_any_name_that_is_text(client: Client, item: str) -> None:
+    assert client.post("/v1/items", {"items": [{"item": item, "features": FEATURES}]}).is_success
+    path = "/v1/items/" + "".join(f"%{byte:02X}" for byte in item.encode())
+    assert Item.model_validate(client.get(path).json()).item == item
+    assert client.delete(path).status_code == 204
+
+
+@pytest.mark.parametrize("item", ["", "x" * 257, "%00", "a%7F"])
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+def test_a_name_that_no_item_can_have_is_refused(client: Client, method: str, item: str) -> None:
+    body = {"features": FEATURES} if method == "PUT" else None
+    answer = client.request(method, f"/v1/items/{item}", json=body)
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "path.item")
+
+
+def test_the_last_item_stays(tmp_path: Path) -> None:
+    with calling(app_of(new_service(tmp_path), items=1)) as client:
+        answer = client.delete("/v1/items/a")
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (409, "path.item")
+
+
+def test_a_user_can_be_seen_and_forgotten(client: Client) -> None:
+    assert client.get("/v1/users/ann").status_code == 404
+    clicked, shown, open_ = (client.recommend("ann") for _ in range(3))
+    client.learn(clicked["impression_id"], clicked_position=2)
+    client.learn(shown["impression_id"])
+    user = User.model_validate(client.get("/v1/users/ann").json(), strict=True)
+    assert (user.recommendations, user.feedback, user.impressions_kept) == (3, 2, 3)
+    assert user.preferences is not None
+    assert len(user.preferences) == 4
+    assert [(i.answered, i.clicked_position, i.shown) for i in user.impressions] == [
+        (False, None, None),
+        (True, None, 3),
+        (True, 2, 2),
+    ]
+    assert user.impressions[0].items == [entry["item"] for entry in open_["items"]]
+    assert user.impressions[0].time == "2023-11-14T22:13:20.000Z"
+    assert client.delete("/v1/users/ann").status_code == 204
+    assert client.get("/v1/users/ann").status_code == 404
+    assert client.learn(open_["impression_id"]).status_code == 404
+
+
+def test_a_policy_that_learns_nothing_has_no_preferences(tmp_path: Path) -> None:
+    service: Service = new_service(tmp_path, policy=Random())
+    with calling(app_of(service)) as client:
+        client.learn(client.recommend("ann")["impression_id"], clicked_position=1)
+        user = client.get("/v1/users/ann").json()
+    assert (user["preferences"], user["feedback"], user["recommendations"]) == (None, 0, 1)

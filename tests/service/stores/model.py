@@ -1,0 +1,112 @@
+"""The oracle: what a store has to keep, in plain dictionaries and lists."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from faircascade.service.stores.base import Impression, Learned, Lesson, StoredItem
+from faircascade.types import Floats
+from tests.service.stores.places import SHAPE
+
+
+@dataclass
+class User:
+    """What is known of a user."""
+
+    sums: Floats = field(default_factory=lambda: np.zeros(SHAPE.sums))
+    rounds: int = 0
+    """The last round of a list that was recorded."""
+    account: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    shown: list[str] = field(default_factory=list)
+    """Impressions, oldest first."""
+
+
+@dataclass
+class Item:
+    """What is known of an item, and when it changed last."""
+
+    item: StoredItem
+    slot: int
+    removed: bool
+    change: int
+
+
+class Model:
+    """Everything that a store acknowledged."""
+
+    def __init__(self) -> None:
+        self.users: dict[str, User] = {}
+        self.begun: dict[str, int] = defaultdict(int)
+        """Lists that were numbered but not recorded (yet): a store may skip their numbers."""
+        self.impressions: dict[str, Impression] = {}
+        self.answers: dict[str, tuple[int, int]] = {}
+        self.items: dict[str, Item] = {}
+        self.changes = 0
+        self.events: list[tuple[float, list[int], int | None]] = []
+        self.meta: dict[str, Any] = {}
+
+    def sums(self, user: str) -> Floats:
+        return self.users[user].sums if user in self.users else np.zeros(SHAPE.sums)
+
+    def rounds(self, user: str) -> int:
+        return self.users[user].rounds if user in self.users else 0
+
+    def account(self, user: str) -> dict[int, int]:
+        return dict(self.users[user].account) if user in self.users else {}
+
+    def record(self, name: str, impression: Impression, units: list[int]) -> None:
+        user = self.users.setdefault(impression.user, User())
+        skipped = impression.round - user.rounds - 1
+        self.begun[impression.user] -= 1 + skipped
+        user.rounds = max(user.rounds, impression.round)
+        user.shown.append(name)
+        slots = impression.slots.tolist()
+        for slot, gained in zip(slots, units, strict=False):
+            user.account[slot] += gained
+        self.impressions[name] = impression
+        self.events.append((impression.time, slots, None))
+
+    def learn(self, lesson: Lesson) -> Learned:
+        name, answer = lesson.impression.id, (lesson.clicked, lesson.examined)
+        if name not in self.impressions:
+            return Learned.UNKNOWN
+        if name in self.answers:
+            return Learned.BEFORE if self.answers[name] == answer else Learned.OTHERWISE
+        self.answers[name] = answer
+        shown = self.impressions[name]
+        user = self.users[shown.user]
+        user.sums = user.sums + lesson.increments
+        clicked = (
+            shown.slots.tolist()[lesson.clicked - 1 : lesson.clicked] if lesson.clicked else []
+        )
+        self.events.append((lesson.time, clicked, lesson.clicked))
+        return Learned.NOW
+
+    def erase(self, name: str) -> bool:
+        user = self.users.pop(name, None)
+        if user is None:
+            return False
+        self.begun.pop(name, None)
+        for impression in user.shown:
+            del self.impressions[impression]
+            self.answers.pop(impression, None)
+        return True
+
+    def put_user(self, name: str, sums: Floats, rounds: int) -> None:
+        user = self.users.setdefault(name, User())
+        user.sums, user.rounds = sums, rounds
+
+    def put_item(self, item: StoredItem) -> None:
+        slot = self.items[item.id].slot if item.id in self.items else len(self.items)
+        self.changes += 1
+        self.items[item.id] = Item(item, slot, False, self.changes)
+
+    def remove_item(self, name: str) -> None:
+        known = self.items.get(name)
+        if known is not None and not known.removed:
+            self.changes += 1
+            self.items[name] = Item(known.item, known.slot, True, self.changes)

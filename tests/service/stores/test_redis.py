@@ -1,0 +1,541 @@
+"""What only the shared store promises: several services, lost connections, Redis that crashes."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import re
+import signal
+import time
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from redis.asyncio import Redis
+
+from faircascade.service.stores.base import Learned, Store, StoreDown
+from faircascade.service.stores.redis import MARGIN, RedisStore
+from tests.service.servers import RedisServer, needs_redis
+from tests.service.stores.lossy import LossyNetwork
+from tests.service.stores.places import (
+    DAY,
+    SHAPE,
+    RedisPlace,
+    a_lesson,
+    a_list,
+    all_events,
+    an_item,
+    hand_out,
+    sums_of,
+)
+
+pytestmark = needs_redis
+
+HASTE = 1.5
+"""Patience of stores whose Redis fails, in seconds."""
+
+
+@asynccontextmanager
+async def opened(place: RedisPlace, **options: Any) -> AsyncIterator[RedisStore]:
+    store = place.store(**options)
+    await store.open(SHAPE)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def all_fail(*calls: Awaitable[Any]) -> list[str]:
+    """Check that the store is down for all of these, and return what it says."""
+    errors = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(error) for error in errors] == [StoreDown] * len(calls)
+    return [str(error) for error in errors]
+
+
+@asynccontextmanager
+async def plain(url: str) -> AsyncIterator[Any]:
+    """Redis without a store, to look behind it."""
+    client = Redis.from_url(url)
+    try:
+        yield client
+    finally:
+        await client.aclose()
+
+
+# several services
+
+
+def test_services_that_learn_about_one_user_at_once_lose_and_double_nothing(
+    redis_place: RedisPlace,
+) -> None:
+    async def story() -> None:
+        async with (
+            opened(redis_place) as one,
+            opened(redis_place) as two,
+            opened(redis_place) as three,
+        ):
+            shown = await hand_out(one, "ada", 60)
+            calls = [
+                store.learn([a_lesson(impression, increments=np.full(SHAPE.sums, float(n)))])
+                for n, impression in enumerate(shown)
+                for store in (one, two, three)
+            ]
+            outcomes = Counter(outcome for some in await asyncio.gather(*calls) for outcome in some)
+            assert outcomes == {Learned.NOW: 60, Learned.BEFORE: 120}
+            np.testing.assert_array_equal(
+                await sums_of(two, "ada"), np.full(SHAPE.sums, sum(range(60)))
+            )
+            assert len(await all_events(three)) == 120
+
+    asyncio.run(story())
+
+
+def test_services_that_recommend_to_one_user_at_once_number_the_lists_apart(
+    redis_place: RedisPlace,
+) -> None:
+    async def story() -> None:
+        async with opened(redis_place) as one, opened(redis_place) as two:
+            lists = await asyncio.gather(*(hand_out(s, "ada", 2) for s in (one, two) * 10))
+            rounds = [shown.round for some in lists for shown in some]
+            assert sorted(rounds) == list(range(1, 41))
+            person = await two.person("ada", impressions=40)
+            assert person is not None
+            assert [shown.round for shown in person.impressions] == list(range(40, 0, -1))
+
+    asyncio.run(story())
+
+
+def test_services_that_add_items_at_once_share_the_slots(redis_place: RedisPlace) -> None:
+    async def story() -> None:
+        async with opened(redis_place) as one, opened(redis_place) as two:
+            puts = [s.put_items([an_item(f"i{n}")]) for n in range(30) for s in (one, two)]
+            await asyncio.gather(*puts)
+            _, items = await one.items()
+            assert [item.slot for item in items] == list(range(30))
+
+    asyncio.run(story())
+
+
+def learn_in_a_process(url: str, prefix: str, ids: list[str]) -> None:
+    async def story() -> None:
+        store = RedisStore(url, prefix=prefix, ttl=DAY, patience=60.0)
+        await store.open(SHAPE)
+        for impression in await store.impressions(ids):
+            assert impression is not None
+            lesson = a_lesson(impression, increments=np.full(SHAPE.sums, float(impression.round)))
+            await store.learn([lesson])
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_two_processes_learn_each_lesson_once(redis_place: RedisPlace) -> None:
+    ids: list[str] = []
+
+    async def before(store: Store) -> None:
+        ids.extend(shown.id for shown in await hand_out(store, "ada", 300))
+
+    async def after(store: Store) -> None:
+        np.testing.assert_array_equal(
+            await sums_of(store, "ada"), np.full(SHAPE.sums, sum(range(1, 301)))
+        )
+        assert len(await all_events(store)) == 600
+
+    redis_place.tell(before)
+    spawn = multiprocessing.get_context("spawn")
+    processes = [
+        spawn.Process(target=learn_in_a_process, args=(redis_place.url, redis_place.prefix, some))
+        for some in (ids[:200], ids[100:])  # a hundred lessons are for both
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(timeout=60)
+    assert [process.exitcode for process in processes] == [0, 0]
+    redis_place.tell(after)
+
+
+def test_stores_with_other_prefixes_see_nothing_of_each_other(redis_server: RedisServer) -> None:
+    async def story() -> None:
+        here, there = RedisPlace(redis_server.url), RedisPlace(redis_server.url)
+        async with opened(here) as one, opened(there) as two:
+            (shown,) = await hand_out(one, "ada")
+            await one.put_items([an_item("a")])
+            assert await two.impressions([shown.id]) == [None]
+            assert await two.person("ada", impressions=1) is None
+            assert await two.items() == (0, [])
+            assert await all_events(two) == []
+
+    asyncio.run(story())
+
+
+# lost replies and crashes
+
+
+Lossy = Callable[[Callable[[RedisStore, LossyNetwork], Awaitable[None]]], None]
+
+
+@pytest.fixture
+def over_a_lossy_network(redis_server: RedisServer) -> Lossy:
+    def tell(story: Callable[[RedisStore, LossyNetwork], Awaitable[None]]) -> None:
+        async def all_of_it() -> None:
+            async with (
+                LossyNetwork(redis_server.port) as network,
+                opened(RedisPlace(network.url)) as store,
+            ):
+                await story(store, network)
+
+        asyncio.run(all_of_it())
+
+    return tell
+
+
+def test_a_list_whose_reply_was_lost_is_counted_once(over_a_lossy_network: Lossy) -> None:
+    async def story(store: RedisStore, network: LossyNetwork) -> None:
+        network.lose(2)
+        ids = await store.record([a_list("ada"), a_list("bob")], units=np.array([5, 3]))
+        assert network.lost_all
+        assert None not in await store.impressions(ids)
+        assert len(await all_events(store)) == 2
+        known = await store.begin(["ada", "bob"], accounts=True)
+        assert known.accounts == [{0: 5, 1: 3}] * 2
+        assert known.rounds.tolist() == [2, 2]
+
+    over_a_lossy_network(story)
+
+
+def test_a_lesson_whose_reply_was_lost_is_learned_once(over_a_lossy_network: Lossy) -> None:
+    async def story(store: RedisStore, network: LossyNetwork) -> None:
+        shown = await hand_out(store, "ada", 3)
+        network.lose(2)
+        outcomes = await store.learn([a_lesson(one) for one in shown])
+        assert network.lost_all
+        assert set(outcomes) == {Learned.BEFORE}
+        np.testing.assert_array_equal(await sums_of(store, "ada"), np.full(SHAPE.sums, 3.0))
+        assert len(await all_events(store)) == 6
+
+    over_a_lossy_network(story)
+
+
+def test_other_calls_whose_reply_was_lost_do_no_harm(over_a_lossy_network: Lossy) -> None:
+    async def story(store: RedisStore, network: LossyNetwork) -> None:
+        network.lose(1)
+        first = await store.begin(["ada"])
+        await store.record([a_list("ada", round=int(first.rounds[0]))], units=None)
+        network.lose(1)
+        assert (await store.begin(["ada"])).rounds[0] > first.rounds[0]
+        network.lose(1)
+        await store.put_items([an_item("a"), an_item("b")])
+        assert [item.slot for item in (await store.items())[1]] == [0, 1]
+        network.lose(2)
+        assert await store.erase("ada")
+        assert network.lost_all
+        assert await store.person("ada", impressions=1) is None
+
+    over_a_lossy_network(story)
+
+
+def test_nothing_acknowledged_is_lost_or_doubled_when_redis_crashes(
+    own_server: RedisServer,
+) -> None:
+    place = RedisPlace(own_server.url)
+
+    async def story() -> None:
+        async with opened(place) as one, opened(place) as two:
+            shown = await hand_out(one, "ada", 120)
+            learned = 0
+            crashed = asyncio.Event()
+
+            async def learn(store: RedisStore, some: list[Any]) -> None:
+                nonlocal learned
+                for impression in some:
+                    await store.learn([a_lesson(impression)])
+                    await store.record([a_list("bob")], units=np.array([1, 1]))
+                    learned += 1
+                    if learned == 40:
+                        crashed.set()
+
+            async def crash() -> None:
+                await crashed.wait()
+                own_server.kill()
+                own_server.start()
+
+            parts = [(one, shown[0::4]), (two, shown[1::4]), (one, shown[2::4]), (two, shown[3::4])]
+            await asyncio.gather(crash(), *(learn(*part) for part in parts))
+            np.testing.assert_array_equal(await sums_of(one, "ada"), np.full(SHAPE.sums, 120.0))
+            kinds = Counter(clicked for _, _, clicked in await all_events(two))
+            assert kinds == {None: 240, 0: 120}
+            bob = await two.begin(["bob"], accounts=True)
+            assert bob.accounts == [{0: 120, 1: 120}]
+
+    asyncio.run(story())
+
+
+def test_a_store_whose_redis_is_away_says_so_and_goes_on_when_it_is_back(
+    own_server: RedisServer,
+) -> None:
+    place = RedisPlace(own_server.url)
+
+    async def story() -> None:
+        async with opened(place, patience=HASTE) as store:
+            (shown,) = await hand_out(store, "ada")
+            await store.learn([a_lesson(shown)])
+            own_server.kill()
+            errors = await all_fail(
+                store.ping(),
+                store.begin(["ada"]),
+                store.learn([a_lesson(shown)]),
+                store.record([a_list("ada", round=2)], units=None),
+            )
+            assert all(f"redis at 127.0.0.1:{own_server.port}" in error for error in errors)
+            own_server.start()
+            await store.ping()
+            assert await store.learn([a_lesson(shown)]) == [Learned.BEFORE]
+            assert len(await all_events(store)) == 2
+
+    asyncio.run(story())
+
+
+def test_a_silent_redis_is_not_waited_for_longer_than_patience(own_server: RedisServer) -> None:
+    place = RedisPlace(own_server.url)
+
+    async def story() -> None:
+        async with opened(place, patience=HASTE) as store:
+            (shown,) = await hand_out(store, "ada")
+            os.kill(own_server.pid, signal.SIGSTOP)
+            started = time.monotonic()
+            try:
+                (error,) = await all_fail(store.learn([a_lesson(shown)]))
+            finally:
+                os.kill(own_server.pid, signal.SIGCONT)
+            assert "no answer in time" in error
+            assert time.monotonic() - started < 10 * HASTE
+            await store.learn([a_lesson(shown)])  # those sent before arrive as well
+            np.testing.assert_array_equal(await sums_of(store, "ada"), np.ones(SHAPE.sums))
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("refuse", "allow"),
+    [
+        (["CONFIG", "SET", "maxmemory", "1"], ["CONFIG", "SET", "maxmemory", "0"]),
+        (["REPLICAOF", "127.0.0.1", "1"], ["REPLICAOF", "NO", "ONE"]),
+        (
+            ["CONFIG", "SET", "min-replicas-to-write", "1"],
+            ["CONFIG", "SET", "min-replicas-to-write", "0"],
+        ),
+    ],
+    ids=["full", "read-only", "without replicas"],
+)
+def test_a_redis_that_refuses_to_write_counts_as_down_and_changes_nothing(
+    own_server: RedisServer, refuse: list[str], allow: list[str]
+) -> None:
+    place = RedisPlace(own_server.url)
+
+    async def story() -> None:
+        async with opened(place, patience=HASTE) as store, plain(own_server.url) as redis:
+            shown = await hand_out(store, "ada", 2)
+            await redis.execute_command(*refuse)
+            await all_fail(
+                store.ping(),
+                store.learn([a_lesson(one) for one in shown]),
+                store.record([a_list("ada")], units=None),
+                store.put_items([an_item("a")]),
+            )
+            await redis.execute_command(*allow)
+            assert len(await all_events(store)) == 2
+            assert await store.learn([a_lesson(one) for one in shown]) == [Learned.NOW] * 2
+            assert await store.items() == (0, [])
+
+    asyncio.run(story())
+
+
+def test_scripts_that_redis_forgot_are_sent_again(redis_place: RedisPlace) -> None:
+    async def story() -> None:
+        async with opened(redis_place) as store, plain(redis_place.url) as redis:
+            for _ in range(2):
+                shown = await hand_out(store, "ada", 3)
+                await redis.script_flush()
+                outcomes = await store.learn([a_lesson(one) for one in shown])
+                assert outcomes == [Learned.NOW] * 3
+
+    asyncio.run(story())
+
+
+def test_an_error_does_not_tell_the_password(own_server: RedisServer) -> None:
+    url = own_server.url.replace("//", "//:secret@")
+    own_server.stop()
+    store = RedisStore(url, ttl=DAY, patience=0.05)
+    with pytest.raises(StoreDown) as error:
+        asyncio.run(store.open(SHAPE))
+    assert "secret" not in str(error.value)
+
+
+def test_a_call_that_is_cancelled_leaves_the_connection_to_others(redis_place: RedisPlace) -> None:
+    async def story() -> None:
+        async with opened(redis_place) as store:
+            shown = await hand_out(store, "ada", 50)
+            calls = [asyncio.create_task(store.learn([a_lesson(one)])) for one in shown]
+            for turn, call in enumerate(calls):
+                await asyncio.sleep(0)
+                if turn % 2:
+                    call.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
+            await asyncio.gather(*(store.learn([a_lesson(one)]) for one in shown))
+            np.testing.assert_array_equal(await sums_of(store, "ada"), np.full(SHAPE.sums, 50.0))
+
+    asyncio.run(story())
+
+
+# what is kept, and for how long
+
+
+def test_impressions_expire_by_themselves_and_what_was_learned_stays(
+    redis_place: RedisPlace,
+) -> None:
+    async def story() -> None:
+        async with opened(redis_place, ttl=1_000) as store, plain(redis_place.url) as redis:
+            (shown,) = await hand_out(store, "ada")
+            await store.record([a_list("ada", round=2)], units=np.array([1, 1]))
+            await store.learn([a_lesson(shown)])
+            lives: dict[str, list[int]] = defaultdict(list)
+            async for key in redis.scan_iter(f"{redis_place.prefix}:*"):
+                lives[key.decode().split(":")[1]].append(await redis.ttl(key))
+            lasting = {"shape", "user", "account", "events"}
+            assert {kind for kind, all_lives in lives.items() if all_lives == [-1]} == lasting
+            passing = lives["impression"] + lives["shown"]
+            assert len(passing) == 3
+            assert all(1_000 + MARGIN - 60 < life <= 1_000 + MARGIN for life in passing)
+            assert await store.expire(time.time()) == 0
+
+    asyncio.run(story())
+
+
+def test_the_index_of_a_user_forgets_what_expired(redis_place: RedisPlace) -> None:
+    async def story() -> None:
+        async with opened(redis_place) as store, plain(redis_place.url) as redis:
+            shown = await hand_out(store, "ada", 20)
+            expired = [f"{redis_place.prefix}:impression:{one.id}" for one in shown[:12]]
+            await redis.delete(*expired)
+            await hand_out(store, "ada", 4)  # each of these lets two go
+            assert await redis.zcard(f"{redis_place.prefix}:shown:ada") == 24 - 8
+            person = await store.person("ada", impressions=5)
+            assert person is not None
+            assert (person.count, len(person.impressions)) == (12, 5)
+            assert await redis.zcard(f"{redis_place.prefix}:shown:ada") == 12
+
+    asyncio.run(story())
+
+
+def test_nothing_personal_is_left_of_an_erased_user(redis_place: RedisPlace) -> None:
+    async def contents(redis: Any) -> dict[bytes, bytes]:
+        keys = [key async for key in redis.scan_iter(f"{redis_place.prefix}:*")]
+        return {key: await redis.dump(key) for key in keys}
+
+    async def story() -> None:
+        async with opened(redis_place) as store, plain(redis_place.url) as redis:
+            await store.put_items([an_item("a")])
+            shown = await hand_out(store, "Ada Lovelace", 3)
+            await store.record([a_list("Ada Lovelace", round=4)], units=np.array([1, 1]))
+            await store.learn([a_lesson(shown[0], clicked=1)])
+            assert any(b"Lovelace" in key for key in await contents(redis))
+            await store.erase("Ada Lovelace")
+            left = await contents(redis)
+            kinds = {key.decode().split(":")[1] for key in left}
+            assert kinds == {"shape", "items", "changed", "version", "events"}
+            assert not any(b"Lovelace" in key + value for key, value in left.items())
+
+    asyncio.run(story())
+
+
+def test_events_go_when_they_are_counted_and_others_had_time_to_read_them(
+    redis_place: RedisPlace,
+) -> None:
+    async def story() -> None:
+        async with opened(redis_place) as store, plain(redis_place.url) as redis:
+            stream = f"{redis_place.prefix}:events"
+            old = round((time.time() - 3600) * 1000)
+            await hand_out(store, "ada")
+            ((_, event),) = await redis.xrange(stream)
+            await redis.delete(stream)
+            for n in range(1_000):
+                await redis.xadd(stream, event, id=f"{old}-{n}")
+            await hand_out(store, "ada", 400)
+            cursors = [cursor for cursor, _ in await store.events("", 2_000)]
+            assert len(cursors) == 1_400
+            await store.keep_counts(cursors[499], b"those of the first half hour")
+            left = [cursor for cursor, _ in await store.events("", 2_000)]
+            assert 900 <= len(left) <= 1_001  # Redis drops them a hundred at a time
+            assert left == cursors[-len(left) :]
+            await store.keep_counts(cursors[-1], b"all")
+            left = [cursor for cursor, _ in await store.events("", 2_000)]
+            assert 400 <= len(left) <= 500  # covered, but new
+            assert left == cursors[-len(left) :]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("settings", "warning"),
+    [
+        ({}, None),
+        ({"appendfsync": "everysec"}, "seconds of feedback.*appendfsync everysec"),
+        ({"appendonly": "no"}, "minutes of feedback.*appendonly no"),
+        (
+            {"maxmemory": "1gb", "maxmemory-policy": "allkeys-lru"},
+            "memory is full.*allkeys-lru",
+        ),
+    ],
+)
+def test_a_redis_that_could_lose_feedback_is_warned_of(
+    own_server: RedisServer, settings: dict[str, str], warning: str | None
+) -> None:
+    async def story() -> str | None:
+        async with plain(own_server.url) as redis:
+            for name, value in settings.items():
+                await redis.config_set(name, value)
+        async with opened(RedisPlace(own_server.url)) as store:
+            return store.durability
+
+    found = asyncio.run(story())
+    if warning is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert re.search(warning, found)
+
+
+def test_a_redis_that_does_not_tell_its_settings_is_not_warned_of(own_server: RedisServer) -> None:
+    async def story() -> None:
+        async with plain(own_server.url) as redis:
+            await redis.acl_setuser(
+                "service", enabled=True, nopass=True, keys=["*"], categories=["+@all", "-@admin"]
+            )
+        place = RedisPlace(own_server.url.replace("//", "//service:any@"))
+        async with opened(place) as store:
+            assert store.durability is None
+            assert len(await hand_out(store, "ada")) == 1
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("options", [{"ttl": 0.0}, {"ttl": 1.0, "patience": -1.0}])
+def test_times_must_be_positive(options: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="must be positive, got"):
+        RedisStore("redis://127.0.0.1", **options)
+
+
+def test_arrays_of_another_shape_are_refused(redis_place: RedisPlace) -> None:
+    async def story(store: Store) -> None:
+        (shown,) = await hand_out(store, "ada")
+        with pytest.raises(ValueError, match=r"shape \(5,\) here, got \(4,\)"):
+            await store.learn([a_lesson(shown, increments=np.ones(4))])
+        with pytest.raises(ValueError, match=r"shape \(3,\) here, got \(2,\)"):
+            await store.put_items([an_item("a", features=np.ones(2))])
+
+    redis_place.tell(story)

@@ -1,0 +1,58 @@
+"""Nothing that was acknowledged is lost or learned twice, whoever dies in the middle."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+from faircascade.policies import EALinUCB
+from faircascade.service.stores.redis import RedisStore
+from faircascade.service.stores.sqlite import SQLiteStore
+from tests.service.crashes import Fleet, Witness, check, live_through, write_items
+from tests.service.servers import RedisServer, needs_redis
+
+POLICY = EALinUCB(weight="log", gamma=0.01)
+ARGUMENTS = ("--items", "items.parquet", "--weight", "log", "--gamma", "0.01")
+
+
+def test_a_service_that_is_killed_under_load_loses_nothing(tmp_path: Path) -> None:
+    witness = Witness(write_items(tmp_path / "items.parquet"))
+    fleet = Fleet(tmp_path, [*ARGUMENTS, "--store", "sqlite:store.db"])
+    draw = random.Random(1)
+
+    async def trouble() -> None:
+        for _ in range(3):
+            await asyncio.sleep(0.3 + draw.random())  # at any time, so that it may be any request
+            await fleet.kill(0)
+
+    async def work() -> None:
+        await live_through(fleet, witness, trouble)
+        seen = await check(SQLiteStore(tmp_path / "store.db"), witness, POLICY)
+        assert seen["answers"] > 50
+        assert seen["requests that met a dead service"] > 0
+
+    asyncio.run(work())
+
+
+@needs_redis
+def test_two_services_on_one_redis_lose_nothing_whichever_dies(tmp_path: Path) -> None:
+    witness = Witness(write_items(tmp_path / "items.parquet"))
+    with RedisServer(tmp_path) as redis:
+        fleet = Fleet(tmp_path, [*ARGUMENTS, "--store", redis.url], size=2)
+
+        async def trouble() -> None:
+            await asyncio.sleep(0.7)
+            await fleet.kill(0)
+            await asyncio.sleep(0.5)
+            redis.kill()
+            redis.start()
+            await asyncio.sleep(0.5)
+            await fleet.kill(1)
+
+        async def work() -> None:
+            await live_through(fleet, witness, trouble)
+            seen = await check(RedisStore(redis.url, ttl=7 * 86400.0), witness, POLICY)
+            assert seen["answers"] > 50
+
+        asyncio.run(work())

@@ -1,0 +1,300 @@
+"""The dashboard and the API reference in a real browser, on a service with made-up numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.service.accessible import shortcomings
+from tests.service.browser import chromium
+from tests.service.fake_api import KEY, NASTY, Fake, serving
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page, Route
+
+Open = Callable[..., "Page"]
+PHONE = {"width": 360, "height": 740}
+SLIDER = "#clicks-chart [role=slider]"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Fake]:
+    with serving() as fake:
+        yield fake
+
+
+@pytest.fixture
+def fake(served: Fake) -> Fake:
+    served.mood.state = "busy"
+    served.mood.asked.clear()
+    return served
+
+
+@pytest.fixture
+def open_page(browser: Browser, fake: Fake) -> Iterator[Open]:
+    """Open a path in a window of its own."""
+    contexts = []
+
+    def open_page(path: str = "/", **settings: Any) -> Page:
+        context = browser.new_context(reduced_motion="reduce", timezone_id="UTC", **settings)
+        context.set_default_timeout(10_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.clock.install()  # it runs by itself, and can be sent ahead
+        page.goto(fake.address + path)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+def tile(page: Page, name: str) -> str:
+    found = page.locator(".tile").filter(has=page.get_by_text(name, exact=True))
+    return found.locator(".value").inner_text()
+
+
+def wait_live(page: Page) -> None:
+    page.locator("#status", has_text="Live").wait_for()
+
+
+def test_tiles_tables_and_policy_show_what_the_service_said(open_page: Open) -> None:
+    page = open_page()
+    wait_live(page)
+    assert page.locator("h1").inner_text() == "EALinUCB log"
+    assert page.title() == "EALinUCB log · faircascade"
+    assert tile(page, "Lists handed out") == "96,480"
+    assert tile(page, "Clicks") == "29,629"
+    assert tile(page, "Click rate") == "37.0%"
+    assert tile(page, "Equality (P)") == "0.301"
+    assert tile(page, "Equity (P)") == "0.247"
+    assert tile(page, "Coverage") == "81.6%"
+    assert page.locator("#over tbody tr").count() == 10
+    first = page.locator("#suppliers tbody tr").first
+    shown = " ".join(first.inner_text().split())
+    assert shown == "blue 400 items 51.6% 20.0% 2.58× 10,322"
+    assert "reranker.name\tidentity" in page.locator("#policy").inner_text()
+
+
+def test_charts_are_read_by_arrow_keys_by_pointer_and_as_tables(open_page: Open) -> None:
+    page = open_page("/?window=1h")
+    wait_live(page)
+    slider = page.locator(SLIDER)
+    slider.focus()
+    assert "(so far)" in slider.get_attribute("aria-valuetext")
+    page.keyboard.press("Home")
+    assert slider.get_attribute("aria-valuenow") == "1"
+    page.keyboard.press("ArrowRight")
+    assert slider.get_attribute("aria-valuenow") == "2"
+    told = page.locator("#clicks-chart .tip").inner_text()
+    assert all(name in told for name in ("Click rate", "Clicks", "Answered", "Lists"))
+    page.keyboard.press("Escape")
+    assert page.locator("#clicks-chart .tip").is_hidden()
+
+    page.locator("#lorenz-chart [role=slider]").hover()
+    assert "Exposure (P) per merit" in page.locator("#lorenz-chart .tip").inner_text()
+
+    page.locator("#fairness-chart summary").press("Enter")
+    rows = page.locator("#fairness-chart tbody tr")
+    rows.first.wait_for()
+    assert rows.count() == 60
+    assert rows.nth(7).inner_text().split("\t")[1:] == ["–", "–", "–"]  # nothing was listed then
+
+
+def test_the_window_is_switched_by_keyboard_and_outlives_a_reload(
+    open_page: Open, fake: Fake
+) -> None:
+    page = open_page()
+    wait_live(page)
+    page.get_by_role("radio", name="24 h").focus()
+    page.keyboard.press("ArrowRight")
+    page.locator(".tile", has_text="688,146").wait_for()
+    page.keyboard.press("ArrowRight")
+    page.locator(".tile", has_text="1,204,377").wait_for()
+    assert page.get_by_role("radio", name="All time").is_checked()
+    assert "last 7 days, the longest history" in page.locator("#clicks-words").inner_text()
+    assert "/v1/exposure/history?window=all" not in fake.mood.asked
+    page.reload()
+    page.locator(".tile", has_text="1,204,377").wait_for()
+
+
+def test_a_name_that_looks_like_html_is_shown_as_text(open_page: Open) -> None:
+    page = open_page()
+    wait_live(page)
+    assert page.get_by_role("rowheader", name=NASTY).count() == 1
+    assert page.get_by_role("rowheader", name="<i>classical</i>").count() == 1
+    assert page.locator("#content :is(b, i, img)").count() == 0
+    assert page.title() == "EALinUCB log · faircascade"
+
+
+@pytest.mark.parametrize("path", ["/", "/docs"])
+def test_pages_keep_to_their_host_and_their_policy(browser: Browser, fake: Fake, path: str) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    said: list[str] = []
+    hosts: set[str] = set()
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: hosts.add(urlsplit(request.url).netloc))
+    page.goto(fake.address + path)
+    page.wait_for_load_state("networkidle")
+    for chart in page.locator("[role=slider]").all():
+        chart.hover()
+    context.close()
+    assert said == []  # the browser reports here what the policy of the page forbids
+    assert hosts == {urlsplit(fake.address).netloc}
+
+
+@pytest.mark.parametrize("state", ["busy", "empty", "unauthorised"])
+def test_a_phone_never_scrolls_sideways(open_page: Open, fake: Fake, state: Any) -> None:
+    fake.mood.state = state
+    page = open_page(viewport=PHONE)
+    page.locator("#status:not([data-state=waiting])").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+    page.goto(fake.address + "/docs")
+    page.get_by_role("button", name="Open all").click()
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+
+
+@pytest.mark.parametrize(("scheme", "paper"), [("light", (245, 246, 244)), ("dark", (21, 24, 28))])
+def test_pages_are_accessible_in_light_and_dark(
+    open_page: Open, fake: Fake, scheme: Any, paper: tuple[int, int, int]
+) -> None:
+    page = open_page(color_scheme=scheme)
+    wait_live(page)
+    page.locator(SLIDER).focus()
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert background == f"rgb{paper}"
+    assert shortcomings(page) == []
+    page.goto(fake.address + "/docs")
+    page.get_by_role("button", name="Open all").click()
+    assert shortcomings(page) == []
+
+
+def test_a_key_is_asked_for_and_kept_for_the_tab_alone(open_page: Open, fake: Fake) -> None:
+    fake.mood.state = "unauthorised"
+    page = open_page()
+    page.locator("#status", has_text="Needs a key").wait_for()
+    assert page.locator("#content").is_hidden()
+    page.keyboard.type("wrong-key")  # the field has the focus already
+    page.keyboard.press("Enter")
+    page.get_by_text("This key was refused.").wait_for()
+    assert shortcomings(page) == []
+    page.get_by_label("Key", exact=True).fill(KEY)
+    page.keyboard.press("Enter")
+    wait_live(page)
+    assert page.locator("#key-form").is_hidden()
+    assert page.evaluate("localStorage.length") == 0
+    page.reload()
+    wait_live(page)
+
+
+def test_it_recovers_by_itself_and_leaves_focus_and_scrolling_alone(
+    open_page: Open, fake: Fake
+) -> None:
+    page = open_page()
+    wait_live(page)
+    page.locator(SLIDER).focus()
+    page.keyboard.press("Home")
+    page.evaluate("scrollTo(0, 300)")
+    fake.stop()
+    try:
+        page.clock.fast_forward(2_000)
+        page.locator("#status", has_text="Cannot reach the service").wait_for()
+        assert "These numbers are old" in page.locator("#trouble").inner_text()
+        assert tile(page, "Lists handed out") == "96,480"
+    finally:
+        fake.start()
+    page.clock.fast_forward(4_000)  # the second pause is twice as long
+    wait_live(page)
+    assert page.locator("#trouble").is_hidden()
+    assert page.locator(SLIDER).get_attribute("aria-valuenow") == "1"
+    assert page.locator(SLIDER).evaluate("slider => slider === document.activeElement")
+    assert page.evaluate("scrollY") == 300
+
+
+def test_trouble_of_the_store_is_told_in_the_words_of_the_service(
+    open_page: Open, fake: Fake
+) -> None:
+    fake.mood.state = "trouble"
+    page = open_page()
+    page.get_by_text("It answered 503: the store cannot be reached.").wait_for()
+    fake.mood.state = "busy"
+    page.get_by_role("button", name="Try now").click()
+    wait_live(page)
+
+
+def test_nothing_is_asked_while_nobody_looks(open_page: Open, fake: Fake) -> None:
+    page = open_page()
+    wait_live(page)
+    page.evaluate(
+        """Object.defineProperty(document, "hidden", { value: true, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"))"""
+    )
+    asked = len(fake.mood.asked)
+    page.clock.run_for(20_000)
+    assert len(fake.mood.asked) == asked
+    with page.expect_response("**/v1/exposure?window=24h&limit=10"):
+        page.evaluate(
+            """Object.defineProperty(document, "hidden", { value: false });
+            document.dispatchEvent(new Event("visibilitychange"))"""
+        )
+
+
+def test_a_slow_service_is_not_asked_again_before_it_answered(open_page: Open) -> None:
+    page = open_page()
+    wait_live(page)
+    held: list[Route] = []
+    page.route(lambda url: "/v1/" in url, lambda route: held.append(route))
+    with page.expect_request("**/v1/exposure/history?*"):
+        page.clock.run_for(2_000)
+    page.clock.run_for(6_000)
+    page.evaluate("fetch('/healthz')")  # whatever was asked before is known after it
+    assert len(held) == 2  # one turn: what the exposure is, and how it came about
+    for route in held:
+        route.continue_()
+    page.unroute_all()
+    with page.expect_response("**/v1/exposure?window=24h&limit=10"):
+        page.clock.run_for(2_000)
+
+
+def test_an_empty_service_tells_how_to_begin(open_page: Open, fake: Fake) -> None:
+    fake.mood.state = "empty"
+    page = open_page("/?window=all")
+    page.get_by_role("heading", name="Nothing has been shown yet").wait_for()
+    assert f"curl {fake.address}/v1/recommendations" in page.locator("#first-steps").inner_text()
+    assert tile(page, "Click rate") == "–"
+    assert page.locator("#clicks-chart").is_hidden()
+    fake.mood.state = "busy"
+    page.clock.fast_forward(2_000)
+    page.locator("#clicks-chart").wait_for()
+    assert page.locator("#empty").is_hidden()
+
+
+def test_the_reference_has_every_operation_with_fields_examples_and_a_command(
+    open_page: Open, fake: Fake
+) -> None:
+    page = open_page("/docs#recommend_v1_recommendations_post")
+    operation = page.locator("details[open].operation")
+    text = operation.inner_text()
+    assert "Choose the best k items for a user" in text
+    assert f"curl {fake.address}/v1/recommendations" in text
+    assert """-d '{"user":"user-7","k":3}'""" in text
+    assert "list of texts or null" in text
+    assert '"impression_id": "1f-Zq3vT0kX5mE"' in text
+    assert page.locator(".operation").count() == 7
+
+    page.keyboard.press("/")
+    page.keyboard.type("clicked_item")
+    assert page.locator("#found").inner_text() == "1 operation found"
+    shown = page.locator(".operation:visible .path")
+    assert shown.all_inner_texts() == ["/v1/feedback/batch"]
