@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import uvloop
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -119,9 +120,9 @@ def rate(folder: Path) -> dict[str, Any]:
     """400 pairs a second as single requests for a minute."""
     write_items(folder / "items.parquet", ITEMS)
     with serving(folder, "--items", "items.parquet") as server:
-        asyncio.run(run_rate(server, seconds=5))  # warm
+        uvloop.run(run_rate(server, seconds=5))  # warm
         before = server.cpu
-        seen = asyncio.run(run_rate(server, seconds=60))
+        seen = uvloop.run(run_rate(server, seconds=60))
         return seen | {"server_cpu_share": round((server.cpu - before) / 60, 2)}
 
 
@@ -136,8 +137,8 @@ def alone(folder: Path) -> dict[str, Any]:
     """One client that waits for each answer."""
     write_items(folder / "items.parquet", ITEMS)
     with serving(folder, "--items", "items.parquet") as server:
-        asyncio.run(one_client("127.0.0.1", server.port, pairs=500, users=USERS, k=K))
-        seen = asyncio.run(one_client("127.0.0.1", server.port, pairs=10_000, users=USERS, k=K))
+        uvloop.run(one_client("127.0.0.1", server.port, pairs=500, users=USERS, k=K))
+        seen = uvloop.run(one_client("127.0.0.1", server.port, pairs=10_000, users=USERS, k=K))
         return seen.table()
 
 
@@ -158,9 +159,9 @@ def batches(folder: Path) -> dict[str, Any]:
             )
             return seen.table()
 
-        asyncio.run(load(5))
+        uvloop.run(load(5))
         before = server.cpu
-        seen = asyncio.run(load(30))
+        seen = uvloop.run(load(30))
         return seen | {"server_cpu_share": round((server.cpu - before) / 30, 2)}
 
 
@@ -174,7 +175,7 @@ def memory(folder: Path) -> dict[str, Any]:
             if seen.pairs >= len(samples) * HOUR_OF_PAIRS // 20:
                 samples.append((seen.pairs, round(server.memory, 1)))
 
-        seen = asyncio.run(
+        seen = uvloop.run(
             in_batches(
                 "127.0.0.1",
                 server.port,
@@ -199,7 +200,7 @@ def large(folder: Path) -> dict[str, Any]:
         out["start_s"] = round(server.ready, 2)
         for name, users, pairs in (("new users", 2_000, 2_000), ("known users", 200, 2_000)):
             load = one_client("127.0.0.1", server.port, pairs=pairs, users=users, k=K)
-            out[name] = asyncio.run(load).table()
+            out[name] = uvloop.run(load).table()
         out["memory_mb"] = round(server.memory)
     return out
 
@@ -221,7 +222,7 @@ def start(folder: Path) -> dict[str, Any]:
             await store.put_users(names, rows, np.full(50_000, 12))
         await store.close()
 
-    asyncio.run(fill())
+    uvloop.run(fill())
     times = []
     for _ in range(5):
         with serving(folder, "--items", "items.parquet") as server:
@@ -247,7 +248,7 @@ def killed(folder: Path) -> dict[str, Any]:
         await live_through(fleet, witness, trouble)
         return await check(SQLiteStore(folder / "store.db"), witness, policy)
 
-    return {"kills": KILLS} | asyncio.run(work())
+    return {"kills": KILLS} | uvloop.run(work())
 
 
 def killed_redis(folder: Path) -> dict[str, Any]:
@@ -273,7 +274,7 @@ def killed_redis(folder: Path) -> dict[str, Any]:
             store = RedisStore(redis.url, ttl=7 * 86400.0)
             return await check(store, witness, policy)
 
-        return {"kills": KILLS, "redis_restarts": 1} | asyncio.run(work())
+        return {"kills": KILLS, "redis_restarts": 1} | uvloop.run(work())
 
 
 PARTS: dict[str, Callable[[Path], dict[str, Any]]] = {

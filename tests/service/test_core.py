@@ -80,7 +80,7 @@ def test_what_cannot_be_recommended_is_refused_and_says_why(tmp_path: Path) -> N
                 await recommend(service, k=6)
             with refusal(Reason.INVALID, "k"):
                 await recommend(service, k=0)
-            with refusal(Reason.INVALID, "candidates"):
+            with refusal(Reason.UNKNOWN, "candidates"):
                 await recommend(service, candidates=["nobody-knows-me"])
             with refusal(Reason.INVALID, "candidates"):
                 await recommend(service, candidates=["a", "b", "c", "d"])
@@ -244,7 +244,7 @@ def test_items_come_change_and_go_while_it_runs(tmp_path: Path) -> None:
             assert (stored.merit, stored.groups) == (4.0, {"group": "jazz"})
             assert stored.features.tolist() == [0, 1, 0, 0]
             await service.remove_item("new")
-            with refusal(Reason.INVALID, "candidates"):
+            with refusal(Reason.UNKNOWN, "candidates"):
                 await recommend(service, candidates=["new"])
             with refusal(Reason.UNKNOWN, "item"):
                 await service.remove_item("new")

@@ -1,1 +1,31 @@
-"""Recommend and learn over HTTP, and show who gets exposure."""
+"""Recommend and learn over HTTP, and show who gets exposure.
+
+The names here are what a program needs that runs the service itself.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from faircascade.service.core import Service
+    from faircascade.service.http.app import create_app
+    from faircascade.service.settings import Settings
+    from faircascade.service.stores.redis import RedisStore
+    from faircascade.service.stores.sqlite import SQLiteStore
+
+_HOME = {
+    "RedisStore": "stores.redis",
+    "SQLiteStore": "stores.sqlite",
+    "Service": "core",
+    "Settings": "settings",
+    "create_app": "http.app",
+}
+
+__all__ = ["RedisStore", "SQLiteStore", "Service", "Settings", "create_app"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name on first use: not every program has FastAPI and Redis."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'faircascade.service' has no attribute {name!r}")
+    return getattr(import_module(f"faircascade.service.{_HOME[name]}"), name)

@@ -39,12 +39,15 @@ from faircascade.service.stores.base import (
     StoredItem,
     StoreDown,
 )
+from faircascade.service.together import Together
 from faircascade.types import Ints, Lists, Pool, Users
 
 log = logging.getLogger(__name__)
 
 LARGE = 1_000_000
 """Pairs of user and item from which on scoring leaves the event loop to others."""
+TOGETHER = 64
+"""Lists or answers of separate requests that are worked on together at most."""
 LARGEST_FEATURE = 1e4
 """Features are of this size at most, so that no sum of their products gets out of hand."""
 
@@ -74,6 +77,8 @@ class Service:
         self._policy = policy.compose()
         self._catalogue_version = 0
         self._changing = asyncio.Lock()
+        self._recommending = Together(self._recommend, most=TOGETHER)
+        self._learning = Together(self._learn, most=TOGETHER)
 
     @property
     def dim(self) -> int:
@@ -103,8 +108,11 @@ class Service:
 
     # recommending
 
-    async def recommend(self, asks: Sequence[Ask]) -> list[Recommended | Refused]:
+    async def recommend(self, asks: Sequence[Ask]) -> Sequence[Recommended | Refused]:
         """Answer each: a list of k items, or fewer if there are not as many, or a refusal."""
+        return await self._recommending(asks)
+
+    async def _recommend(self, asks: Sequence[Ask]) -> list[Recommended | Refused]:
         catalogue = self.catalogue
         pools: dict[object, Pool | Refused] = {}
         alike: dict[tuple[object, int], list[int]] = {}  # asks that one scoring can answer
@@ -131,7 +139,9 @@ class Service:
                 return invalid(name, _at_most(self.settings.max_candidates, "items", len(given)))
         for item in ask.candidates or ():
             if item not in catalogue.rows:
-                return invalid("candidates", f"must be items of the catalogue, got {item!r}")
+                return Refused(
+                    Reason.UNKNOWN, "candidates", f"must be items of the catalogue, got {item!r}"
+                )
         pool = catalogue.pool(ask.candidates, ask.exclude)
         if len(pool) == 0:
             return Refused(Reason.CONFLICT, "candidates", "and exclude leave no item to recommend")
@@ -189,8 +199,11 @@ class Service:
 
     # learning
 
-    async def learn(self, answers: Sequence[Answer]) -> list[Receipt | Refused]:
+    async def learn(self, answers: Sequence[Answer]) -> Sequence[Receipt | Refused]:
         """Learn each answer once; the same one again changes nothing and is answered the same."""
+        return await self._learning(answers)
+
+    async def _learn(self, answers: Sequence[Answer]) -> list[Receipt | Refused]:
         found = await self.store.impressions([answer.impression_id for answer in answers])
         await self._know_names(found)
         now = self.clock()

@@ -13,7 +13,7 @@ def listen(host: str, port: int) -> socket.socket:
     if not 0 <= port < 2**16:
         raise ValueError(f"port must be between 0 and {2**16 - 1}, got {port}")
     family, address = _resolve(host.removeprefix("[").removesuffix("]"), port)
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":  # a port of a server that just ended can be taken again
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

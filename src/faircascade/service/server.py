@@ -24,7 +24,6 @@ from faircascade.service.opening import name_of
 from faircascade.service.settings import Settings
 from faircascade.service.sources import Source
 from faircascade.service.starting import start_service
-from faircascade.service.upkeep import upkeep
 
 log = logging.getLogger(__name__)
 
@@ -100,10 +99,10 @@ async def _serve(plan: Plan, listener: socket.socket, announce: Announce) -> Non
     service = await start_service(
         plan.store, source=plan.source, policy=plan.policy, seed=plan.seed, settings=plan.settings
     )
-    beside = [upkeep]
+    beside = []
     if isinstance(plan.source, Demo) and plan.demo_rate > 0:
         beside.append(Crowd(plan.source.world, rate=plan.demo_rate).run)
-    app = create_app(service, keys=plan.keys, upkeep=beside, access_log=plan.access_log)
+    app = create_app(service, keys=plan.keys, beside=beside, access_log=plan.access_log)
     config = uvicorn.Config(
         app,
         http="httptools",

@@ -11,8 +11,9 @@ from faircascade.service.stores.base import StoreDown
 
 log = logging.getLogger(__name__)
 
-TICK = 1.0
-"""Seconds between two looks at what other services did, and at what is to be counted."""
+TICK = 0.2
+"""Seconds between two looks at what other services did, and at what is to be counted: often, so
+that requests never wait for much of it."""
 KEEP_EVERY = 30.0
 """Seconds after which counts of exposure are kept, so that a start has few events to read."""
 EXPIRE_EVERY = 60.0

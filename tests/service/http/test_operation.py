@@ -166,7 +166,7 @@ def test_the_application_starts_the_service_and_stops_what_it_started(service: S
         await Service.stop(service)
 
     service.stop = stop  # type: ignore[method-assign]
-    with calling(app_of(service, upkeep=[upkeep])) as client:
+    with calling(app_of(service, beside=[upkeep])) as client:
         client.recommend()
         assert events == ["upkeep"]
     assert events == ["upkeep", "upkeep is over", "stop"]
@@ -187,10 +187,10 @@ def test_upkeep_that_fails_is_logged(service: Service, caplog: pytest.LogCapture
     async def broken(_: Any) -> None:
         raise RuntimeError("broken")
 
-    with calling(app_of(service, upkeep=[broken])) as client:
+    with calling(app_of(service, beside=[broken])) as client:
         client.recommend()
     (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
-    assert record.getMessage() == "upkeep ended"
+    assert record.getMessage() == "work beside requests ended"
 
 
 def test_a_store_that_is_down_at_the_end_is_logged(

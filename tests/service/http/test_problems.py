@@ -97,16 +97,16 @@ def test_a_query_is_told_field_rule_and_value(client: Client, query: str, expect
 
 
 def test_long_input_is_not_sent_back(client: Client) -> None:
-    for body in (
-        {"user": ["x"] * 10_000},
-        {"user": "a", "k": "y" * 10_000},
-        {"user": "a", "z" * 10_000: 1},
-        {"user": "a", "candidates": ["\U0001f600" * 256]},
-        {"user": "a", "k": 10**300},
-        {"user": "a", **{f"x{n}": n for n in range(10_000)}},
+    for body, status in (
+        ({"user": ["x"] * 10_000}, 422),
+        ({"user": "a", "k": "y" * 10_000}, 422),
+        ({"user": "a", "z" * 10_000: 1}, 422),
+        ({"user": "a", "candidates": ["\U0001f600" * 256]}, 404),
+        ({"user": "a", "k": 10**300}, 422),
+        ({"user": "a", **{f"x{n}": n for n in range(10_000)}}, 422),
     ):
         answer = client.post(ASK, body)
-        assert problem(answer, 422)
+        assert problem(answer, status)
         assert len(answer.content) < 2_000
 
 

@@ -21,11 +21,12 @@ from faircascade.service.http.problems import HANDLERS
 from faircascade.service.http.routes import ROUTERS
 from faircascade.service.keys import Keys
 from faircascade.service.stores.base import StoreDown
+from faircascade.service.upkeep import upkeep
 from faircascade.version import __version__
 
 log = logging.getLogger(__name__)
 
-Upkeep = Callable[[Service], Coroutine[Any, Any, None]]
+Beside = Callable[[Service], Coroutine[Any, Any, None]]
 """Work beside requests; it runs until it is cancelled."""
 
 
@@ -33,12 +34,13 @@ def create_app(
     service: Service,
     *,
     keys: Keys | None = None,
-    upkeep: Sequence[Upkeep] = (),
+    beside: Sequence[Beside] = (),
     access_log: bool = False,
 ) -> FastAPI:
     """Return the application of a service.
 
-    Its lifespan starts the service unless that was done, runs the upkeep, and stops both.
+    Its lifespan starts the service unless that was done, runs its upkeep and what else is to run
+    beside requests, and stops all of it.
     Without keys everybody may do everything.
     """
     app = FastAPI(
@@ -49,7 +51,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        lifespan=lambda _: _running(service, upkeep),
+        lifespan=lambda _: _running(service, [upkeep, *beside]),
         exception_handlers=HANDLERS,  # type: ignore[arg-type]
     )
     metrics, limits = Metrics(service), Limits.of(service)
@@ -70,10 +72,10 @@ def create_app(
 
 
 @asynccontextmanager
-async def _running(service: Service, upkeep: Sequence[Upkeep]) -> AsyncIterator[None]:
+async def _running(service: Service, beside: Sequence[Beside]) -> AsyncIterator[None]:
     if not service.started:
         await service.start()
-    tasks = [asyncio.create_task(work(service)) for work in upkeep]
+    tasks = [asyncio.create_task(work(service)) for work in beside]
     for task in tasks:
         task.add_done_callback(_tell)
     try:
@@ -89,6 +91,6 @@ async def _running(service: Service, upkeep: Sequence[Upkeep]) -> AsyncIterator[
 
 
 def _tell(task: asyncio.Task[None]) -> None:
-    """Log that upkeep ended, unless it was told to."""
+    """Log that work ended which should go on, unless it was told to."""
     if not task.cancelled():
-        log.error("upkeep ended", exc_info=task.exception())
+        log.error("work beside requests ended", exc_info=task.exception())

@@ -48,13 +48,13 @@ CREATE TABLE accounts (
     PRIMARY KEY (user, slot)
 ) WITHOUT ROWID;
 CREATE TABLE impressions (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, token TEXT NOT NULL, user INTEGER NOT NULL,
+    number INTEGER PRIMARY KEY, token TEXT NOT NULL, user INTEGER NOT NULL,
     round INTEGER NOT NULL, time REAL NOT NULL, slots BLOB NOT NULL, features BLOB NOT NULL,
     clicked INTEGER, examined INTEGER
 );
 CREATE INDEX impressions_user ON impressions (user, number);
 CREATE TABLE events (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, clicked INTEGER,
+    number INTEGER PRIMARY KEY, time REAL NOT NULL, clicked INTEGER,
     slots BLOB NOT NULL
 );
 CREATE TABLE counts (
@@ -312,7 +312,7 @@ class SQLiteStore(Store):
             db.execute("DELETE FROM users WHERE key = ?", row)
             db.execute("PRAGMA secure_delete = OFF")
             self._allotted.pop(user, None)
-            self._file.renew_log()
+            self._file.drop_log()
             return True
 
         known: bool = await self._file.write(job)
@@ -355,7 +355,8 @@ class SQLiteStore(Store):
                 "WHERE excluded.cursor > counts.cursor",
                 [int(cursor or 0), counts],
             )
-            db.execute("DELETE FROM events WHERE number <= ?", [int(cursor or 0)])
+            # the last one stays, so that its number is not given again
+            db.execute("DELETE FROM events WHERE number < ?", [int(cursor or 0)])
 
         await self._file.write(job)
 

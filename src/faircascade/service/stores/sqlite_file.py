@@ -22,10 +22,13 @@ from faircascade.service.stores.base import StoreDown
 
 log = logging.getLogger(__name__)
 
-LARGE_LOG = 4_096
+LARGE_LOG = 16_384
 """Pages of the write-ahead log, 4 kB each, from which on it is begun anew."""
 TIDY_EVERY = 2.0
 """Seconds between two times that the log is carried over into the file."""
+
+_OVERWRITTEN, _DROPPED = "RESTART", "TRUNCATE"
+"""Ways to begin a log anew: its space is used again, which is faster, or given back."""
 
 Job = Callable[[sqlite3.Connection], Any]
 """Statements that succeed or fail together."""
@@ -72,7 +75,8 @@ class SQLiteFile:
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="commit")
         self._waiting: list[_Waiting] = []
         self._flushing: asyncio.Task[None] | None = None
-        self._renew_log = False
+        self._next_log = ""
+        """How the log is begun anew before the next transaction; empty if it is not."""
         self._tidying = asyncio.create_task(self._tidy())
 
     def _connect(self) -> sqlite3.Connection:
@@ -110,16 +114,15 @@ class SQLiteFile:
             self._flushing = asyncio.create_task(self._flush())
         return await waiting.done
 
-    def renew_log(self) -> None:
-        """Begin the log anew soon: what was deleted is still in it."""
-        self._renew_log = True
+    def drop_log(self) -> None:
+        """Empty the log soon: what was deleted is still in it."""
+        self._next_log = _DROPPED
 
     async def _flush(self) -> None:
         """Write what waits, one transaction after the other, until nothing does."""
         while self._waiting:
-            if self._renew_log:
-                self._renew_log = False
-                await self._on_disk(self._empty_log)
+            if self._next_log:
+                await self._on_disk(self._renew_log)
             batch, self._waiting = self._waiting, []
             try:
                 await self._commit(batch)
@@ -163,14 +166,16 @@ class SQLiteFile:
                 _, pages, _ = await asyncio.to_thread(
                     lambda: self._tidier.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
                 )
-                if self._renew_log or pages > LARGE_LOG:
-                    self._renew_log = True
+                if pages > LARGE_LOG:
+                    self._next_log = self._next_log or _OVERWRITTEN
+                if self._next_log:
                     await self.write(lambda _: None)
             except (sqlite3.Error, StoreDown) as error:  # who writes next is told as well
                 log.warning("the log could not be tidied", extra={"reason": str(error)})
 
-    def _empty_log(self) -> None:
+    def _renew_log(self) -> None:
+        how, self._next_log = self._next_log, ""
         try:
-            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        except sqlite3.Error as error:  # it can stay large for a while
-            log.warning("the log could not be emptied", extra={"reason": str(error)})
+            self._writer.execute(f"PRAGMA wal_checkpoint({how})").fetchone()
+        except sqlite3.Error as error:  # it can go on growing for a while
+            log.warning("the log could not be begun anew", extra={"reason": str(error)})

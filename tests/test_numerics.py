@@ -1,0 +1,51 @@
+"""Sums in a fixed order: the same bits by every way to take them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from faircascade import numerics
+from faircascade.numerics import ordered_dot, quadratic_form
+
+
+def dot_by_hand(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    total = a[0] * b[0]
+    for left, right in zip(a[1:], b[1:], strict=True):
+        total = total + left * right
+    return total
+
+
+def form_by_hand(A: np.ndarray, x: np.ndarray) -> np.ndarray:
+    total = 0.0
+    for a in range(len(x)):
+        inner = A[a, a] * x[a]
+        if a + 1 < len(x):
+            beside = dot_by_hand(A[a, a + 1 :], x[a + 1 :])
+            inner = inner + (beside + beside)
+        total = total + x[a] * inner
+    return total
+
+
+@settings(max_examples=60)
+@given(
+    d=st.integers(1, 12),
+    n=st.integers(1, 40),
+    shared=st.booleans(),
+    scale=st.sampled_from([1e-8, 1.0, 1e6]),
+    seed=st.integers(0, 10**6),
+)
+def test_few_numbers_and_many_give_the_same_bits(
+    d: int, n: int, shared: bool, scale: float, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(d, d, 1 if shared else n)) * scale
+    A = A + A.transpose(1, 0, 2)
+    x = rng.normal(size=(d, n))
+    with pytest.MonkeyPatch.context() as patch:
+        for few in (0, 10**9):
+            patch.setattr(numerics, "_FEW", few)
+            assert np.array_equal(ordered_dot(A[0], x), dot_by_hand(A[0], x))
+            assert np.array_equal(quadratic_form(A, x), form_by_hand(A, x))
