@@ -35,8 +35,9 @@ def configure(style: Style = "json", *, level: str = "info", stream: TextIO | No
 
 
 def fields_of(record: logging.LogRecord) -> dict[str, Any]:
-    """Return what was given as `extra`."""
-    return {name: value for name, value in vars(record).items() if name not in _ORDINARY}
+    """Return what was given as `extra`; names with an underscore are of other libraries."""
+    given = vars(record).items()
+    return {name: value for name, value in given if name not in _ORDINARY and name[0] != "_"}
 
 
 class JSONLines(logging.Formatter):

@@ -39,7 +39,7 @@ def written(style: logs.Style, level: str = "info") -> io.StringIO:
 
 def test_a_line_is_json_with_the_fields_of_the_event() -> None:
     stream = written("json")
-    log.info("keys were read", extra={"keys": 3, "file": Path("a")})
+    log.info("keys were read", extra={"keys": 3, "file": Path("a"), "_of_a_library": 1})
     line = json.loads(stream.getvalue())
     assert line.pop("time").endswith("Z")
     assert line == {

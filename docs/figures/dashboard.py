@@ -1,0 +1,49 @@
+"""Take the pictures of the dashboard: python docs/figures/dashboard.py
+
+Starts the demo, lets its users come for a while, and needs playwright and chromium.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parents[1]))
+
+from tests.service.browser import chromium
+from tests.service.running import running
+
+MINUTES = 6
+PICTURES = {
+    "dashboard-light": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
+    "dashboard-dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
+    "dashboard-phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "light"},
+}
+
+
+def main() -> None:
+    """Wait until there is something to see, then take all pictures."""
+    with (
+        TemporaryDirectory() as folder,
+        running("--demo", "--demo-rate", "100", folder=Path(folder)) as server,
+        chromium() as browser,
+    ):
+        time.sleep(60 * MINUTES)
+        for name, options in PICTURES.items():
+            page = browser.new_page(**options)
+            page.goto(f"{server.url}/?window=1h")
+            page.wait_for_selector("#over tbody tr")
+            page.wait_for_timeout(2_500)
+            page.screenshot(path=HERE / f"{name}.png", full_page=name != "dashboard-phone")
+            page.close()
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.goto(f"{server.url}/docs")
+        page.wait_for_timeout(1_000)
+        page.screenshot(path=HERE / "api-reference.png")
+
+
+if __name__ == "__main__":
+    main()
