@@ -166,7 +166,7 @@ def batches(folder: Path) -> dict[str, Any]:
 
 
 def memory(folder: Path) -> dict[str, Any]:
-    """As many pairs as 400 a second make in an hour, in batches; memory every tenth of them."""
+    """As many pairs as 400 a second make in an hour, in batches; memory every twentieth of them."""
     write_items(folder / "items.parquet", ITEMS)
     samples: list[tuple[int, float]] = []
     with serving(folder, "--items", "items.parquet") as server:

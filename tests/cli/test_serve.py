@@ -136,7 +136,7 @@ def test_the_store_and_the_keys_can_come_from_the_environment(
 def test_this_machine_needs_no_keys(run, served: Served, host: str) -> None:
     if ":" in host and not _has_ipv6():
         pytest.skip("there is no IPv6 on this machine")
-    plan_of(run, served, "--host", host)
+    assert plan_of(run, served, "--host", host).host == host
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
@@ -203,6 +203,7 @@ def expect_one_line(outcome: tuple[int, str, str], message: str, *, code: int = 
         ("--host 192.0.2.1", "host must be an address of this machine, got '192.0.2.1'"),
         ("--log-format xml", "log-format must be json or text, got 'xml'"),
         ("--keys nowhere.json", "nowhere.json: the keys cannot be read"),
+        ("--keys keys.json --no-keys", "--keys and --no-keys exclude each other"),
         ("--demo --demo-rate -1", "demo-rate must be at least 0, got -1"),
     ],
 )

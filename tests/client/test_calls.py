@@ -117,14 +117,15 @@ def test_items_are_put_with_rows_of_an_array(server: Server, client: Any) -> Non
     server.will(says({"changed": 2, "total": 12}))
     rows = np.array([[0.5, -0.25], [1, 2]], dtype=np.float32)
     items = [
-        Item("a", rows[0], merit=np.float64(0.2), group="jazz", supplier="blue"),
+        Item("a", rows[0], merit=np.float64(0.2), group="jazz", supplier="", popularity=3),
         Item("b", rows[1]),
     ]
     assert client.put_items(items) == Changed(changed=2, total=12)
     [seen] = server.seen
     assert (seen.method, seen.path) == ("POST", "v1/items")
     batch = schemas.ItemBatch.model_validate(seen.body)
-    first = {"features": [0.5, -0.25], "merit": 0.2, "group": "jazz", "supplier": "blue"}
+    first = {"features": [0.5, -0.25], "merit": 0.2, "popularity": 3.0}
+    first |= {"group": "jazz", "supplier": ""}
     assert batch.items[0] == schemas.NewItem.model_validate({"item": "a"} | first)
     assert seen.body["items"][1] == {"item": "b", "features": [1.0, 2.0]}
 
@@ -157,7 +158,7 @@ def test_items_go_through_all_pages(server: Server, client: Any) -> None:
     )
     items = list(client.items(page=2))
     assert [item.id for item in items] == list("abcde")
-    expected = Item("a", tuple(entry["features"]), entry["merit"], entry["group"], "blue")
+    expected = Item("a", tuple(entry["features"]), entry["merit"], entry["group"], "blue", 120.0)
     assert items[0] == expected
     queries = [{"offset": str(offset), "limit": "2"} for offset in (0, 2, 4)]
     assert [seen.query for seen in server.seen] == queries
@@ -180,9 +181,9 @@ def test_documents_come_as_they_are(server: Server, client: Any) -> None:
         (
             client.exposure_items,
             ["7d"],
-            {"order": "under", "offset": 20, "limit": 10},
+            {"by": "group", "order": "under", "offset": 20, "limit": 10},
             "v1/exposure/items",
-            {"window": "7d", "order": "under", "offset": "20", "limit": "10"},
+            {"window": "7d", "by": "group", "order": "under", "offset": "20", "limit": "10"},
         ),
     ]
     server.will(*(says({"number": number}) for number in range(len(asked))))

@@ -28,6 +28,7 @@ NASTY = """<img src=x onerror="document.title='taken'"><b>bold</b>"""
 ITEMS = 2810
 STEPS = {"1h": (60, 60), "24h": (1800, 48), "7d": (21600, 28)}
 """Seconds of a step, steps."""
+OLD = timedelta(days=31, hours=5)
 LISTS = {"1h": 4_212, "24h": 96_480, "7d": 688_146, "all": 1_204_377}
 
 
@@ -35,7 +36,11 @@ LISTS = {"1h": 4_212, "24h": 96_480, "7d": 688_146, "all": 1_204_377}
 class Mood:
     """How the fake answers; a test changes it while the page is open."""
 
-    state: Literal["busy", "empty", "trouble", "unauthorised"] = "busy"
+    state: Literal["busy", "empty", "even", "trouble", "unauthorised"] = "busy"
+    age: timedelta = OLD
+    """How long ago the first list was."""
+    began_late: bool = False
+    """Whether the first step with lists has a tenth of what it should have."""
     asked: list[str] = field(default_factory=list)
     """Paths with queries, in the order in which they came."""
 
@@ -44,9 +49,9 @@ def _iso(time: datetime) -> str:
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _window(name: str, now: datetime, empty: bool = False) -> schemas.Window:
+def _window(name: str, now: datetime, age: timedelta | None) -> schemas.Window:
     if name == "all":
-        since = None if empty else _iso(now - timedelta(days=31, hours=5))
+        since = None if age is None else _iso(now - age)
         return schemas.Window(name=name, since=since, until=_iso(now))
     seconds, steps = STEPS[name]
     start = (int(now.timestamp()) // seconds - steps + 1) * seconds
@@ -81,8 +86,11 @@ def _holder(
     )
 
 
-def exposure(window: str, limit: int, now: datetime, empty: bool = False) -> schemas.Exposure:
+def exposure(
+    window: str, limit: int, now: datetime, state: str = "busy", age: timedelta = OLD
+) -> schemas.Exposure:
     """Return exposure that a few popular items have most of."""
+    empty = state == "empty"
     rng = np.random.default_rng(7)
     shown = 1 / (1 + np.arange(ITEMS)) ** 0.85 * (rng.random(ITEMS) < 0.82)
     merit = rng.gamma(4.0, size=ITEMS)
@@ -107,7 +115,7 @@ def exposure(window: str, limit: int, now: datetime, empty: bool = False) -> sch
     lists = 0 if empty else LISTS[window]
     answers = round(lists * 0.83)
     return schemas.Exposure(
-        window=_window(window, now, empty),
+        window=_window(window, now, None if empty else age),
         recommendations=lists,
         answers=answers,
         clicks=round(answers * 0.37),
@@ -120,23 +128,30 @@ def exposure(window: str, limit: int, now: datetime, empty: bool = False) -> sch
             exposure_p=lorenz(shown),
             exposure_pm=lorenz(shown / merit),
         ),
-        over_exposed=[] if empty else items(order),
-        under_exposed=[] if empty else items(order[::-1]),
-        groups=[] if empty else _holders("jazz|rock|pop|folk|<i>classical</i>|electronic"),
-        suppliers=[] if empty else _holders("blue|northern sound|harbour|small hours|attic"),
+        over_exposed=[] if empty or state == "even" else items(order),
+        under_exposed=[] if empty or state == "even" else items(order[::-1]),
+        groups=[] if empty else holders("group")[:limit],
+        suppliers=[] if empty else holders("supplier")[:limit],
     )
 
 
-def _holders(names: str) -> list[schemas.Holder]:
-    split = names.split("|")
-    shares = np.array([0.5**n for n in range(1, len(split) + 1)])
+NAMES = {
+    "group": ["jazz", "rock", "pop", "folk", "<i>classical</i>", "electronic"],
+    "supplier": ["blue", "northern sound", "harbour", *(f"studio {n}" for n in range(4, 25))],
+}
+
+
+def holders(by: str) -> list[schemas.Holder]:
+    """Return groups or suppliers, most exposed first."""
+    names = NAMES[by]
+    shares = 0.7 ** np.arange(len(names))
     return [
-        _holder(name, float(share), 1 / len(split), int(share * 20_000), items=400 + 17 * n)
-        for n, (name, share) in enumerate(zip(split, shares / shares.sum(), strict=True))
+        _holder(name, float(share), 1 / len(names), int(share * 20_000), items=400 + 17 * n)
+        for n, (name, share) in enumerate(zip(names, shares / shares.sum(), strict=True))
     ]
 
 
-def history(window: str, now: datetime, empty: bool = False) -> schemas.History:
+def history(window: str, now: datetime, mood: Mood) -> schemas.History:
     """Return a day's rhythm, a policy that learns, and an hour's outage."""
     seconds, steps = STEPS[window]
     first = int(now.timestamp()) // seconds - steps + 1
@@ -147,9 +162,10 @@ def history(window: str, now: datetime, empty: bool = False) -> schemas.History:
         until = min(since + timedelta(seconds=seconds), now)
         rhythm = 1 + 0.55 * np.sin(2 * np.pi * (since.timestamp() / 86_400 - 0.35))
         lists = int(LISTS[window] / steps * rhythm * (0.9 + 0.2 * rng.random()))
-        lists = (
-            0 if empty or n in (7, 8) else int(lists * (until - since).total_seconds() / seconds)
-        )
+        silent = mood.state == "empty" or n in (7, 8) or until <= now - mood.age
+        lists = 0 if silent else int(lists * (until - since).total_seconds() / seconds)
+        if mood.began_late and not any(moment.recommendations for moment in moments):
+            lists //= 10
         learned = 0.3 + 0.09 * (1 - np.exp(-n / 12)) + 0.012 * rng.standard_normal()
         answers = int(lists * 0.83)
         even = 0.31 + 0.12 * n / steps + 0.01 * rng.standard_normal()
@@ -171,7 +187,9 @@ def history(window: str, now: datetime, empty: bool = False) -> schemas.History:
                 fairness=fairness if lists else {**dict.fromkeys(fairness), "coverage": 0.0},
             )
         )
-    return schemas.History(window=_window(window, now), step_seconds=seconds, moments=moments)
+    return schemas.History(
+        window=_window(window, now, mood.age), step_seconds=seconds, moments=moments
+    )
 
 
 POLICY = schemas.PolicyDescription(
@@ -232,11 +250,21 @@ def create(mood: Mood) -> FastAPI:
         window: Literal["all", "1h", "24h", "7d"] = "all",
         limit: int = Query(10, ge=1, le=100, description="Items in each list."),
     ) -> schemas.Exposure:
-        return exposure(window, limit, datetime.now(UTC), mood.state == "empty")
+        return exposure(window, limit, datetime.now(UTC), mood.state, mood.age)
+
+    @app.get("/v1/exposure/items", tags=["exposure"], summary="The exposure of everybody")
+    async def get_holders(
+        by: Literal["group", "supplier"],
+        window: Literal["all", "1h", "24h", "7d"] = "24h",
+        limit: int = Query(100, ge=1, le=1000),
+    ) -> schemas.ItemExposure:
+        found = sorted(holders(by), key=lambda holder: holder.name)
+        shown = _window(window, datetime.now(UTC), mood.age)
+        return schemas.ItemExposure(window=shown, total=len(found), items=found[:limit])
 
     @app.get("/v1/exposure/history", tags=["exposure"], summary="The same over time")
     async def get_history(window: Literal["1h", "24h", "7d"] = "24h") -> schemas.History:
-        return history(window, datetime.now(UTC), mood.state == "empty")
+        return history(window, datetime.now(UTC), mood)
 
     @app.get("/v1/policy", tags=["service"], summary="What ranks the lists")
     async def get_policy() -> schemas.PolicyDescription:

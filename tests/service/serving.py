@@ -61,6 +61,7 @@ async def serving(
     seed: int = 0,
 ) -> AsyncIterator[Service]:
     """Start a service on a store in a folder, with items if it has none."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
     service = Service(
         policy or EALinUCB(weight="log", gamma=0.01),
         store or SQLiteStore(Path(folder) / "store.db"),

@@ -67,7 +67,8 @@ def test_a_service_gives_the_lists_that_a_ranker_gives(tmp_path: Path, policy: P
 def test_a_list_is_shorter_if_there_are_not_as_many_items(tmp_path: Path) -> None:
     async def work() -> None:
         async with serving(tmp_path) as service:
-            shown = await recommend(service, k=10, candidates=["a", "b", "c"], exclude=["b", "no"])
+            among = ["a", "b", "c", "just-removed"]
+            shown = await recommend(service, k=10, candidates=among, exclude=["b", "no"])
             assert sorted(shown.items) == ["a", "c"]
 
     run(work())
@@ -80,7 +81,7 @@ def test_what_cannot_be_recommended_is_refused_and_says_why(tmp_path: Path) -> N
                 await recommend(service, k=6)
             with refusal(Reason.INVALID, "k"):
                 await recommend(service, k=0)
-            with refusal(Reason.UNKNOWN, "candidates"):
+            with refusal(Reason.CONFLICT, "candidates"):
                 await recommend(service, candidates=["nobody-knows-me"])
             with refusal(Reason.INVALID, "candidates"):
                 await recommend(service, candidates=["a", "b", "c", "d"])
@@ -244,7 +245,7 @@ def test_items_come_change_and_go_while_it_runs(tmp_path: Path) -> None:
             assert (stored.merit, stored.groups) == (4.0, {"group": "jazz"})
             assert stored.features.tolist() == [0, 1, 0, 0]
             await service.remove_item("new")
-            with refusal(Reason.UNKNOWN, "candidates"):
+            with refusal(Reason.CONFLICT, "candidates"):
                 await recommend(service, candidates=["new"])
             with refusal(Reason.UNKNOWN, "item"):
                 await service.remove_item("new")
@@ -253,6 +254,62 @@ def test_items_come_change_and_go_while_it_runs(tmp_path: Path) -> None:
         async with serving(tmp_path) as service:
             assert service.catalogue.at("new").features.tolist() == [0, 0, 1, 0]
             assert len(service.catalogue) == 13
+
+    run(work())
+
+
+def test_changes_of_one_item_at_the_same_time_are_all_made(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with serving(tmp_path) as service:
+            row = features_of(1)[0]
+            await asyncio.gather(
+                service.put_items([ItemChange(item="a", features=row, merit=7.0)]),
+                service.put_items([ItemChange(item="a", features=row, group="folk")]),
+                service.put_items([ItemChange(item="a", features=row, supplier="")]),
+            )
+            stored = service.catalogue.at("a")
+            assert (stored.merit, stored.groups) == (7.0, {"group": "folk"})
+
+    run(work())
+
+
+def test_not_all_items_can_be_removed_at_the_same_time(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with serving(tmp_path, items=3) as service:
+            done = await asyncio.gather(
+                *(service.remove_item(name) for name in "abc"), return_exceptions=True
+            )
+            assert sum(isinstance(outcome, Refused) for outcome in done) == 1
+            assert len(service.catalogue) == 1
+
+    run(work())
+
+
+def test_a_list_that_another_policy_handed_out_and_this_one_cannot_learn_is_refused_alone(
+    tmp_path: Path,
+) -> None:
+    async def work() -> None:
+        async with serving(tmp_path) as service:
+            long, short = await recommend(service, k=5), await recommend(service, k=3)
+        async with serving(tmp_path, EALinUCB(weight=[1.0, 0.5, 0.25])) as service:
+            answers = [Answer(impression_id=i.impression_id) for i in (long, short)]
+            refused, receipt = await service.learn(answers)
+            assert (refused.reason, refused.field) == (Reason.INVALID, "impression_id")
+            assert receipt.shown == 3
+
+    run(work())
+
+
+def test_a_batch_in_which_each_has_a_choice_of_its_own(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with serving(tmp_path) as service:
+            names = "abcdefghijkl"
+            asks = [Ask(user=f"user-{n % 3}", k=12, exclude=[name]) for n, name in enumerate(names)]
+            answers = await service.recommend(asks)
+            for name, answer in zip(names, answers, strict=True):
+                assert set(answer.items) == set(names) - {name}
+            rounds = [i.round for i in (await service.person("user-0")).impressions]
+            assert sorted(rounds) == [1, 2, 3, 4]
 
     run(work())
 
@@ -301,13 +358,17 @@ def test_a_user_can_be_inspected_and_erased_and_exposure_stays(tmp_path: Path) -
     run(work())
 
 
-def test_what_a_user_did_is_not_in_the_file_after_erasing(tmp_path: Path) -> None:
+def test_what_users_did_is_not_in_the_file_after_erasing(tmp_path: Path) -> None:
     async def work() -> None:
         async with serving(tmp_path) as service:
-            await learn(service, await recommend(service, "a-very-rare-name"), clicked_position=1)
-            await service.erase("a-very-rare-name")
+            names = [f"a-very-rare-name-{n}" for n in range(40)]
+            for name in names * 2:  # rows that grow are moved, and leave copies behind
+                await learn(service, await recommend(service, name), clicked_position=1)
+            for name in names:
+                await service.erase(name)
         for path in tmp_path.iterdir():
             assert b"a-very-rare-name" not in path.read_bytes()
+            assert path.stat().st_mode & 0o077 == 0 or path.suffix == ".lock"
 
     run(work())
 

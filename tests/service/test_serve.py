@@ -104,8 +104,8 @@ def test_requests_under_way_are_answered_before_it_ends(folder: Path) -> None:
     with running("--items", "items.csv", folder=folder) as server:
         body = json.dumps({"user": "ann", "k": 2}).encode()
         head = (
-            "POST /v1/recommendations HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-            f"Content-Length: {len(body)}\r\n\r\n"
+            "POST /v1/recommendations HTTP/1.1\r\nHost: localhost\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         )
         host, port = server.url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port))) as wire:
@@ -116,6 +116,43 @@ def test_requests_under_way_are_answered_before_it_ends(folder: Path) -> None:
             wire.sendall(body[5:])
             assert wire.recv(12) == b"HTTP/1.1 200"
         assert server.wait() == 0
+
+
+def test_a_second_ctrl_c_ends_it_at_once_and_without_noise(folder: Path) -> None:
+    with running("--items", "items.csv", folder=folder) as server:
+        given = recommend(server)
+        host, port = server.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as wire:
+            wire.sendall(
+                b"POST /v1/recommendations HTTP/1.1\r\nHost: localhost\r\n"
+                b"Content-Type: application/json\r\nContent-Length: 20\r\n\r\n{"
+            )
+            httpx.get(f"{server.url}/healthz")  # the one above has been taken up by now
+            server.process.send_signal(signal.SIGINT)
+            wait_until_deaf(server)
+            assert server.interrupt() == 0
+    assert "Traceback" not in server.logs
+    last = json.loads(server.logs.splitlines()[-1])
+    assert last["event"] == "stopped at once; requests under way were cut off"
+    with running(folder=folder) as server:
+        click(server, given)  # the store was left in order
+
+
+def test_a_page_under_another_name_cannot_use_a_service_without_keys(folder: Path) -> None:
+    from faircascade.service.keys import new_key
+
+    key = new_key(folder / "keys.json", "shop", "write")
+    evil = {"Host": "evil.example"}
+    with running("--items", "items.csv", folder=folder) as server:
+        assert httpx.get(f"{server.url}/v1/policy", headers=evil).status_code == 421
+        assert httpx.get(f"{server.url}/readyz", headers=evil).status_code == 200
+        port = server.url.rpartition(":")[2]
+        assert httpx.get(f"http://localhost:{port}/v1/policy").status_code == 200
+    with running("--keys", "keys.json", folder=folder) as server:
+        headers = evil | {"Authorization": f"Bearer {key}"}
+        assert httpx.get(f"{server.url}/v1/policy", headers=headers).status_code == 200
+    with running("--no-keys", "--host", "0.0.0.0", folder=folder) as server:
+        assert httpx.get(f"{server.url}/v1/policy", headers=evil).status_code == 200
 
 
 def test_an_item_that_was_removed_stays_removed(folder: Path) -> None:

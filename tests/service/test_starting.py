@@ -291,6 +291,8 @@ def test_an_address_that_is_no_store_is_refused(address: str) -> None:
 
 def test_a_password_in_the_address_of_a_store_is_not_shown() -> None:
     assert name_of("redis://me:secret@cache:6379/1") == "redis://cache:6379/1"
+    assert name_of("redis://cache:6379/1?password=secret&a=b#c") == "redis://cache:6379/1"
+    assert name_of("unix:///run/redis.sock?db=1&password=secret") == "unix:///run/redis.sock"
     assert name_of("sqlite:a@b.db") == "sqlite:a@b.db"
 
 

@@ -40,6 +40,7 @@ DEFAULT_STORE = "sqlite:faircascade.db"
 
 
 def serve(
+    context: typer.Context,
     items: Annotated[
         Path | None, typer.Option(help="Items: Parquet, CSV or TSV with an id and features.")
     ] = None,
@@ -104,6 +105,8 @@ def serve(
         from faircascade.service.settings import DAY, Settings
         from faircascade.service.stores.base import StoreDown
 
+    if no_keys and _on_the_command_line(context, "keys"):
+        raise ValueError("--keys and --no-keys exclude each other: give one of them")
     style = _style(log_format)
     if demo_rate < 0:
         raise ValueError(f"demo-rate must be at least 0, got {demo_rate:g}")
@@ -118,6 +121,7 @@ def serve(
             seed=seed,
             settings=Settings(ttl=ttl * DAY, max_k=max_k, max_body=max_body),
             keys=allowed,
+            host=host,
             access_log=access_log,
             demo_rate=demo_rate,
         )
@@ -138,6 +142,12 @@ def _extra() -> Iterator[None]:
         if (error.name or "").startswith("faircascade"):
             raise
         raise ValueError(f"serving needs {error.name}: pip install 'faircascade[serve]'") from None
+
+
+def _on_the_command_line(context: typer.Context, name: str) -> bool:
+    """Tell whether an option was given there, and not by the environment."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _style(given: str | None) -> Style:

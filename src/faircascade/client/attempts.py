@@ -141,6 +141,13 @@ def _undone(outcome: Reply | Failure) -> bool:
     return outcome.status in (429, 503)
 
 
+def _perhaps_done(outcome: Reply | Failure) -> bool:
+    """Return True if the service may have done it though it did not say so."""
+    if isinstance(outcome, Failure):
+        return not outcome.unsent
+    return outcome.status >= 500 and not _undone(outcome)
+
+
 def _pause(tries: int, outcome: Reply | Failure, settings: Settings) -> float:
     """Return seconds to wait: at random, so that clients do not come back all at once."""
     longest = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2.0 ** min(tries - 1, 30))
@@ -164,13 +171,12 @@ def _retry_after(reply: Reply) -> float:
 def _error(
     outcome: Reply | Failure, request: Request, request_id: str, tries: int, seconds: float
 ) -> ServiceError:
-    tried = f" (gave up after {tries} attempts in {seconds:.1f} s)" if tries > 1 else ""
-    if isinstance(outcome, Reply):
-        error = outcome.error()
-        return type(error)(
-            error.status, error.title, error.detail + tried, error.errors, error.request_id
-        )
-    counted = ""
-    if request.again is Again.UNDONE and not outcome.unsent:
-        counted = "; the list may have been counted as shown, so it was not asked for again"
-    return ServiceUnavailable(None, "No Answer", outcome.what + tried + counted, (), request_id)
+    more = f" (gave up after {tries} attempts in {seconds:.1f} s)" if tries > 1 else ""
+    if request.again is Again.UNDONE and _perhaps_done(outcome):
+        more += "; the list may have been counted as shown, so it was not asked for again"
+    if isinstance(outcome, Failure):
+        return ServiceUnavailable(None, "No Answer", outcome.what + more, (), request_id)
+    error = outcome.error()
+    return type(error)(
+        error.status, error.title, error.detail + more, error.errors, error.request_id
+    )

@@ -58,6 +58,8 @@ def of_item(item: Item) -> Json:
         body["group"] = item.group
     if item.supplier is not None:
         body["supplier"] = item.supplier
+    if item.popularity is not None:
+        body["popularity"] = float(item.popularity)
     return body
 
 
@@ -105,6 +107,7 @@ def item(document: Any) -> Item:
         merit=document["merit"],
         group=document.get("group"),
         supplier=document.get("supplier"),
+        popularity=document.get("popularity"),
     )
 
 

@@ -33,7 +33,8 @@ def recommend(
     """Return a ranked list of k items for a user, fewer if there are not as many.
 
     `candidates` restricts the choice to some items, `exclude` leaves some out. The service counts
-    the list as shown, so it is asked again only if it surely did nothing the first time.
+    the list as shown, so it is asked again only if it surely did not the first time: if it could
+    not be reached, or said so with a 503 or 429. After a 504 or no answer it may have.
     """
     ask = bodies.of_ask(Ask(user, k, candidates, exclude))
     reply = yield _post("/v1/recommendations", ask, Again.UNDONE)
@@ -41,7 +42,10 @@ def recommend(
 
 
 def recommend_many(asks: Iterable[Ask]) -> Steps[list[Impression | ServiceError]]:
-    """Return a list for each one asked for, in that order, or the error in its place."""
+    """Return a list for each one asked for, in that order, or the error in its place.
+
+    It is asked again only if nothing was counted the first time, as with `recommend`.
+    """
     requests = [bodies.of_ask(ask) for ask in asks]
     if not requests:
         return []
@@ -82,7 +86,10 @@ def feedback_many(answers: Iterable[Answer]) -> Steps[list[Receipt | ServiceErro
 
 
 def put_items(items: Iterable[Item]) -> Steps[Changed]:
-    """Add items, or replace those whose ids are in the catalogue already."""
+    """Add items, or change those whose ids are in the catalogue already.
+
+    What an item leaves out stays as it was; an empty group or supplier takes the label away.
+    """
     reply = yield _post("/v1/items", {"items": [bodies.of_item(item) for item in items]})
     return reply.read(bodies.changed)
 
@@ -130,17 +137,27 @@ def erase_user(user: str) -> Steps[None]:
 def exposure(window: str = "24h", *, limit: int | None = None) -> Steps[Json]:
     """Return what exposure items had in a window (all, 1h, 24h or 7d), and how fair that was.
 
-    `limit` says how many items to name at either end.
+    `limit` says how many items to name at either end, and how many groups and suppliers at most.
     """
     reply = yield _get("/v1/exposure", window=window, limit=limit)
     return reply.read(bodies.json_object)
 
 
 def exposure_items(
-    window: str = "24h", *, order: str = "over", offset: int = 0, limit: int | None = None
+    window: str = "24h",
+    *,
+    by: str | None = None,
+    order: str = "over",
+    offset: int = 0,
+    limit: int | None = None,
 ) -> Steps[Json]:
-    """Return a page of the exposure of every item, by `order`: over, under or clicks."""
-    reply = yield _get("/v1/exposure/items", window=window, order=order, offset=offset, limit=limit)
+    """Return a page of the exposure of every item, in the order over, under or clicks.
+
+    `by` is item, group or supplier: whose exposure.
+    """
+    reply = yield _get(
+        "/v1/exposure/items", window=window, by=by, order=order, offset=offset, limit=limit
+    )
     return reply.read(bodies.json_object)
 
 

@@ -58,9 +58,10 @@ def _show(method: Any, call: Callable[..., Any]) -> None:
 class Client:
     """Asks the service and waits for the answer. Safe for several threads.
 
-    Calls that do the same when sent twice are repeated if the service cannot be reached or is
-    overloaded; a recommendation only if the service surely did nothing, for each one is counted
-    as shown. What does not succeed raises a `ServiceError`.
+    Calls that do the same when sent twice are repeated if the service cannot be reached or cannot
+    answer now. A recommendation, which is counted as shown, is repeated only if it surely was not:
+    if the service could not be reached, or answered 503 or 429, which says that nothing was
+    counted. What does not succeed raises a `ServiceError`.
     """
 
     def __init__(

@@ -72,8 +72,11 @@ class Item:
     merit: float | None = None
     """What exposure is measured against, > 0; as before, or 1, if left out."""
     group: str | None = None
-    """"a|b" is a member of both groups."""
+    """"a|b" is a member of both groups, "" of none; as before if left out."""
     supplier: str | None = None
+    """Several with a |, none with ""; as before if left out."""
+    popularity: float | None = None
+    """What some policies rank by, >= 0; as before, or 0, if left out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ class Again(Enum):
     """When a request may be sent once more."""
 
     ALWAYS = "sent twice it does what it does once"
-    UNDONE = "only if the service surely did nothing"
+    UNDONE = "only if the service surely did nothing, as it says with 429 and 503"
     NEVER = "whoever asks wants to know how it is now"
 
 

@@ -82,7 +82,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemChange:
-    """An item as it is to be; what is None stays as it was."""
+    """An item as it is to be; what is None stays as it was, an empty label is removed."""
 
     item: str
     features: Floats | Sequence[float]

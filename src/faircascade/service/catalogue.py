@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +12,8 @@ from faircascade.random import Words, keys_of
 from faircascade.service.exposure.holders import Holders, Labels
 from faircascade.service.stores.base import Slots, StoredItem
 from faircascade.types import Floats, Items, Pool
+
+_NOTHING = np.empty(0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,7 +25,7 @@ class Catalogue:
     rows: dict[str, int]
     """Row of each item by its name."""
     stored: dict[int, StoredItem]
-    """Every item by slot, removed ones included."""
+    """Every item by slot; of removed ones little more than the name."""
 
     @classmethod
     def empty(cls, dim: int) -> Catalogue:
@@ -66,7 +68,7 @@ class Catalogue:
         """
         if not items:
             return self
-        stored = self.stored | {item.slot: item for item in items}
+        stored = self.stored | {item.slot: _kept(item) for item in items}
         touched = np.array([item.slot for item in items])
         stay = ~np.isin(self.slots, touched)
         new = [item for item in items if not item.removed]
@@ -90,16 +92,27 @@ class Catalogue:
         row = self.rows.get(name)
         return None if row is None else self.stored[int(self.items.ids[row])]
 
+    def left(self, candidates: Iterable[str] | None, exclude: Iterable[str]) -> int:
+        """Return how many items there are to choose from."""
+        among = self.rows.keys() if candidates is None else self.rows.keys() & candidates
+        return len(among) - len(among & set(exclude))
+
     def pool(self, candidates: Iterable[str] | None, exclude: Iterable[str]) -> Pool:
-        """Return the items to choose from; candidates must be in the catalogue."""
+        """Return the items to choose from; names that are not in the catalogue are ignored."""
         left_out = {self.rows[name] for name in exclude if name in self.rows}
         if candidates is None and not left_out:
             return self.items.pool
         if candidates is None:
             rows = np.delete(np.arange(len(self)), sorted(left_out))
         else:
-            rows = np.array(sorted({self.rows[name] for name in candidates} - left_out), np.int64)
+            chosen = {self.rows[name] for name in candidates if name in self.rows}
+            rows = np.array(sorted(chosen - left_out), np.int64)
         return self.items.among(rows)
+
+
+def _kept(item: StoredItem) -> StoredItem:
+    """Return what is kept of an item: of a removed one, what names lists that show it."""
+    return replace(item, features=_NOTHING, groups={}) if item.removed else item
 
 
 def _slots(items: Sequence[StoredItem]) -> Slots:

@@ -8,13 +8,11 @@ import json
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from faircascade.policies import Policy
 from faircascade.registry import to_spec
-from faircascade.rerankers.ledger import exposure_units
 from faircascade.service.asking import (
     Answer,
     Ask,
@@ -27,12 +25,14 @@ from faircascade.service.asking import (
 )
 from faircascade.service.catalogue import Catalogue
 from faircascade.service.exposure import Exposure
-from faircascade.service.learning import Heard, hear, lessons_of
-from faircascade.service.scoring import Job, rows_to_slots
+from faircascade.service.learning import hear, teach
+from faircascade.service.ranking import Ranking
 from faircascade.service.settings import Settings
 from faircascade.service.stores.base import (
     Impression,
+    ItemPatch,
     Learned,
+    Lesson,
     Person,
     Shape,
     Store,
@@ -40,12 +40,10 @@ from faircascade.service.stores.base import (
     StoreDown,
 )
 from faircascade.service.together import Together
-from faircascade.types import Ints, Lists, Pool, Users
+from faircascade.types import Users
 
 log = logging.getLogger(__name__)
 
-LARGE = 1_000_000
-"""Pairs of user and item from which on scoring leaves the event loop to others."""
 TOGETHER = 64
 """Lists or answers of separate requests that are worked on together at most."""
 LARGEST_FEATURE = 1e4
@@ -77,6 +75,7 @@ class Service:
         self._policy = policy.compose()
         self._catalogue_version = 0
         self._changing = asyncio.Lock()
+        self._ranking = Ranking(self._policy, store, exposure=self.exposure, seed=seed, clock=clock)
         self._recommending = Together(self._recommend, most=TOGETHER)
         self._learning = Together(self._learn, most=TOGETHER)
 
@@ -114,88 +113,28 @@ class Service:
 
     async def _recommend(self, asks: Sequence[Ask]) -> list[Recommended | Refused]:
         catalogue = self.catalogue
-        pools: dict[object, Pool | Refused] = {}
-        alike: dict[tuple[object, int], list[int]] = {}  # asks that one scoring can answer
-        for place, ask in enumerate(asks):
-            choice = _choice(ask)
-            if choice not in pools:
-                pools[choice] = self._pool(ask, catalogue)
-            alike.setdefault((choice, ask.k), []).append(place)
-        groups = await asyncio.gather(
-            *(
-                self._serve([asks[place] for place in places], pools[choice], k)
-                for (choice, k), places in alike.items()
-            )
-        )
-        answers: dict[int, Recommended | Refused] = {}
-        for places, group in zip(alike.values(), groups, strict=True):
-            answers.update(zip(places, group, strict=True))
+        checked = [self._check(ask, catalogue) for ask in asks]
+        wanted = [place for place, refused in enumerate(checked) if refused is None]
+        answers: dict[int, Recommended | Refused] = {
+            place: refused for place, refused in enumerate(checked) if refused is not None
+        }
+        if wanted:
+            served = await self._ranking.serve([asks[place] for place in wanted], catalogue)
+            answers.update(zip(wanted, served, strict=True))
         return [answers[place] for place in range(len(asks))]
 
-    def _pool(self, ask: Ask, catalogue: Catalogue) -> Pool | Refused:
-        """Return what the list is drawn from."""
+    def _check(self, ask: Ask, catalogue: Catalogue) -> Refused | None:
+        """Return why an ask is refused, if it is."""
+        limits = self.settings
+        if not 1 <= ask.k <= limits.max_k:
+            return invalid("k", f"must be between 1 and {limits.max_k}, got {ask.k}")
         for name, given in (("candidates", ask.candidates or ()), ("exclude", ask.exclude)):
-            if len(given) > self.settings.max_candidates:
-                return invalid(name, _at_most(self.settings.max_candidates, "items", len(given)))
-        for item in ask.candidates or ():
-            if item not in catalogue.rows:
-                return Refused(
-                    Reason.UNKNOWN, "candidates", f"must be items of the catalogue, got {item!r}"
-                )
-        pool = catalogue.pool(ask.candidates, ask.exclude)
-        if len(pool) == 0:
+            if len(given) > limits.max_candidates:
+                rule = f"must name at most {limits.max_candidates:,} items, got {len(given):,}"
+                return invalid(name, rule)
+        if catalogue.left(ask.candidates, ask.exclude) == 0:
             return Refused(Reason.CONFLICT, "candidates", "and exclude leave no item to recommend")
-        return pool
-
-    async def _serve(
-        self, asks: Sequence[Ask], pool: Pool | Refused, k: int
-    ) -> list[Recommended | Refused]:
-        """Answer asks for lists of one length out of one pool."""
-        if isinstance(pool, Refused):
-            return [pool] * len(asks)
-        if not 1 <= k <= self.settings.max_k:
-            rule = f"must be between 1 and {self.settings.max_k}, got {k}"
-            return [invalid("k", rule)] * len(asks)
-        users = [ask.user for ask in asks]
-        scope = self._policy.scope
-        known = await self.store.begin(users, accounts=scope == "user")
-        job = Job(
-            policy=self._policy,
-            pool=pool,
-            k=min(k, len(pool)),
-            users=users,
-            sums=known.sums,
-            rounds=known.rounds,
-            accounts=known.accounts,
-            everybody=self._everybody(pool) if scope == "global" else np.empty(0, np.int64),
-            seed=self.seed,
-        )
-        try:
-            lists = await asyncio.to_thread(job.run) if job.size > LARGE else job.run()
-        except ValueError as error:  # lists of this length cannot be learned from
-            return [invalid("k", f"cannot be {k}: {error}")] * len(asks)
-        impressions = self._impressions(users, known.rounds, lists, pool)
-        units = exposure_units(job.k) if scope == "user" else None
-        ids = await self.store.record(impressions, units=units)
-        names = self.catalogue.names
-        return [
-            Recommended(impression_id=name, user=i.user, items=names(i.slots), scores=scores)
-            for name, i, scores in zip(ids, impressions, lists.scores.tolist(), strict=True)
-        ]
-
-    def _everybody(self, pool: Pool) -> Ints:
-        return self.exposure.units_of(np.asarray(pool.items.ids))
-
-    def _impressions(
-        self, users: Sequence[str], rounds: Ints, lists: Lists, pool: Pool
-    ) -> list[Impression]:
-        now = self.clock()
-        slots = rows_to_slots(lists, pool.items)  # (n, k)
-        features = pool.items.features[lists.items]  # (n, k, d)
-        return [
-            Impression(id="", user=user, slots=s, features=f, round=r, time=now)
-            for user, s, f, r in zip(users, slots, features, rounds.tolist(), strict=True)
-        ]
+        return None
 
     # learning
 
@@ -211,9 +150,10 @@ class Service:
             hear(answer, i, self.catalogue, oldest=now - self.settings.ttl)
             for answer, i in zip(answers, found, strict=True)
         ]
-        lessons = lessons_of([h for h in heard if isinstance(h, Heard)], self._policy, now)
+        taught = teach(heard, self._policy, now)
+        lessons = [lesson for lesson in taught if isinstance(lesson, Lesson)]
         outcomes = iter(await self.store.learn(lessons) if lessons else ())
-        return [h if isinstance(h, Refused) else self._receipt(h, next(outcomes)) for h in heard]
+        return [t if isinstance(t, Refused) else self._receipt(t, next(outcomes)) for t in taught]
 
     async def _know_names(self, impressions: Sequence[Impression | None]) -> None:
         """Make sure that listed items are known, also those that another service just added."""
@@ -223,8 +163,8 @@ class Service:
         ):
             await self.follow_catalogue()
 
-    def _receipt(self, heard: Heard, outcome: Learned) -> Receipt | Refused:
-        impression = heard.impression
+    def _receipt(self, lesson: Lesson, outcome: Learned) -> Receipt | Refused:
+        impression = lesson.impression
         if outcome is Learned.UNKNOWN:
             return Refused(
                 Reason.UNKNOWN, "impression_id", f"{impression.id!r} is not known any more"
@@ -235,13 +175,13 @@ class Service:
                 "impression_id",
                 f"{impression.id!r} was answered differently before; that answer stays",
             )
-        clicked = heard.clicked
+        clicked = lesson.clicked
         names = self.catalogue.names(impression.slots[clicked - 1 : clicked]) if clicked else [None]
         return Receipt(
             impression_id=impression.id,
             clicked_position=clicked or None,
             clicked_item=names[0],
-            shown=heard.examined,
+            shown=lesson.examined,
             repeated=outcome is Learned.BEFORE,
         )
 
@@ -253,19 +193,15 @@ class Service:
             return
         async with self._changing:
             version, items = await self.store.items(self._catalogue_version)
-            self.catalogue = await asyncio.to_thread(_changed, self.catalogue, items)
+            self.catalogue = await asyncio.to_thread(_prepared, self.catalogue, items)
             self._catalogue_version = version
 
     async def put_items(self, changes: Sequence[ItemChange]) -> None:
-        """Add items, or give those that are there new features and labels."""
-        now: dict[str, StoredItem] = {}
-        for change in changes:
-            before = now.get(change.item) or self.catalogue.at(change.item)
-            now[change.item] = self._changed(change, before)
-        await self.store.put_items(list(now.values()))
+        """Add items, or give those that are there new features and labels; all or none."""
+        await self.store.put_items([self._patch(change) for change in changes])
         await self.follow_catalogue()
 
-    def _changed(self, change: ItemChange, before: StoredItem | None) -> StoredItem:
+    def _patch(self, change: ItemChange) -> ItemPatch:
         features = np.array(change.features, dtype=np.float64)
         if features.shape != (self.dim,):
             raise invalid(
@@ -275,23 +211,21 @@ class Service:
             raise invalid(
                 "features", f"must be between -{LARGEST_FEATURE:g} and {LARGEST_FEATURE:g}"
             )
-        old = before or StoredItem(id=change.item, features=features)
         labels = {"group": change.group, "supplier": change.supplier}
-        return replace(
-            old,
+        return ItemPatch(
+            id=change.item,
             features=features,
-            merit=old.merit if change.merit is None else change.merit,
-            popularity=old.popularity if change.popularity is None else change.popularity,
-            groups={**old.groups, **{k: v for k, v in labels.items() if v is not None}},
+            merit=change.merit,
+            popularity=change.popularity,
+            groups={column: label for column, label in labels.items() if label is not None},
         )
 
     async def remove_item(self, name: str) -> None:
         """Take an item out of the catalogue; lists that show it can still be answered."""
         if self.catalogue.at(name) is None:
             raise Refused(Reason.UNKNOWN, "item", f"{name!r} is not in the catalogue")
-        if len(self.catalogue) == 1:
+        if not await self.store.remove_items([name]):
             raise Refused(Reason.CONFLICT, "item", f"{name!r} is the last one, and must stay")
-        await self.store.remove_items([name])
         await self.follow_catalogue()
 
     # users
@@ -319,18 +253,9 @@ def version_of(policy: Policy) -> str:
     return hashlib.sha256(spec.encode()).hexdigest()[:12]
 
 
-def _changed(catalogue: Catalogue, items: Sequence[StoredItem]) -> Catalogue:
+def _prepared(catalogue: Catalogue, items: Sequence[StoredItem]) -> Catalogue:
     """Return a changed catalogue with everything made that requests would wait for."""
     after = catalogue.changed(items)
     holders = after.holders
     _ = holders.rank, holders.merit_share, holders.by_group, holders.by_supplier
     return after
-
-
-def _choice(ask: Ask) -> object:
-    """Return what two asks have in common that draw from one pool."""
-    return None if ask.candidates is None else tuple(ask.candidates), tuple(ask.exclude)
-
-
-def _at_most(limit: int, what: str, got: int) -> str:
-    return f"must name at most {limit:,} {what}, got {got:,}"

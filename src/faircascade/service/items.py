@@ -14,7 +14,7 @@ from faircascade.data.base import DataError
 from faircascade.data.columns import USUAL_NAMES, id_column, number_column, text_values
 from faircascade.data.tables import Role, Table, open_table
 from faircascade.service.asking import ItemChange
-from faircascade.service.http.schemas import LONGEST_ID, Id
+from faircascade.service.ids import LONGEST_ID, Id
 from faircascade.service.item_features import find_features, read_features, usual_column
 from faircascade.types import Floats
 

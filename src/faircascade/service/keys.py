@@ -33,6 +33,8 @@ PREFIX = "fck_"
 """Keys begin with it, so that a scanner of leaked texts knows one when it sees it."""
 LOOK_EVERY = 1.0
 """Seconds after which the file is looked at again."""
+MERCY = 60.0
+"""Seconds for which the old keys are good while the file is there and cannot be read."""
 _LONGEST_NAME = 64
 
 
@@ -49,7 +51,10 @@ class Key:
 
 
 class Keys:
-    """The keys in a file, read again when it changes."""
+    """The keys in a file, read again when it changes.
+
+    Without the file nobody gets in; with one that cannot be read nobody does after a minute.
+    """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._path = path
@@ -57,6 +62,8 @@ class Keys:
         self._looked = clock()
         self._seen = _signature(path)
         self._keys = list_keys(path)
+        self._wrong = ""  # what was said about the file, if something is wrong with it
+        self._wrong_since = 0.0
 
     @classmethod
     def load(cls, path: str | Path) -> Keys:
@@ -74,21 +81,35 @@ class Keys:
         return found
 
     def _follow(self) -> None:
-        """Read the file again if it changed; keep the keys that there are if that fails."""
+        """Read the file again if it changed, or could not be read the last time."""
         now = self._clock()
         if now - self._looked < LOOK_EVERY:
             return
         self._looked = now
         signature = _signature(self._path)
-        if signature == self._seen:
+        if signature == self._seen and not self._wrong:
             return
         self._seen = signature
         try:
             self._keys = list_keys(self._path)
         except ValueError as error:
-            log.error("keys cannot be read; the old ones stay", extra={"reason": str(error)})
+            self._fail(error, now)
         else:
+            self._wrong = ""
             log.info("keys were read again", extra={"keys": len(self._keys)})
+
+    def _fail(self, error: ValueError, now: float) -> None:
+        """Let nobody in if there is no file, or none that can be read for too long; say it once."""
+        if not self._wrong:
+            self._wrong_since = now
+        left = self._wrong_since + MERCY - now
+        if left <= 0 or isinstance(error.__cause__, FileNotFoundError):
+            self._keys = []
+        then = "the old ones stay for a minute at most" if self._keys else "nobody gets in"
+        wrong = f"{error}; {then}"
+        if wrong != self._wrong:
+            log.error(f"keys cannot be read; {then}", extra={"reason": str(error)})
+        self._wrong = wrong
 
 
 def list_keys(path: str | Path) -> list[Key]:

@@ -11,7 +11,7 @@ from faircascade.policies import Policy
 from faircascade.service.asking import Answer, Reason, Refused, invalid
 from faircascade.service.catalogue import Catalogue
 from faircascade.service.stores.base import Impression, Lesson
-from faircascade.types import Feedback, Floats
+from faircascade.types import Feedback
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,24 +71,40 @@ def _outcome(size: int, clicked: int | None, shown: int | None) -> tuple[int, in
     return clicked or 0, clicked or shown
 
 
-def lessons_of(heard: Sequence[Heard], policy: Policy, now: float) -> list[Lesson]:
+def teach(heard: Sequence[Heard | Refused], policy: Policy, now: float) -> list[Lesson | Refused]:
     """Work out what answers add to the sums of their users, lists of a length together."""
-    increments: dict[int, Floats] = {}
-    for size in {len(h.impression.slots) for h in heard}:
-        places = [place for place, h in enumerate(heard) if len(h.impression.slots) == size]
-        feedback = Feedback(
-            features=np.stack([heard[p].impression.features for p in places]),
-            clicked=np.array([heard[p].clicked for p in places]),
-            examined=np.array([heard[p].examined for p in places]),
-        )
-        increments.update(zip(places, policy.increments(feedback), strict=True))
+    taught: dict[int, Lesson | Refused] = {}
+    alike: dict[int, list[tuple[int, Heard]]] = {}
+    for place, answer in enumerate(heard):
+        if isinstance(answer, Refused):
+            taught[place] = answer
+        else:
+            alike.setdefault(len(answer.impression.slots), []).append((place, answer))
+    for size, group in alike.items():
+        places = [place for place, _ in group]
+        try:
+            lessons = _lessons([answer for _, answer in group], policy, now)
+        except ValueError as error:  # handed out by another policy, with weights for other lengths
+            refused = invalid("impression_id", f"is of a list of {size}, which cannot be: {error}")
+            taught.update(dict.fromkeys(places, refused))
+        else:
+            taught.update(zip(places, lessons, strict=True))
+    return [taught[place] for place in range(len(heard))]
+
+
+def _lessons(heard: Sequence[Heard], policy: Policy, now: float) -> list[Lesson]:
+    feedback = Feedback(
+        features=np.stack([h.impression.features for h in heard]),
+        clicked=np.array([h.clicked for h in heard]),
+        examined=np.array([h.examined for h in heard]),
+    )
     return [
         Lesson(
             impression=h.impression,
             clicked=h.clicked,
             examined=h.examined,
-            increments=increments[place],
+            increments=increments,
             time=now,
         )
-        for place, h in enumerate(heard)
+        for h, increments in zip(heard, policy.increments(feedback), strict=True)
     ]

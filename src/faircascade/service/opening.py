@@ -23,11 +23,14 @@ def store_of(address: str, *, ttl: float) -> Store:
 
 
 def name_of(address: str) -> str:
-    """Return the address without user and password, to be shown."""
+    """Return the address without user and password, to be shown.
+
+    A query may hold a password too, so there is none.
+    """
     if not address.startswith(REDIS):
         return address
     parts = urlsplit(address)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def _sqlite_path(address: str) -> Path:

@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import uvicorn
@@ -18,8 +19,9 @@ from faircascade.policies import Policy
 from faircascade.service.core import Service
 from faircascade.service.demo import Crowd, Demo
 from faircascade.service.http import create_app
+from faircascade.service.http.connections import GuardedProtocol
 from faircascade.service.keys import Keys
-from faircascade.service.listening import address_of
+from faircascade.service.listening import address_of, is_local
 from faircascade.service.opening import name_of
 from faircascade.service.settings import Settings
 from faircascade.service.sources import Source
@@ -34,6 +36,8 @@ SWITCH = 0.001
 KEEP_ALIVE = 75
 """Seconds that an idle connection stays open: longer than the proxies in front keep it."""
 BACKLOG = 2048
+HURRY = 2.0
+"""Seconds to let go of the store in when the server is asked to stop a second time."""
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -49,6 +53,8 @@ class Plan:
     seed: int | None = None
     settings: Settings
     keys: Keys | None = None
+    host: str = ""
+    """What it was told to listen on, which is a name that it may be called by."""
     access_log: bool = False
     demo_rate: float = 0.0
     """Lists a second that simulated users ask for, if the source is the demo."""
@@ -102,10 +108,16 @@ async def _serve(plan: Plan, listener: socket.socket, announce: Announce) -> Non
     beside = []
     if isinstance(plan.source, Demo) and plan.demo_rate > 0:
         beside.append(Crowd(plan.source.world, rate=plan.demo_rate).run)
-    app = create_app(service, keys=plan.keys, beside=beside, access_log=plan.access_log)
+    app = create_app(
+        service,
+        keys=plan.keys,
+        beside=beside,
+        access_log=plan.access_log,
+        host=plan.host if plan.keys is None and is_local(listener) else None,
+    )
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=GuardedProtocol,
         ws="none",
         lifespan="on",
         log_config=None,
@@ -123,11 +135,14 @@ async def _serve(plan: Plan, listener: socket.socket, announce: Announce) -> Non
     gc.collect()
     gc.freeze()  # what is here now stays: going through all of it would hold up requests
     await server.serve(sockets=[listener])
-    log.info("stopped")
+    if server.force_exit:
+        log.warning("stopped at once; requests under way were cut off")
+    else:
+        log.info("stopped")
 
 
 class _Server(uvicorn.Server):
-    """Says when it listens."""
+    """Says when it listens, and ends in order, if need be in a hurry."""
 
     def __init__(self, config: uvicorn.Config, listening: Callable[[], None]) -> None:
         super().__init__(config)
@@ -140,6 +155,21 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._listening()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        if self.force_exit:  # uvicorn would leave everything as it is, and then complain
+            logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+            await self._cut_off()
+
+    async def _cut_off(self) -> None:
+        """End requests that are under way, and let go of the store."""
+        tasks = list(self.server_state.tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.lifespan.shutdown(), HURRY)
 
 
 def _facts(plan: Plan, service: Service, listener: socket.socket) -> Facts:

@@ -31,6 +31,7 @@ def test_an_item_is_added_then_replaced_then_removed(client: Client) -> None:
         "item": "new",
         "features": FEATURES,
         "merit": 2.0,
+        "popularity": 0.0,
         "group": "x",
         "supplier": None,
     }
@@ -41,6 +42,22 @@ def test_an_item_is_added_then_replaced_then_removed(client: Client) -> None:
     assert client.delete("/v1/items/new").status_code == 204
     assert client.get("/v1/items/new").status_code == 404
     assert client.delete("/v1/items/new").status_code == 404
+
+
+def test_an_item_has_a_popularity_which_stays_if_left_out(client: Client) -> None:
+    client.put("/v1/items/a", {"features": FEATURES, "popularity": 120})
+    assert client.put("/v1/items/a", {"features": FEATURES}).json()["popularity"] == 120.0
+    answer = client.put("/v1/items/a", {"features": FEATURES, "popularity": -1})
+    assert answer.json()["detail"] == "body.popularity must be at least 0, got -1"
+
+
+def test_an_empty_label_takes_the_label_away(client: Client) -> None:
+    before = client.get("/v1/items/a").json()
+    assert (before["group"], before["supplier"]) == ("jazz", "blue")
+    after = client.put("/v1/items/a", {"features": FEATURES, "group": ""}).json()
+    assert (after["group"], after["supplier"]) == (None, "blue")
+    client.post("/v1/items", {"items": [{"item": "a", "features": FEATURES, "supplier": ""}]})
+    assert client.get("/v1/items/a").json()["supplier"] is None
 
 
 def test_items_are_put_all_together_or_not_at_all(client: Client) -> None:

@@ -27,7 +27,12 @@ def test_exposure_is_summed_up_for_every_window(shown: Client, window: str) -> N
     assert summary.window.name == window
     assert len(summary.over_exposed) == len(summary.under_exposed) == 2
     assert {holder.name for holder in summary.groups} == {"jazz", "pop"}
-    assert {holder.name for holder in summary.suppliers} == {"blue", "red", "green"}
+    assert len(summary.suppliers) == 2
+    more = Exposure.model_validate(shown.get(f"/v1/exposure?window={window}").json())
+    assert {holder.name for holder in more.suppliers} == {"blue", "red", "green"}
+    assert more.suppliers[:2] == summary.suppliers
+    exposure = [holder.exposure for holder in more.suppliers]
+    assert exposure == sorted(exposure, reverse=True)
 
 
 def test_exposure_before_the_first_list_is_null_rather_than_an_error(client: Client) -> None:
@@ -43,6 +48,22 @@ def test_items_are_listed_by_their_exposure(shown: Client, order: str) -> None:
     assert (page.total, len(page.items)) == (12, 3)
     whole = shown.get(f"/v1/exposure/items?window=1h&order={order}").json()
     assert answer.json()["items"] == whole["items"][1:4]
+
+
+@pytest.mark.parametrize("order", ["over", "under", "clicks"])
+@pytest.mark.parametrize(("by", "names"), [("group", 2), ("supplier", 3)])
+def test_groups_and_suppliers_are_listed_some_at_a_time(
+    shown: Client, order: str, by: str, names: int
+) -> None:
+    path = f"/v1/exposure/items?window=all&by={by}&order={order}"
+    whole = ItemExposure.model_validate(shown.get(path).json(), strict=True)
+    assert whole.total == len({holder.name for holder in whole.items}) == names
+    assert sum(holder.items for holder in whole.items) == 12
+    field = "clicks" if order == "clicks" else "ratio"
+    values = [getattr(holder, field) for holder in whole.items]
+    assert values == sorted(values, reverse=order != "under")
+    page = ItemExposure.model_validate(shown.get(f"{path}&offset=1&limit=1").json())
+    assert (page.total, page.items) == (names, whole.items[1:2])
 
 
 @pytest.mark.parametrize("window", ["1h", "24h", "7d"])

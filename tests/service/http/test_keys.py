@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from faircascade.service.keys import LOOK_EVERY, Keys, list_keys, new_key, remove_key
+from faircascade.service.keys import LOOK_EVERY, MERCY, Keys, list_keys, new_key, remove_key
 from tests.service.http.worlds import Client, app_of, calling, new_service
 from tests.service.serving import Clock
 
@@ -131,18 +131,56 @@ def test_changes_of_the_file_are_taken_up_within_a_second(file: Path) -> None:
     assert (keys.role_of(first), keys.role_of(second)) == (None, "write")
 
 
-def test_a_file_that_becomes_unreadable_keeps_the_old_keys(
+def test_a_file_that_cannot_be_read_keeps_the_old_keys_for_a_minute(
     file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = Clock(0.0)
     key = new_key(file, "a", "read")
     keys = Keys(file, clock)
-    for damage in (lambda: file.write_text("{"), file.unlink):
-        damage()
-        for _ in range(3):
-            clock.now += LOOK_EVERY
-            assert keys.role_of(key) == "read"
-    assert [record.levelno for record in caplog.records] == [logging.ERROR] * 2
+    whole = file.read_text()
+    file.write_text("{")
+    while clock.now < MERCY:
+        clock.now += LOOK_EVERY
+        assert keys.role_of(key) == "read"
+    clock.now += LOOK_EVERY
+    assert [keys.role_of(key) for _ in range(3)] == [None] * 3
+    assert [record.getMessage() for record in caplog.records] == [
+        "keys cannot be read; the old ones stay for a minute at most",
+        "keys cannot be read; nobody gets in",
+    ]
+    file.write_text(whole)
+    clock.now += LOOK_EVERY
+    assert keys.role_of(key) == "read"
+
+
+def test_without_the_file_nobody_gets_in(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock(0.0)
+    key = new_key(file, "a", "read")
+    keys = Keys(file, clock)
+    file.rename(file.with_name("other.json"))
+    for _ in range(3):
+        clock.now += LOOK_EVERY
+        assert keys.role_of(key) is None
+    (record,) = caplog.records
+    assert record.levelno == logging.ERROR
+    assert record.getMessage() == "keys cannot be read; nobody gets in"
+    file.with_name("other.json").rename(file)
+    clock.now += LOOK_EVERY
+    assert keys.role_of(key) == "read"
+
+
+def test_a_minute_begins_anew_once_the_file_was_read(file: Path) -> None:
+    clock = Clock(0.0)
+    key = new_key(file, "a", "read")
+    keys = Keys(file, clock)
+    whole = file.read_text()
+    for _ in range(3):
+        file.write_text("{")
+        clock.now += MERCY - LOOK_EVERY
+        assert keys.role_of(key) == "read"
+        file.write_text(whole)
+        clock.now += LOOK_EVERY
+        assert keys.role_of(key) == "read"
 
 
 # whom they let in

@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from faircascade import registry
 from faircascade.policies import Bandit
 from faircascade.service.core import Service
+from faircascade.service.http import pulse
 from faircascade.service.http.routes import operation
 from faircascade.service.http.schemas import PolicyDescription, Readiness
 from faircascade.service.stores.base import StoreDown
@@ -59,7 +60,8 @@ def test_a_store_that_is_down_or_silent_is_not_ready(
     async def silent() -> None:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(operation, "PATIENCE", 0.01)
+    monkeypatch.setattr(pulse, "PATIENCE", 0.01)
+    monkeypatch.setattr(pulse, "FRESH", 0.0)
     for ping, words in ((down, "cannot be reached"), (silent, "did not answer within")):
         monkeypatch.setattr(service.store, "ping", ping)
         answer = client.get("/readyz")
@@ -123,7 +125,10 @@ def test_exposure_and_what_runs_are_told(client: Client, service: Service) -> No
 
 
 def test_two_applications_count_apart(tmp_path: Path) -> None:
-    apps = [app_of(new_service(tmp_path / name)) for name in ("one", "two")]
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder in folders:
+        folder.mkdir()
+    apps = [app_of(new_service(folder)) for folder in folders]
     with calling(apps[0]) as one, calling(apps[1]) as two:
         one.recommend()
         assert readings(one)["faircascade_recommendations_total",] == 1
@@ -194,13 +199,11 @@ def test_upkeep_that_fails_is_logged(service: Service, caplog: pytest.LogCapture
 
 
 def test_a_store_that_is_down_at_the_end_is_logged(
-    service: Service, caplog: pytest.LogCaptureFixture
+    service: Service, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def stop() -> None:
-        await Service.stop(service)
+    async def down(*_: Any) -> None:
         raise StoreDown("gone")
 
-    service.stop = stop  # type: ignore[method-assign]
     with calling(app_of(service)):
-        pass
+        monkeypatch.setattr(service.store, "keep_counts", down)
     assert [vars(record)["reason"] for record in caplog.records] == ["gone"]

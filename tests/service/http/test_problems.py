@@ -9,7 +9,7 @@ import pytest
 
 from faircascade.service.core import Service
 from faircascade.service.http.schemas import Problem
-from faircascade.service.stores.base import StoreDown
+from faircascade.service.stores.base import StoreDown, StoreUnsure
 from tests.service.http.worlds import Client, call_and_leave
 
 
@@ -101,7 +101,7 @@ def test_long_input_is_not_sent_back(client: Client) -> None:
         ({"user": ["x"] * 10_000}, 422),
         ({"user": "a", "k": "y" * 10_000}, 422),
         ({"user": "a", "z" * 10_000: 1}, 422),
-        ({"user": "a", "candidates": ["\U0001f600" * 256]}, 404),
+        ({"user": "a", "candidates": ["\U0001f600" * 256]}, 409),
         ({"user": "a", "k": 10**300}, 422),
         ({"user": "a", **{f"x{n}": n for n in range(10_000)}}, 422),
     ):
@@ -196,6 +196,25 @@ def test_a_store_that_is_down_is_a_reason_to_try_again(
     assert answer.headers["retry-after"] == "1"
     assert "secret" not in problem(answer, 503).detail
     assert "faircascade_store_errors_total 1.0" in client.get("/metrics").text
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_store_that_does_not_say_whether_it_counted_a_list_is_504(
+    client: Client, service: Service, monkeypatch: pytest.MonkeyPatch, batch: bool
+) -> None:
+    async def unsure(*_: Any, **__: Any) -> Any:
+        raise StoreUnsure("cache:6379: no answer in time")
+
+    monkeypatch.setattr(service.store, "record", unsure)
+    ask = {"user": "a"}
+    path, body = (f"{ASK}/batch", {"requests": [ask]}) if batch else (ASK, ask)
+    answer = client.post(path, body)
+    assert "retry-after" not in answer.headers
+    found = problem(answer, 504)
+    assert found.detail == "the store did not say whether it counted the list as shown; it may have"
+    assert "faircascade_store_errors_total 1.0" in client.get("/metrics").text
+    responses = client.get("/openapi.json").json()["paths"][path]["post"]["responses"]
+    assert {"503", "504"} <= responses.keys()
 
 
 def test_an_error_of_ours_is_logged_and_not_shown(

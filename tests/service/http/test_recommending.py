@@ -79,19 +79,19 @@ def test_the_same_feedback_again_is_answered_to_the_byte(client: Client) -> None
 def test_a_batch_of_requests_is_answered_in_order_each_by_itself(client: Client) -> None:
     requests = [
         {"user": "ann", "k": 2},
-        {"user": "bob", "candidates": ["a", "nothing"]},
-        {"user": "cas", "k": 3},
+        {"user": "bob", "candidates": ["nothing"]},
+        {"user": "cas", "k": 3, "candidates": ["a", "b", "c", "nothing"]},
         {"user": "dan", "exclude": list("abcdefghijkl")},
     ]
     answer = client.post("/v1/recommendations/batch", {"requests": requests})
     assert answer.status_code == 200
     results = RecommendationResults.model_validate(answer.json(), strict=True).results
-    assert [result.status for result in results] == [200, 404, 200, 409]
+    assert [result.status for result in results] == [200, 409, 200, 409]
     assert results[2].recommendation is not None
     assert (results[2].recommendation.user, len(results[2].recommendation.items)) == ("cas", 3)
     assert results[1].problem is not None
     assert results[1].problem.detail == (
-        "body.requests.1.candidates must be items of the catalogue, got 'nothing'"
+        "body.requests.1.candidates and exclude leave no item to recommend"
     )
 
 

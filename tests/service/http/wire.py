@@ -11,6 +11,8 @@ from contextlib import contextmanager
 import uvicorn
 from fastapi import FastAPI
 
+from faircascade.service.http.connections import GuardedProtocol
+
 PATIENCE = 20.0
 """Seconds after which a test that waits for an answer fails."""
 
@@ -20,7 +22,7 @@ def listening(app: FastAPI) -> Iterator[str]:
     """Serve an application on a free port until the block ends; yield its address."""
     listener = socket.socket(proto=socket.IPPROTO_TCP)  # or asyncio lets small answers wait
     listener.bind(("127.0.0.1", 0))
-    config = uvicorn.Config(app, log_config=None, access_log=False, http="httptools")
+    config = uvicorn.Config(app, log_config=None, access_log=False, http=GuardedProtocol)
     server = uvicorn.Server(config)
     started = threading.Event()
 

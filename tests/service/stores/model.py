@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.service.stores.base import Impression, Learned, Lesson, StoredItem
+from faircascade.service.stores.base import Impression, ItemPatch, Learned, Lesson
 from faircascade.types import Floats
 from tests.service.stores.places import SHAPE
 
@@ -29,10 +29,13 @@ class User:
 class Item:
     """What is known of an item, and when it changed last."""
 
-    item: StoredItem
     slot: int
-    removed: bool
-    change: int
+    features: Floats
+    merit: float = 1.0
+    popularity: float = 0.0
+    groups: dict[str, str] = field(default_factory=dict)
+    removed: bool = False
+    change: int = 0
 
 
 class Model:
@@ -97,16 +100,41 @@ class Model:
         return True
 
     def put_user(self, name: str, sums: Floats, rounds: int) -> None:
-        user = self.users.setdefault(name, User())
-        user.sums, user.rounds = sums, rounds
+        self.users.setdefault(name, User(sums=sums, rounds=rounds))
 
-    def put_item(self, item: StoredItem) -> None:
-        slot = self.items[item.id].slot if item.id in self.items else len(self.items)
+    def put_item(self, patch: ItemPatch) -> None:
+        item = self.items.get(patch.id)
+        if item is None or item.removed:
+            slot = len(self.items) if item is None else item.slot
+            item = self.items[patch.id] = Item(slot, patch.features)
+        item.features = patch.features
+        if patch.merit is not None:
+            item.merit = patch.merit
+        if patch.popularity is not None:
+            item.popularity = patch.popularity
+        labels = {**item.groups, **patch.groups}
+        item.groups = {column: label for column, label in labels.items() if label != ""}
+        self._change(item)
+
+    def remove_items(self, names: list[str]) -> bool:
+        left = {name for name, item in self.items.items() if not item.removed}
+        going = left & set(names)
+        if going and going == left:
+            return False
+        for name in going:
+            self.items[name].removed = True
+            self._change(self.items[name])
+        return True
+
+    def _change(self, item: Item) -> None:
         self.changes += 1
-        self.items[item.id] = Item(item, slot, False, self.changes)
+        item.change = self.changes
 
-    def remove_item(self, name: str) -> None:
-        known = self.items.get(name)
-        if known is not None and not known.removed:
-            self.changes += 1
-            self.items[name] = Item(known.item, known.slot, True, self.changes)
+    def expire(self, before: float) -> int:
+        old = {name for name, shown in self.impressions.items() if shown.time < before}
+        for name in old:
+            del self.impressions[name]
+            self.answers.pop(name, None)
+        for user in self.users.values():
+            user.shown = [name for name in user.shown if name not in old]
+        return len(old)

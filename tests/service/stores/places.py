@@ -8,11 +8,11 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from faircascade.service.stores.base import Impression, Lesson, Shape, Store, StoredItem
+from faircascade.service.stores.base import Impression, ItemPatch, Lesson, Shape, Store
 from faircascade.types import Floats
 
 SHAPE = Shape(dim=3, sums=5)
@@ -22,6 +22,9 @@ START = time.time()
 
 class Place(ABC):
     """An empty place; a store that is closed finds there what it kept."""
+
+    expires_when_told: ClassVar[bool]
+    """True if impressions go by the time they were handed out at, False if by a clock."""
 
     @abstractmethod
     def store(self) -> Store:
@@ -44,8 +47,10 @@ class Place(ABC):
 class SQLitePlace(Place):
     """A folder."""
 
+    expires_when_told = True
+
     def __init__(self, folder: Path) -> None:
-        self.path = folder / uuid.uuid4().hex / "store.db"
+        self.path = folder / f"{uuid.uuid4().hex}.db"
 
     def store(self) -> Store:
         from faircascade.service.stores.sqlite import SQLiteStore
@@ -55,6 +60,8 @@ class SQLitePlace(Place):
 
 class RedisPlace(Place):
     """A prefix of its own on a server."""
+
+    expires_when_told = False
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -100,10 +107,10 @@ def a_lesson(
     )
 
 
-def an_item(name: str, **values: Any) -> StoredItem:
-    """Return an item to be put into the catalogue."""
+def an_item(name: str, **values: Any) -> ItemPatch:
+    """Return an item to be put into the catalogue, with features at least."""
     features = np.random.default_rng(len(name)).normal(size=SHAPE.dim)
-    return StoredItem(**{"id": name, "features": features, **values})
+    return ItemPatch(**{"id": name, "features": features, **values})
 
 
 async def hand_out(store: Store, user: str, lists: int = 1) -> list[Impression]:

@@ -11,13 +11,14 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from itertools import cycle
 from typing import Any
 
 import numpy as np
 import pytest
 from redis.asyncio import Redis
 
-from faircascade.service.stores.base import Learned, Store, StoreDown
+from faircascade.service.stores.base import Learned, Store, StoreDown, StoreUnsure
 from faircascade.service.stores.redis import MARGIN, RedisStore
 from tests.service.servers import RedisServer, needs_redis
 from tests.service.stores.lossy import LossyNetwork
@@ -50,9 +51,10 @@ async def opened(place: RedisPlace, **options: Any) -> AsyncIterator[RedisStore]
 
 
 async def all_fail(*calls: Awaitable[Any]) -> list[str]:
-    """Check that the store is down for all of these, and return what it says."""
+    """Check that the store is down for all of these, surely, and return what it says."""
     errors = await asyncio.gather(*calls, return_exceptions=True)
-    assert [type(error) for error in errors] == [StoreDown] * len(calls)
+    assert all(isinstance(error, StoreDown) for error in errors)
+    assert not any(isinstance(error, StoreUnsure) for error in errors)
     return [str(error) for error in errors]
 
 
@@ -120,6 +122,70 @@ def test_services_that_add_items_at_once_share_the_slots(redis_place: RedisPlace
     asyncio.run(story())
 
 
+def test_services_that_change_an_item_at_once_lose_no_field(redis_place: RedisPlace) -> None:
+    async def story() -> None:
+        async with opened(redis_place) as one, opened(redis_place) as two:
+            fields: list[dict[str, Any]] = [{"merit": 2.0}, {"popularity": 3.0}]
+            fields += [{"groups": {f"column {n}": f"label {n}"}} for n in range(60)]
+            fields += [{"groups": {"old": ""}}]
+            await one.put_items([an_item("a", groups={"old": "x"})])
+            await asyncio.gather(
+                *(
+                    store.put_items([an_item("a", **values)])
+                    for store, values in zip(cycle([one, two]), fields, strict=False)
+                )
+            )
+            (item,) = (await one.items())[1]
+            assert (item.merit, item.popularity) == (2.0, 3.0)
+            assert dict(item.groups) == {f"column {n}": f"label {n}" for n in range(60)}
+
+    asyncio.run(story())
+
+
+def test_services_that_remove_all_items_at_once_leave_one(redis_place: RedisPlace) -> None:
+    async def story() -> None:
+        async with opened(redis_place) as one, opened(redis_place) as two:
+            names = [f"i{n}" for n in range(20)]
+            await one.put_items([an_item(name) for name in names])
+            done = await asyncio.gather(
+                *(
+                    store.remove_items([name])
+                    for store, name in zip(cycle([one, two]), names, strict=False)
+                )
+            )
+            assert Counter(done) == {True: 19, False: 1}
+            _, items = await two.items()
+            assert Counter(item.removed for item in items) == {True: 19, False: 1}
+
+    asyncio.run(story())
+
+
+def test_a_service_that_imports_again_takes_nothing_from_what_another_learned(
+    redis_place: RedisPlace,
+) -> None:
+    users = [f"user {n}" for n in range(60)]
+    imported = (users, np.full((60, SHAPE.sums), 10.0), np.full(60, 5))
+
+    async def import_and_learn(store: RedisStore) -> None:
+        await store.put_users(*imported)
+        for user in users:
+            (shown,) = await hand_out(store, user)
+            await store.learn([a_lesson(shown)])
+
+    async def story() -> None:
+        async with opened(redis_place) as one, opened(redis_place) as two:
+            learning = asyncio.create_task(import_and_learn(one))
+            while not learning.done():
+                await two.put_users(*imported)
+            await learning
+            await two.put_users(*imported)
+            known = await two.begin(users)
+            np.testing.assert_array_equal(known.sums, np.full((60, SHAPE.sums), 11.0))
+            assert set(known.rounds.tolist()) == {7}
+
+    asyncio.run(story())
+
+
 def learn_in_a_process(url: str, prefix: str, ids: list[str]) -> None:
     async def story() -> None:
         store = RedisStore(url, prefix=prefix, ttl=DAY, patience=60.0)
@@ -176,16 +242,17 @@ def test_stores_with_other_prefixes_see_nothing_of_each_other(redis_server: Redi
 # lost replies and crashes
 
 
-Lossy = Callable[[Callable[[RedisStore, LossyNetwork], Awaitable[None]]], None]
+Lossy = Callable[..., None]
+"""Takes a story of a store and its network, and options of the store."""
 
 
 @pytest.fixture
 def over_a_lossy_network(redis_server: RedisServer) -> Lossy:
-    def tell(story: Callable[[RedisStore, LossyNetwork], Awaitable[None]]) -> None:
+    def tell(story: Callable[[RedisStore, LossyNetwork], Awaitable[None]], **options: Any) -> None:
         async def all_of_it() -> None:
             async with (
                 LossyNetwork(redis_server.port) as network,
-                opened(RedisPlace(network.url)) as store,
+                opened(RedisPlace(network.url), **options) as store,
             ):
                 await story(store, network)
 
@@ -206,6 +273,41 @@ def test_a_list_whose_reply_was_lost_is_counted_once(over_a_lossy_network: Lossy
         assert known.rounds.tolist() == [2, 2]
 
     over_a_lossy_network(story)
+
+
+def test_a_list_of_which_no_reply_comes_may_have_been_counted(over_a_lossy_network: Lossy) -> None:
+    async def story(store: RedisStore, network: LossyNetwork) -> None:
+        network.lose(10**6)
+        with pytest.raises(StoreUnsure, match="may have been counted"):
+            await store.record([a_list("ada")], units=None)
+        await all_fail(store.begin(["ada"]), store.put_items([an_item("a")]))
+        network.lose(0)
+        assert len(await all_events(store)) == 1
+
+    over_a_lossy_network(story, patience=HASTE)
+
+
+def test_lists_of_which_a_part_was_counted_are_unsure(
+    own_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        async with (
+            opened(RedisPlace(own_server.url), patience=HASTE) as store,
+            plain(own_server.url) as redis,
+        ):
+            call = store._call
+
+            async def call_and_fill_up(*arguments: Any) -> list[Any]:
+                replies = await call(*arguments)
+                await redis.config_set("maxmemory", 1)
+                return replies
+
+            monkeypatch.setattr(store, "_call", call_and_fill_up)
+            with pytest.raises(StoreUnsure):
+                await store.record([a_list("ada", round=n) for n in range(1, 700)], units=None)
+            assert 0 < len(await all_events(store)) < 699
+
+    asyncio.run(story())
 
 
 def test_a_lesson_whose_reply_was_lost_is_learned_once(over_a_lossy_network: Lossy) -> None:
@@ -231,6 +333,10 @@ def test_other_calls_whose_reply_was_lost_do_no_harm(over_a_lossy_network: Lossy
         network.lose(1)
         await store.put_items([an_item("a"), an_item("b")])
         assert [item.slot for item in (await store.items())[1]] == [0, 1]
+        network.lose(2)
+        assert await store.remove_items(["a"])
+        network.lose(1)
+        assert not await store.remove_items(["b"])
         network.lose(2)
         assert await store.erase("ada")
         assert network.lost_all
@@ -285,8 +391,8 @@ def test_a_store_whose_redis_is_away_says_so_and_goes_on_when_it_is_back(
             (shown,) = await hand_out(store, "ada")
             await store.learn([a_lesson(shown)])
             own_server.kill()
+            await all_fail(store.ping())  # now it knows that its connection is broken
             errors = await all_fail(
-                store.ping(),
                 store.begin(["ada"]),
                 store.learn([a_lesson(shown)]),
                 store.record([a_list("ada", round=2)], units=None),
@@ -309,6 +415,8 @@ def test_a_silent_redis_is_not_waited_for_longer_than_patience(own_server: Redis
             os.kill(own_server.pid, signal.SIGSTOP)
             started = time.monotonic()
             try:
+                with pytest.raises(StoreUnsure):  # sent over the connection that there was
+                    await store.record([a_list("ada", round=2)], units=None)
                 (error,) = await all_fail(store.learn([a_lesson(shown)]))
             finally:
                 os.kill(own_server.pid, signal.SIGCONT)
@@ -447,7 +555,7 @@ def test_nothing_personal_is_left_of_an_erased_user(redis_place: RedisPlace) -> 
             await store.erase("Ada Lovelace")
             left = await contents(redis)
             kinds = {key.decode().split(":")[1] for key in left}
-            assert kinds == {"shape", "items", "changed", "version", "events"}
+            assert kinds == {"shape", "items", "changed", "version", "live", "events"}
             assert not any(b"Lovelace" in key + value for key, value in left.items())
 
     asyncio.run(story())
@@ -536,6 +644,18 @@ def test_arrays_of_another_shape_are_refused(redis_place: RedisPlace) -> None:
         with pytest.raises(ValueError, match=r"shape \(5,\) here, got \(4,\)"):
             await store.learn([a_lesson(shown, increments=np.ones(4))])
         with pytest.raises(ValueError, match=r"shape \(3,\) here, got \(2,\)"):
-            await store.put_items([an_item("a", features=np.ones(2))])
+            await store.put_items([an_item("b"), an_item("a", features=np.ones(2))])
+        assert await store.items() == (0, [])
 
     redis_place.tell(story)
+
+
+def test_a_redis_that_was_emptied_is_noticed(own_server: RedisServer) -> None:
+    async def story() -> None:
+        async with opened(RedisPlace(own_server.url)) as store, plain(own_server.url) as redis:
+            await hand_out(store, "ada")
+            await redis.flushall()
+            for error in await all_fail(store.ping(), store.begin(["ada"])):
+                assert "has lost what it held" in error
+
+    asyncio.run(story())

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from faircascade.service.stores.base import Learned, Shape, Store
 from tests.service.stores.places import (
+    DAY,
     SHAPE,
     START,
     Place,
@@ -74,7 +75,7 @@ def test_empty_batches_change_nothing(place: Place) -> None:
         assert await store.learn([]) == []
         await store.put_users([], np.empty((0, SHAPE.sums)), np.empty(0, dtype=np.int64))
         await store.put_items([])
-        await store.remove_items([])
+        assert await store.remove_items([])
         assert await store.items() == (0, [])
         assert await all_events(store) == []
 
@@ -136,9 +137,8 @@ def test_a_removed_item_comes_back_in_its_slot_and_no_slot_is_given_twice(place:
         return {item.id: (item.slot, item.removed) for item in (await store.items())[1]}
 
     async def story(store: Store) -> None:
-        await store.put_items([an_item("a"), an_item("b")])
-        await store.remove_items(["a", "b", "never put"])
-        await store.put_items([an_item("c")])
+        await store.put_items([an_item("a"), an_item("b"), an_item("c")])
+        assert await store.remove_items(["a", "b", "never put"])
         assert await slots(store) == {"a": (0, True), "b": (1, True), "c": (2, False)}
         await store.put_items([an_item("b"), an_item("d"), an_item("d")])
         assert await slots(store) == {
@@ -147,6 +147,99 @@ def test_a_removed_item_comes_back_in_its_slot_and_no_slot_is_given_twice(place:
             "c": (2, False),
             "d": (3, False),
         }
+
+    place.tell(story)
+
+
+def test_what_a_change_leaves_out_stays_as_it_was(place: Place) -> None:
+    features = np.arange(3.0)
+
+    async def story(store: Store) -> None:
+        await store.put_items([an_item("a")])
+        assert await the_item(store, "a") == (1.0, 0.0, {})
+        await store.put_items([an_item("a", merit=0.1 + 0.2, groups={"group": "jazz"})])
+        await store.put_items([an_item("a", popularity=5e-324, groups={"supplier": "x|y"})])
+        labels = {"group": "jazz", "supplier": "x|y"}
+        assert await the_item(store, "a") == (0.1 + 0.2, 5e-324, labels)
+        await store.put_items([an_item("a", groups={"group": "", "never": ""}, features=features)])
+        assert await the_item(store, "a") == (0.1 + 0.2, 5e-324, {"supplier": "x|y"})
+        (item,) = (await store.items())[1]
+        np.testing.assert_array_equal(item.features, features)
+
+    place.tell(story)
+
+
+def test_changes_of_one_item_in_one_call_are_made_in_their_order(place: Place) -> None:
+    async def story(store: Store) -> None:
+        await store.put_items(
+            [
+                an_item("a", merit=2.0, groups={"group": "jazz", "empty": ""}),
+                an_item("b"),
+                an_item("a", popularity=3.0, groups={"group": "", "supplier": "x"}),
+                an_item("a", merit=4.0),
+            ]
+        )
+        assert await the_item(store, "a") == (4.0, 3.0, {"supplier": "x"})
+        assert await the_item(store, "b") == (1.0, 0.0, {})
+
+    place.tell(story)
+
+
+def test_a_removed_item_comes_back_with_nothing_of_what_it_was(place: Place) -> None:
+    async def story(store: Store) -> None:
+        old = an_item("a", merit=7.0, popularity=8.0, groups={"group": "jazz", "supplier": "x"})
+        await store.put_items([old, an_item("b")])
+        assert await store.remove_items(["a"])
+        await store.put_items([an_item("a", groups={"supplier": "y"})])
+        assert await the_item(store, "a") == (1.0, 0.0, {"supplier": "y"})
+
+    place.tell(story)
+
+
+async def the_item(store: Store, name: str) -> tuple[float, float, dict[str, str]]:
+    """Return merit, popularity and labels of an item that is there."""
+    (item,) = (item for item in (await store.items())[1] if item.id == name)
+    assert not item.removed
+    return item.merit, item.popularity, dict(item.groups)
+
+
+@pytest.mark.parametrize("ids", [["a", "b"], ["b", "a", "b", "gone", "never put"]])
+def test_the_last_items_cannot_be_removed(place: Place, ids: list[str]) -> None:
+    async def story(store: Store) -> None:
+        assert await store.remove_items(["never put"])
+        await store.put_items([an_item("gone"), an_item("a"), an_item("b")])
+        assert await store.remove_items(["gone"])
+        version = await store.catalogue_version()
+        assert not await store.remove_items(ids)
+        assert await store.remove_items(["gone", "never put"])
+        _, items = await store.items()
+        assert [(item.id, item.removed) for item in items] == [
+            ("gone", True),
+            ("a", False),
+            ("b", False),
+        ]
+        assert (await store.items(version))[1] == []
+        assert await store.remove_items(["a", "a"])
+        assert not await store.remove_items(["b"])
+        await store.put_items([an_item("gone")])
+        assert await store.remove_items(["b"])
+
+    place.tell(story)
+
+
+def test_users_who_are_there_stay_as_they_are_when_they_are_brought_in_again(place: Place) -> None:
+    sums = np.full((3, SHAPE.sums), 10.0)
+
+    async def story(store: Store) -> None:
+        await store.put_users(["ada"], sums[:1], np.array([5]))
+        (shown,) = await hand_out(store, "ada")
+        assert shown.round == 6
+        await store.learn([a_lesson(shown)])
+        await hand_out(store, "bob")
+        await store.put_users(["ada", "bob", "eve"], 2 * sums, np.array([3, 3, 3]))
+        known = await store.begin(["ada", "bob", "eve"])
+        assert known.sums[:, 0].tolist() == [11.0, 0.0, 20.0]
+        assert known.rounds.tolist() == [7, 2, 4]
 
     place.tell(story)
 
@@ -242,12 +335,12 @@ def test_sums_of_any_length_add_up_to_the_last_bit(place: Place, s: int) -> None
 
 def test_a_catalogue_of_thousands_is_read_whole(place: Place) -> None:
     async def story(store: Store) -> None:
-        await store.put_items([an_item(f"i{n}", merit=1.0 + n) for n in range(2_100)])
+        await store.put_items([an_item(f"i{n}", merit=1.0 + n) for n in range(10_000)])
         version, items = await store.items()
-        assert [(item.slot, item.id) for item in items] == [(n, f"i{n}") for n in range(2_100)]
-        assert items[2_000].merit == 2_001.0
-        await store.remove_items([f"i{n}" for n in range(5, 2_100)])
-        assert len((await store.items(version))[1]) == 2_095
+        assert [(item.slot, item.id) for item in items] == [(n, f"i{n}") for n in range(10_000)]
+        assert items[9_000].merit == 9_001.0
+        await store.remove_items([f"i{n}" for n in range(5, 10_000)])
+        assert len((await store.items(version))[1]) == 9_995
 
     place.tell(story)
 
@@ -363,5 +456,23 @@ def test_sqlite_drops_impressions_handed_out_before_a_time(tmp_path: Path) -> No
         assert (person.count, len(person.impressions), person.rounds) == (4, 4, 7)
         np.testing.assert_array_equal(person.sums, np.ones(SHAPE.sums))
         assert len(await all_events(store)) == 8
+
+    SQLitePlace(tmp_path).tell(story)
+
+
+def test_sqlite_drops_old_impressions_behind_thousands_from_the_future(tmp_path: Path) -> None:
+    pytest.importorskip("faircascade.service.stores.sqlite")
+    times = [DAY] * 1_100 + [-1.0, DAY, -DAY, 0.0, 1.0] + [-2.0] * 1_100
+
+    async def story(store: Store) -> None:
+        lists = [
+            replace(a_list("ada", round=n), time=START + time)
+            for n, time in enumerate(times, start=1)
+        ]
+        ids = await store.record(lists, units=None)
+        while await store.expire(START):
+            pass
+        found = await store.impressions(ids)
+        assert [one is None for one in found] == [time < 0 for time in times]
 
     SQLitePlace(tmp_path).tell(story)

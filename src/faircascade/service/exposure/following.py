@@ -39,11 +39,6 @@ class Exposure:
         self._certain = False  # True if no event was dropped before we read it
         self._busy = asyncio.Lock()
 
-    @property
-    def cursor(self) -> str:
-        """The last event that was counted."""
-        return self._cursor
-
     async def restore(self, store: Store) -> None:
         """Start from the counts that the store keeps; without any, from nothing."""
         async with self._busy:

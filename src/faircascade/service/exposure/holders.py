@@ -12,7 +12,7 @@ from faircascade.service.stores.base import Slots
 from faircascade.types import Floats, Ints
 
 Labels = Sequence[str | None]
-"""A label an item: "a|b" is a member of both groups, None of none."""
+"""A label an item: "a|b" is a member of both groups, once of each; None of none."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,7 +30,7 @@ class Groups:
         """Return the groups that labels speak of, by name."""
         codes: dict[str, int] = {}
         code = np.array([-1 if x is None else codes.setdefault(x, len(codes)) for x in labels])
-        parts = [label.split("|") for label in codes]
+        parts = [list(dict.fromkeys(filter(None, label.split("|")))) for label in codes]
         names = tuple(sorted({name for part in parts for name in part}))
         place = {name: g for g, name in enumerate(names)}
         # labels repeat: each is taken apart once, however many items have it

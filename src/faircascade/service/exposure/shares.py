@@ -19,6 +19,8 @@ class Shares:
     """Exposure of some holders, items or groups, one row each."""
 
     names: Sequence[str]
+    rank: Ints
+    """Place of each in the order of names, (n,)."""
     items: Ints
     """Items behind each, (n,)."""
     counts: Ints
@@ -36,6 +38,7 @@ class Shares:
         ours = counts.of(holders.slots)
         return cls._of(
             names=holders.ids,
+            rank=holders.rank,
             items=np.ones(len(holders), dtype=np.int64),
             counts=ours,
             merit_share=holders.merit_share,
@@ -52,6 +55,7 @@ class Shares:
         np.add.at(merit_share, groups.into, self.merit_share[groups.rows])
         return self._of(
             names=groups.names,
+            rank=np.arange(g),  # they come in the order of names
             items=np.bincount(groups.into, minlength=g),
             counts=counts,
             merit_share=merit_share,
@@ -60,13 +64,20 @@ class Shares:
 
     @classmethod
     def _of(
-        cls, names: Sequence[str], items: Ints, counts: Ints, merit_share: Floats, everything: int
+        cls,
+        names: Sequence[str],
+        rank: Ints,
+        items: Ints,
+        counts: Ints,
+        merit_share: Floats,
+        everything: int,
     ) -> Shares:
         share = counts[1] / max(everything, 1)
         with np.errstate(divide="ignore", over="ignore"):  # merit may be next to nothing
             ratio = np.divide(share, merit_share, out=np.zeros(len(share)), where=share > 0)
         return cls(
             names=names,
+            rank=rank,
             items=items,
             counts=counts,
             exposure_share=share,

@@ -45,11 +45,6 @@ class Step:
         """The slots that were touched, ascending, (t,)."""
         return np.cumsum(self.gaps, dtype=np.int64)
 
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays."""
-        return self.gaps.nbytes + sum(column.nbytes for column in self.columns)
-
     def add_to(self, counts: Counts, sign: int = 1) -> None:
         """Add what was counted here to other counts; -1 takes it away again."""
         slots = self.slots

@@ -19,12 +19,14 @@ from faircascade.types import Floats, Ints
 Order = Literal["over", "under", "clicks"]
 """`over`: most exposure for its merit first. `under`: least first. `clicks`: most first."""
 
+By = Literal["item", "group", "supplier"]
+
 POINTS = 101
 """Most points of a Lorenz curve."""
 
 
 def exposure(snapshot: Snapshot, holders: Holders, limit: int = 10) -> dict[str, Any]:
-    """Return `Exposure` of the API, with as many of the items at either end."""
+    """Return `Exposure` of the API, with as many items at either end, groups and suppliers."""
     counts = snapshot.counts
     shares = Shares.of_items(counts, holders)
     return {
@@ -33,20 +35,28 @@ def exposure(snapshot: Snapshot, holders: Holders, limit: int = 10) -> dict[str,
         "items": len(holders),
         "fairness": _fairness(fairness(counts, holders)),
         "lorenz": _lorenz(counts, holders),
-        "over_exposed": shares.rows(_ranked(shares, holders, "over", limit)),
-        "under_exposed": shares.rows(_ranked(shares, holders, "under", limit)),
-        "groups": _most_exposed(shares.of_groups(holders.by_group)),
-        "suppliers": _most_exposed(shares.of_groups(holders.by_supplier)),
+        "over_exposed": shares.rows(_ranked(shares, "over", limit)),
+        "under_exposed": shares.rows(_ranked(shares, "under", limit)),
+        "groups": _most_exposed(shares.of_groups(holders.by_group), limit),
+        "suppliers": _most_exposed(shares.of_groups(holders.by_supplier), limit),
     }
 
 
 def item_exposure(
-    snapshot: Snapshot, holders: Holders, order: Order, offset: int = 0, limit: int = 100
+    snapshot: Snapshot,
+    holders: Holders,
+    order: Order,
+    offset: int = 0,
+    limit: int = 100,
+    *,
+    by: By = "item",
 ) -> dict[str, Any]:
-    """Return `ItemExposure` of the API: a page of all items in an order."""
+    """Return `ItemExposure` of the API: a page of all items, groups or suppliers in an order."""
     shares = Shares.of_items(snapshot.counts, holders)
-    page = _ranked(shares, holders, order, offset + limit)[offset:]
-    return {"window": _window(snapshot), "total": len(holders), "items": shares.rows(page)}
+    if by != "item":
+        shares = shares.of_groups(holders.by_group if by == "group" else holders.by_supplier)
+    page = _ranked(shares, order, offset + limit)[offset:]
+    return {"window": _window(snapshot), "total": len(shares.names), "items": shares.rows(page)}
 
 
 def history(trail: Trail, holders: Holders) -> dict[str, Any]:
@@ -113,16 +123,15 @@ def _lorenz(counts: Counts, holders: Holders) -> dict[str, list[float] | None]:
     return curves
 
 
-def _ranked(shares: Shares, holders: Holders, order: Order, limit: int) -> Ints:
-    """Return the first rows in an order, ties by id in the end."""
+def _ranked(shares: Shares, order: Order, limit: int) -> Ints:
+    """Return the first rows in an order, ties by name in the end."""
     _, units, clicks = shares.counts
     if order == "over":
-        return leading(limit, -shares.ratio, -units, holders.rank)
+        return leading(limit, -shares.ratio, -units, shares.rank)
     if order == "under":
-        return leading(limit, shares.ratio, -holders.merit, holders.rank)
-    return leading(limit, -clicks, -units, holders.rank)
+        return leading(limit, shares.ratio, -shares.merit_share, shares.rank)
+    return leading(limit, -clicks, -units, shares.rank)
 
 
-def _most_exposed(shares: Shares) -> list[dict[str, Any]]:
-    names = np.arange(len(shares.names))  # groups come in the order of names
-    return shares.rows(np.lexsort([names, -shares.counts[1]]))
+def _most_exposed(shares: Shares, limit: int) -> list[dict[str, Any]]:
+    return shares.rows(leading(limit, -shares.counts[1], shares.rank))

@@ -16,18 +16,21 @@ _MEANINGS = {
     409: "It contradicts what happened before, or what there is; nothing changed.",
     413: "The body is too large.",
     415: "The body is not `application/json`.",
+    421: "The service has no keys, and `Host` names another machine.",
     422: "Some field breaks a rule: `errors` names each; nothing changed.",
     431: "The header fields are too large.",
     500: "Something is wrong with the service itself; its log has the `request_id`.",
     503: "The store cannot be reached now; the same request may succeed later.",
+    504: "The store did not say whether it counted the list as shown; it may have.",
 }
 _HEADERS = {
     401: {"WWW-Authenticate": "How to give a key."},
     503: {"Retry-After": "Seconds to wait."},
 }
-ALWAYS = (401, 406, 431, 500)
+ALWAYS = (401, 406, 421, 431, 500)
 WRITING = (403, 413, 415, 422)
 STORE = (503,)
+UNSURE = (504,)
 
 
 def problem_answers(*statuses: int) -> Responses:

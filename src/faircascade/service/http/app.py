@@ -18,9 +18,9 @@ from faircascade.service.http.middleware import Gate
 from faircascade.service.http.openapi import ABOUT, TAGS, description
 from faircascade.service.http.parts import Parts
 from faircascade.service.http.problems import HANDLERS
+from faircascade.service.http.pulse import Pulse
 from faircascade.service.http.routes import ROUTERS
 from faircascade.service.keys import Keys
-from faircascade.service.stores.base import StoreDown
 from faircascade.service.upkeep import upkeep
 from faircascade.version import __version__
 
@@ -36,12 +36,14 @@ def create_app(
     keys: Keys | None = None,
     beside: Sequence[Beside] = (),
     access_log: bool = False,
+    host: str | None = None,
 ) -> FastAPI:
     """Return the application of a service.
 
     Its lifespan starts the service unless that was done, runs its upkeep and what else is to run
     beside requests, and stops all of it.
-    Without keys everybody may do everything.
+    Without keys everybody may do everything. With a `host`, only requests to that host or to
+    this machine are answered, so that no page in a browser can reach a service that has no keys.
     """
     app = FastAPI(
         title="faircascade",
@@ -55,7 +57,8 @@ def create_app(
         exception_handlers=HANDLERS,  # type: ignore[arg-type]
     )
     metrics, limits = Metrics(service), Limits.of(service)
-    app.state.parts = Parts(service=service, metrics=metrics, limits=limits)
+    pulse = Pulse(service.store)
+    app.state.parts = Parts(service=service, metrics=metrics, limits=limits, pulse=pulse)
     for router in ROUTERS:
         app.include_router(router)
     app.add_middleware(
@@ -64,6 +67,7 @@ def create_app(
         keys=keys,
         max_body=service.settings.max_body,
         access_log=access_log,
+        host=host,
     )
     app.openapi = cache(  # type: ignore[method-assign]
         lambda: description(app, limits, keys=keys is not None)
@@ -84,10 +88,7 @@ async def _running(service: Service, beside: Sequence[Beside]) -> AsyncIterator[
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        try:
-            await service.stop()
-        except StoreDown as error:  # what was acknowledged is safe; the rest is counted again
-            log.error("store is down", extra={"reason": str(error)})
+        await service.stop()
 
 
 def _tell(task: asyncio.Task[None]) -> None:

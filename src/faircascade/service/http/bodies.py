@@ -15,8 +15,8 @@ from starlette.responses import Response
 
 from faircascade.service.http.parts import parts_of
 from faircascade.service.http.problems import Invalid
-from faircascade.service.http.schemas import Id
 from faircascade.service.http.wording import describe, errors_in, field_error
+from faircascade.service.ids import Id
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -16,9 +16,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from faircascade.service.http import problems
 from faircascade.service.http.bodies import accepts_json
+from faircascade.service.http.hosts import is_here
 from faircascade.service.http.metrics import Metrics
 from faircascade.service.http.problems import detail_of
-from faircascade.service.http.wording import field_error
+from faircascade.service.http.wording import field_error, short
 from faircascade.service.keys import Keys
 
 log = logging.getLogger(__name__)
@@ -27,11 +28,15 @@ SLOW = 1.0
 """Seconds from which on a request is logged in any case."""
 LARGEST_HEAD = 64 * 1024
 """Bytes of all header fields together."""
+LONGEST_HOST = 261
+"""Characters of a name and a port."""
 GONE = 499
 """Status of a request whose client did not wait for the answer; only counted."""
 OPEN = frozenset({"/", "/docs", "/healthz", "/readyz", "/openapi.json"})
 """Paths that need no key, besides those of `/static`."""
 API = "/v1/"
+PROBES = frozenset({"/healthz", "/readyz"})
+"""Paths that may be asked for under any name of the service."""
 UNMATCHED = "unmatched"
 """Template of paths that nothing is at, so that nobody can make a metric for each."""
 
@@ -40,7 +45,7 @@ _READING = ("GET", "HEAD")
 
 
 class Gate:
-    """Gives a request its id, checks its key and its size, and counts, times and logs it.
+    """Gives a request its id, checks its host, key and size, and counts, times and logs it.
 
     All in one plain ASGI application: each layer of Starlette's own kind would take as long as the
     rest of the way.
@@ -54,12 +59,14 @@ class Gate:
         keys: Keys | None,
         max_body: int,
         access_log: bool,
+        host: str | None,
     ) -> None:
         self._app = app
         self._metrics = metrics
         self._keys = keys
         self._max_body = max_body
         self._access_log = access_log
+        self._host = host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -105,9 +112,12 @@ class Gate:
     def _refusal(self, scope: Scope, headers: dict[bytes, bytes], name: str) -> Response | None:
         """Return the answer to a request that is not even looked at."""
         if sum(len(key) + len(value) for key, value in scope["headers"]) > LARGEST_HEAD:
-            detail = f"all header fields must have at most {LARGEST_HEAD:,} bytes together"
-            return problems.answer(name, problems.document(431, detail))
+            return problems.answer(name, problems.document(431, head_too_large()))
         path: str = scope["path"]
+        if self._host is not None and path not in PROBES:
+            host = headers.get(b"host", b"").decode("latin-1")
+            if len(host) > LONGEST_HOST or not is_here(host, self._host):
+                return problems.answer(name, problems.document(421, misdirected(host)))
         if "\ufffd" in path and not _is_text(scope.get("raw_path") or b""):
             errors = [field_error("path", "must be UTF-8, percent-encoded")]
             return problems.answer(name, problems.document(422, detail_of(errors), errors))
@@ -166,6 +176,19 @@ def _announced(headers: dict[bytes, bytes]) -> int:
     """Return how large a body is said to be, 0 if that is not known."""
     size = headers.get(b"content-length", b"")
     return int(size[:20]) if size.isdigit() else 0
+
+
+def head_too_large() -> str:
+    """Return what is said about a head beyond the limit."""
+    return f"all header fields must have at most {LARGEST_HEAD:,} bytes together"
+
+
+def misdirected(host: str) -> str:
+    """Return what is said to a request under a name that is not this machine's."""
+    return (
+        f"Host must be localhost or an address of the loopback, got {short(host)!r}: without keys "
+        "this service is for this machine; start it with --keys, or let the proxy set Host"
+    )
 
 
 def too_large(limit: int) -> str:

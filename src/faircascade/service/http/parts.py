@@ -9,6 +9,7 @@ from starlette.requests import Request
 from faircascade.service.core import Service
 from faircascade.service.http.limits import Limits
 from faircascade.service.http.metrics import Metrics
+from faircascade.service.http.pulse import Pulse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +19,7 @@ class Parts:
     service: Service
     metrics: Metrics
     limits: Limits
+    pulse: Pulse
 
 
 def parts_of(request: Request) -> Parts:

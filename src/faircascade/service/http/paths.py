@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Path
 
-from faircascade.service.http.schemas import Id
+from faircascade.service.ids import Id
 
 ItemPath = Annotated[
     Id, Path(description="The item, percent-encoded; it may have slashes.", examples=["song-12"])

@@ -17,7 +17,7 @@ from starlette.routing import Match
 from faircascade.service.asking import Reason, Refused
 from faircascade.service.http.parts import parts_of
 from faircascade.service.http.wording import FieldErrors, describe, field_error
-from faircascade.service.stores.base import StoreDown
+from faircascade.service.stores.base import StoreDown, StoreUnsure
 
 log = logging.getLogger(__name__)
 
@@ -99,6 +99,13 @@ async def _on_store_down(request: Request, error: Any) -> Response:
     return _answer(request, document(503, detail), RETRY_AFTER)
 
 
+async def _on_store_unsure(request: Request, error: Any) -> Response:
+    parts_of(request).metrics.store_errors.inc()
+    log.warning("store is unsure", extra={"reason": str(error), "request_id": _id(request)})
+    detail = "the store did not say whether it counted the list as shown; it may have"
+    return _answer(request, document(504, detail))
+
+
 async def _on_http(request: Request, error: Any) -> Response:
     status, detail, headers = error.status_code, str(error.detail), error.headers
     if status == HTTPStatus.NOT_FOUND:
@@ -135,5 +142,6 @@ HANDLERS: dict[int | type[Exception], Callable[[Request, Any], Awaitable[Respons
     Invalid: _on_invalid,
     RequestValidationError: _on_parameters,
     StoreDown: _on_store_down,
+    StoreUnsure: _on_store_unsure,
     HTTPException: _on_http,
 }

@@ -26,6 +26,10 @@ class StoreDown(Exception):  # noqa: N818 - it says what is the matter
     """The store cannot be reached or written to now; the same call may succeed later."""
 
 
+class StoreUnsure(StoreDown):
+    """The store did not say whether a write was done; it may have been."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Shape:
     """What the numbers in a store mean; a store refuses to be opened with another one."""
@@ -50,6 +54,19 @@ class StoredItem:
     slot: int = -1
     """Given by the store."""
     removed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ItemPatch:
+    """An item as it is to be; what is None stays as it was, or is the default of a new item."""
+
+    id: str
+    features: Floats
+    """(d,)."""
+    merit: float | None = None
+    popularity: float | None = None
+    groups: Mapping[str, str] = field(default_factory=dict)
+    """Labels to set, by column; an empty one removes the label."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -178,12 +195,18 @@ class Store(ABC):
         """Return the version and the items changed after a version, removed ones included."""
 
     @abstractmethod
-    async def put_items(self, items: Sequence[StoredItem]) -> None:
-        """Add or replace items by id; a removed one comes back in its old slot."""
+    async def put_items(self, changes: Sequence[ItemPatch]) -> None:
+        """Add or change items by id, all or none; what a change leaves out stays as it was.
+
+        A removed item comes back in its old slot, and with nothing else of what it was.
+        """
 
     @abstractmethod
-    async def remove_items(self, ids: Sequence[str]) -> None:
-        """Mark items as removed; unknown ids are ignored."""
+    async def remove_items(self, ids: Sequence[str]) -> bool:
+        """Mark items as removed; unknown ids are ignored.
+
+        False if that would leave no item at all: then nothing changed.
+        """
 
     # recommending
 
@@ -196,7 +219,8 @@ class Store(ABC):
         """Keep lists that are handed out, count them, and return their ids.
 
         `units` (the longest K,) is what each position adds to the users' accounts, if they have
-        any. Ids and answers of the given impressions are ignored.
+        any. Ids and answers of the given impressions are ignored. `StoreUnsure` if the lists may
+        have been counted although no ids come back.
         """
 
     # learning
@@ -227,7 +251,10 @@ class Store(ABC):
 
     @abstractmethod
     async def put_users(self, users: Sequence[str], sums: Floats, rounds: Ints) -> None:
-        """Set what is known of users, (n, s) and (n,), as of before."""
+        """Bring in users with what is known of them, (n, s) and (n,).
+
+        Those who are there already stay as they are: they may have learned more since.
+        """
 
     # exposure
 

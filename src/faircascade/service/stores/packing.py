@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
+import math
 import struct
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faircascade.service.stores.base import Event, Impression, Lesson, StoredItem
+from faircascade.service.stores.base import Event, Impression, ItemPatch, Lesson, StoredItem
 from faircascade.types import Floats
 
 _IMPRESSION = struct.Struct("<iiqdII")  # clicked, examined, round, time, bytes of the user, K
 _ANSWER = struct.Struct("<ii")  # what an impression begins with
 _EVENT = struct.Struct("<di")  # time, clicked
-_ITEM = struct.Struct("<i?")  # slot, removed
+_ITEM = struct.Struct("<i?dd")  # slot, removed, merit, popularity
+_NUMBERS = struct.Struct("<dd")  # merit, popularity; not a number if left out
+_LENGTH = struct.Struct("<I")  # bytes of the text that follows
 _NOTHING = -1
 """Stands for None."""
 
@@ -98,20 +100,38 @@ def read_event(packed: bytes) -> Event:
     )
 
 
-def pack_item(item: StoredItem, dim: int) -> bytes:
-    """Return an item but for its slot, which the store puts before it."""
-    rest: dict[str, Any] = {"merit": float(item.merit), "popularity": float(item.popularity)}
-    rest["groups"] = dict(item.groups)
-    return pack_floats(item.features, dim) + json.dumps(rest).encode()
+def pack_patch(patch: ItemPatch, dim: int) -> bytes:
+    """Return the change of an item; a store puts slot and `removed` before what comes of it."""
+    numbers = (math.nan if n is None else n for n in (patch.merit, patch.popularity))
+    labels = (text for label in patch.groups.items() for text in label)
+    return b"".join(
+        [_NUMBERS.pack(*numbers), pack_floats(patch.features, dim), *map(_pack_part, labels)]
+    )
 
 
 def read_item(name: str, packed: bytes, dim: int) -> StoredItem:
-    slot, removed = _ITEM.unpack_from(packed)
-    rest = _ITEM.size + 8 * dim
+    slot, removed, merit, popularity = _ITEM.unpack_from(packed)
+    labels = _ITEM.size + 8 * dim
+    texts = _read_parts(packed[labels:])
     return StoredItem(
         id=name,
         slot=slot,
         removed=removed,
-        features=read_floats(packed[_ITEM.size : rest]),
-        **json.loads(packed[rest:]),
+        features=read_floats(packed[_ITEM.size : labels]),
+        merit=merit,
+        popularity=popularity,
+        groups=dict(zip(texts, texts, strict=True)),  # column, label, column, label, ...
     )
+
+
+def _pack_part(text: str) -> bytes:
+    packed = pack_text(text)
+    return _LENGTH.pack(len(packed)) + packed
+
+
+def _read_parts(packed: bytes) -> Iterator[str]:
+    at = 0
+    while at < len(packed):
+        start = at + _LENGTH.size
+        at = start + _LENGTH.unpack_from(packed, at)[0]
+        yield read_text(packed[start:at])

@@ -18,6 +18,7 @@ from faircascade.service.stores import packing
 from faircascade.service.stores.base import (
     Event,
     Impression,
+    ItemPatch,
     Known,
     Learned,
     Lesson,
@@ -25,11 +26,13 @@ from faircascade.service.stores.base import (
     Shape,
     Store,
     StoredItem,
+    StoreDown,
+    StoreUnsure,
 )
-from faircascade.service.stores.redis_link import Command, Link, Script, chunks
+from faircascade.service.stores.redis_link import Command, Link, Script, Unanswered, chunks
 from faircascade.types import Floats, Ints
 
-FORMAT = 1
+FORMAT = 2
 """Of keys and values; a store in another one is refused."""
 MARGIN = 3600.0
 """Seconds that an impression outlives its time to live: clocks differ."""
@@ -40,6 +43,10 @@ _MANY = 500
 """Commands sent together at most."""
 _MUCH = 2**20
 """Bytes sent together, roughly: Redis serves others in between."""
+_PACE = 4 * 2**20
+"""Bytes of items that Redis changes in a second where it is slow; patience grows with them."""
+_HEAD = 512
+"""Bytes that an item without features counts as."""
 
 
 class RedisStore(Store):
@@ -51,7 +58,7 @@ class RedisStore(Store):
     """Once open: a sentence to warn with if what was learned could get lost."""
 
     def __init__(
-        self, url: str, *, ttl: float, prefix: str = "faircascade", patience: float = 3.0
+        self, url: str, *, ttl: float, prefix: str = "faircascade", patience: float = 1.5
     ) -> None:
         """Keep impressions for `ttl` seconds; wait for Redis for `patience` seconds at most."""
         for name, value in {"ttl": ttl, "patience": patience}.items():
@@ -95,7 +102,15 @@ class RedisStore(Store):
         await self._link.close()
 
     async def ping(self) -> None:
-        await self._link.send([("SET", self._key("ping"), b"", "PX", 60_000)])
+        there, _ = await self._link.send(
+            [("EXISTS", self._key("shape")), ("SET", self._key("ping"), b"", "PX", 60_000)]
+        )
+        self._check_kept(there)
+
+    def _check_kept(self, there: int) -> None:
+        """Refuse to go on with a Redis that was emptied: everybody would begin anew, unnoticed."""
+        if not there:
+            raise StoreDown(f"{self._link.name} has lost what it held; restore it, then restart")
 
     def _key(self, kind: str, name: str | None = None) -> bytes:
         return packing.pack_text(":".join([self._prefix, kind, *([] if name is None else [name])]))
@@ -125,14 +140,14 @@ class RedisStore(Store):
     # catalogue
 
     def _catalogue(self) -> list[bytes]:
-        return [self._key(kind) for kind in ("items", "changed", "version")]
+        return [self._key(kind) for kind in ("items", "changed", "version", "live")]
 
     async def catalogue_version(self) -> int:
         (version,) = await self._link.send([("GET", self._key("version"))])
         return int(version or 0)
 
     async def items(self, after: int = 0) -> tuple[int, list[StoredItem]]:
-        items, changed, version = self._catalogue()
+        items, changed, version, _ = self._catalogue()
         # The version comes first: what changes in between is read twice rather than never.
         number, ids = await self._link.send(
             [("GET", version), ("ZRANGEBYSCORE", changed, f"({after}", "+inf")]
@@ -147,18 +162,25 @@ class RedisStore(Store):
             ]
         return int(number or 0), sorted(found, key=lambda item: item.slot)
 
-    async def put_items(self, items: Sequence[StoredItem]) -> None:
+    async def put_items(self, changes: Sequence[ItemPatch]) -> None:
+        if not changes:
+            return
         dim = self._shape.dim
-        for some in chunks(items, _at_once(8 * dim)):
-            pairs: list[bytes] = []
-            for item in some:
-                pairs += [packing.pack_text(item.id), packing.pack_item(item, dim)]
-            await self._call("put_items", [(self._catalogue(), pairs)])
+        arguments: list[bytes | int] = [8 * dim]
+        for change in changes:
+            arguments += [packing.pack_text(change.id), packing.pack_patch(change, dim)]
+        await self._change_catalogue("put_items", arguments, len(changes))
 
-    async def remove_items(self, ids: Sequence[str]) -> None:
-        for some in chunks(ids, _MANY):
-            names = [packing.pack_text(name) for name in some]
-            await self._call("remove_items", [(self._catalogue(), names)])
+    async def remove_items(self, ids: Sequence[str]) -> bool:
+        names = [packing.pack_text(name) for name in ids]
+        return bool(await self._change_catalogue("remove_items", names, len(names)))
+
+    async def _change_catalogue(self, script: str, arguments: Command, items: int) -> Any:
+        """Run a script on items, all in one call: either all of them change or none."""
+        call = Script.named(script).calls([(self._catalogue(), arguments)])
+        size = items * (_HEAD + 8 * self._shape.dim)
+        (reply,) = await self._link.send(call, extra=size / _PACE)
+        return reply
 
     # recommending
 
@@ -169,13 +191,14 @@ class RedisStore(Store):
         owed: list[dict[int, int]] = []
         step = 3 if accounts else 2
         for some in chunks(range(n), _at_once(8 * s)):
-            commands: list[Command] = []
+            commands: list[Command] = [("EXISTS", self._key("shape"))]
             for place in some:
                 key = self._key("user", users[place])
                 commands += [("HINCRBY", key, "rounds", 1), ("HGET", key, "sums")]
                 if accounts:
                     commands.append(("HGETALL", self._key("account", users[place])))
-            replies = await self._link.send(commands)
+            there, *replies = await self._link.send(commands)
+            self._check_kept(there)
             for place, (number, packed, *rest) in zip(some, chunks(replies, step), strict=True):
                 rounds[place] = number
                 if packed is not None:
@@ -191,7 +214,15 @@ class RedisStore(Store):
             for name, impression in zip(ids, impressions, strict=True)
         ]
         size = max((impression.features.nbytes for impression in impressions), default=0)
-        await self._call("record", calls, size=size)
+        counted = 0
+        try:
+            for some in chunks(calls, _at_once(size)):
+                await self._call("record", some)
+                counted += len(some)
+        except StoreDown as error:
+            if counted or isinstance(error, Unanswered):
+                raise StoreUnsure(f"{error}; the lists may have been counted") from error
+            raise
         return ids
 
     def _recording(
@@ -276,12 +307,11 @@ class RedisStore(Store):
 
     async def put_users(self, users: Sequence[str], sums: Floats, rounds: Ints) -> None:
         s = self._shape.sums
-        commands: list[Command] = [
-            ("HSET", self._key("user", user), "rounds", int(n), "sums", packing.pack_floats(row, s))
+        calls: list[tuple[Command, Command]] = [
+            ([self._key("user", user)], [int(n), packing.pack_floats(row, s)])
             for user, row, n in zip(users, sums, rounds, strict=True)
         ]
-        for some in chunks(commands, _at_once(8 * s)):
-            await self._link.send(some)
+        await self._call("put_user", calls, size=8 * s)
 
     # exposure
 

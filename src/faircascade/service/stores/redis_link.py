@@ -30,6 +30,10 @@ _AWAY = (Disconnected, TimedOut, TimeoutError, OSError, OutOfMemoryError, ReadOn
 _PASSING = re.compile(r"(^|-)(OOM|READONLY|MISCONF|MASTERDOWN|NOREPLICAS|LOADING|BUSY|TRYAGAIN) ")
 
 
+class Unanswered(StoreDown):
+    """No reply came although commands had been sent; they may have been run."""
+
+
 @dataclass(frozen=True, slots=True)
 class Script:
     """A Lua script that Redis runs as one step."""
@@ -77,7 +81,7 @@ class Link:
             retry=Retry(NoBackoff(), 0),
         )
         place = pool.connection_kwargs  # not the address as given: it may hold a password
-        self._name = "redis at " + (
+        self.name = "redis at " + (
             place.get("path") or f"{place.get('host', 'localhost')}:{place.get('port', 6379)}"
         )
         self._client: Redis = Redis.from_pool(pool)
@@ -86,39 +90,35 @@ class Link:
         """Close all connections."""
         await self._client.aclose()
 
-    async def send(self, commands: Sequence[Command]) -> list[Any]:
+    async def send(self, commands: Sequence[Command], *, extra: float = 0.0) -> list[Any]:
         """Return the replies to commands that are sent together, in their order.
 
         While Redis cannot be reached or refuses to write, they are sent again; `StoreDown` says
-        that patience is at its end.
+        that patience is at its end, `Unanswered` that they may have been run all the same.
+        Work that takes long may be given extra seconds of patience.
         """
         clock = asyncio.get_running_loop().time
-        deadline = clock() + self._patience
+        patience = self._patience + extra
+        deadline = clock() + patience
         pause = _FIRST_PAUSE
+        perhaps_run = False
         while True:
+            attempt = _Attempt(self._client, commands)
             try:
                 # Half of the time, so that one silent connection does not cost all of it.
-                limit = min(self._patience / 2, deadline - clock())
+                limit = min(patience / 2, deadline - clock())
                 async with asyncio.timeout(limit):
-                    return await self._attempt(commands)
+                    return await attempt.replies()
             except (RedisError, OSError) as error:
                 if not _passes(error):
                     raise
+                perhaps_run = perhaps_run or attempt.perhaps_run
                 if clock() + pause >= deadline:
                     reason = str(error) or "no answer in time"
-                    raise StoreDown(f"{self._name} cannot be used now: {reason}") from error
+                    kind = Unanswered if perhaps_run else StoreDown
+                    raise kind(f"{self.name} cannot be used now: {reason}") from error
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
-
-    async def _attempt(self, commands: Sequence[Command]) -> list[Any]:
-        async with self._client.pipeline(transaction=False) as pipeline:
-            for command in commands:
-                pipeline.execute_command(*command)
-            replies: list[Any] = await pipeline.execute(raise_on_error=False)
-        for reply in replies:
-            if isinstance(reply, Exception):
-                raise reply
-        return replies
 
     async def durability(self) -> str | None:
         """Return what to say about a server that may lose what it was told, if it tells."""
@@ -129,6 +129,31 @@ class Link:
             return None
         words = [word.decode() for some in found for word in some]
         return _warning(dict(zip(words[::2], words[1::2], strict=True)))
+
+
+class _Attempt:
+    """Commands that are sent together, once."""
+
+    def __init__(self, client: Redis, commands: Sequence[Command]) -> None:
+        self._client = client
+        self._commands = commands
+        self.perhaps_run = False
+        """True if some of them may have been run, whatever else went wrong."""
+
+    async def replies(self) -> list[Any]:
+        pool: Any = self._client.connection_pool  # its methods have no types
+        async with self._client.pipeline(transaction=False) as pipeline:
+            # Connected before anything is sent: a failure to connect has done nothing.
+            pipeline.connection = await pool.get_connection()
+            for command in self._commands:
+                pipeline.execute_command(*command)
+            self.perhaps_run = True
+            replies: list[Any] = await pipeline.execute(raise_on_error=False)
+        refusals = [reply for reply in replies if isinstance(reply, Exception)]
+        self.perhaps_run = len(refusals) < len(replies)
+        if refusals:
+            raise refusals[0]
+        return replies
 
 
 def _passes(error: Exception) -> bool:

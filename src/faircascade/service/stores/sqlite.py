@@ -17,6 +17,7 @@ import numpy as np
 from faircascade.service.stores.base import (
     Event,
     Impression,
+    ItemPatch,
     Known,
     Learned,
     Lesson,
@@ -26,41 +27,22 @@ from faircascade.service.stores.base import (
     StoredItem,
 )
 from faircascade.service.stores.sqlite_file import SQLiteFile
+from faircascade.service.stores.sqlite_rows import (
+    SCHEMA,
+    hit,
+    insert_impression,
+    learn_one,
+    make_id,
+    next_version,
+    parse_id,
+    patch_item,
+    value,
+)
 from faircascade.types import Floats, Ints
 
 VERSION = 1
 _MARK = 0x66616972
 """Tells our files from those of other programs (application_id)."""
-_SCHEMA = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE items (
-    slot INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, features BLOB NOT NULL,
-    merit REAL NOT NULL, popularity REAL NOT NULL, labels TEXT NOT NULL,
-    removed INTEGER NOT NULL, version INTEGER NOT NULL
-);
-CREATE INDEX items_version ON items (version);
-CREATE TABLE users (
-    key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, rounds INTEGER NOT NULL,
-    sums BLOB NOT NULL
-);
-CREATE TABLE accounts (
-    user INTEGER NOT NULL, slot INTEGER NOT NULL, units INTEGER NOT NULL,
-    PRIMARY KEY (user, slot)
-) WITHOUT ROWID;
-CREATE TABLE impressions (
-    number INTEGER PRIMARY KEY, token TEXT NOT NULL, user INTEGER NOT NULL,
-    round INTEGER NOT NULL, time REAL NOT NULL, slots BLOB NOT NULL, features BLOB NOT NULL,
-    clicked INTEGER, examined INTEGER
-);
-CREATE INDEX impressions_user ON impressions (user, number);
-CREATE TABLE events (
-    number INTEGER PRIMARY KEY, time REAL NOT NULL, clicked INTEGER,
-    slots BLOB NOT NULL
-);
-CREATE TABLE counts (
-    one INTEGER PRIMARY KEY CHECK (one = 1), cursor INTEGER NOT NULL, body BLOB NOT NULL
-);
-"""
 _IMPRESSION = """
 SELECT number, token, name, slots, features, round, time, clicked, examined
 FROM impressions JOIN users ON users.key = impressions.user
@@ -86,11 +68,24 @@ class SQLiteStore(Store):
         if not self.path.exists():
             return None
         try:
-            with closing(sqlite3.connect(self.path)) as database:
-                row = database.execute("SELECT value FROM meta WHERE name = 'shape'").fetchone()
-        except sqlite3.Error:
-            return None  # whatever is the matter with it, opening it says so
+            with closing(sqlite3.connect(self.path)) as db:
+                if value(db, "SELECT count(*) FROM sqlite_schema") == 0:
+                    return None
+                self._check_kind(db)
+                row = db.execute("SELECT value FROM meta WHERE name = 'shape'").fetchone()
+        except sqlite3.Error as error:
+            raise ValueError(f"{self.path}: not a store that can be opened ({error})") from error
         return None if row is None else Shape(**json.loads(row[0]))
+
+    def _check_kind(self, db: sqlite3.Connection) -> None:
+        """Refuse a file that is not ours, or of another version."""
+        version = value(db, "PRAGMA user_version")
+        if value(db, "PRAGMA application_id") != _MARK:
+            raise ValueError(f"{self.path}: this database belongs to another program")
+        if version != VERSION:
+            raise ValueError(
+                f"{self.path}: a store of version {version}, this faircascade reads {VERSION}"
+            )
 
     async def open(self, shape: Shape) -> None:
         self._shape = shape
@@ -98,19 +93,13 @@ class SQLiteStore(Store):
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         """Make the tables of a new file; check those of an old one."""
-        version = _one(db, "PRAGMA user_version")
-        if _one(db, "SELECT count(*) FROM sqlite_schema") == 0:
+        if value(db, "SELECT count(*) FROM sqlite_schema") == 0:
             db.execute("PRAGMA journal_mode = WAL")
             db.executescript(
-                f"BEGIN; {_SCHEMA} PRAGMA application_id = {_MARK}; "
+                f"BEGIN; {SCHEMA} PRAGMA application_id = {_MARK}; "
                 f"PRAGMA user_version = {VERSION}; COMMIT;"
             )
-        elif _one(db, "PRAGMA application_id") != _MARK:
-            raise ValueError(f"{self.path}: this database belongs to another program")
-        elif version != VERSION:
-            raise ValueError(
-                f"{self.path}: a store of version {version}, this faircascade reads {VERSION}"
-            )
+        self._check_kind(db)
         known = db.execute("SELECT value FROM meta WHERE name = 'shape'").fetchone()
         ours = asdict(self._shape)
         if known is None:
@@ -161,37 +150,30 @@ class SQLiteStore(Store):
         ]
         return await self.catalogue_version(), found
 
-    async def put_items(self, items: Sequence[StoredItem]) -> None:
+    async def put_items(self, changes: Sequence[ItemPatch]) -> None:
         def job(db: sqlite3.Connection) -> None:
-            version = _next_version(db)
-            slot = _one(db, "SELECT coalesce(max(slot), -1) + 1 FROM items")
-            for item in items:
-                row = [item.features.tobytes(), item.merit, item.popularity]
-                row += [json.dumps(dict(item.groups)), version]
-                there = db.execute(
-                    "UPDATE items SET features = ?, merit = ?, popularity = ?, labels = ?, "
-                    "version = ?, removed = 0 WHERE id = ?",
-                    [*row, item.id],
-                )
-                if there.rowcount == 0:
-                    db.execute(
-                        "INSERT INTO items (features, merit, popularity, labels, version, removed, "
-                        "id, slot) VALUES (?, ?, ?, ?, ?, 0, ?, ?)",
-                        [*row, item.id, slot],
-                    )
-                    slot += 1
+            version = next_version(db)
+            for change in changes:
+                patch_item(db, change, version)
 
         await self._file.write(job)
 
-    async def remove_items(self, ids: Sequence[str]) -> None:
-        def job(db: sqlite3.Connection) -> None:
-            version = _next_version(db)
-            db.executemany(
-                "UPDATE items SET removed = 1, version = ? WHERE id = ?",
+    async def remove_items(self, ids: Sequence[str]) -> bool:
+        def job(db: sqlite3.Connection) -> bool:
+            version = next_version(db)
+            db.execute("SAVEPOINT removing")
+            gone = db.executemany(
+                "UPDATE items SET removed = 1, version = ? WHERE id = ? AND NOT removed",
                 [(version, name) for name in ids],
-            )
+            ).rowcount
+            left = db.execute("SELECT 1 FROM items WHERE NOT removed LIMIT 1").fetchone()
+            if gone and left is None:
+                db.execute("ROLLBACK TO removing")
+            db.execute("RELEASE removing")
+            return not gone or left is not None
 
-        await self._file.write(job)
+        done: bool = await self._file.write(job)
+        return done
 
     # recommending
 
@@ -229,7 +211,7 @@ class SQLiteStore(Store):
 
     async def record(self, impressions: Sequence[Impression], *, units: Ints | None) -> list[str]:
         def job(db: sqlite3.Connection) -> list[str]:
-            ids = [_insert(db, impression, units) for impression in impressions]
+            ids = [insert_impression(db, impression, units) for impression in impressions]
             db.executemany(
                 "INSERT INTO events (time, slots) VALUES (?, ?)",
                 [(i.time, i.slots.tobytes()) for i in impressions],
@@ -242,7 +224,7 @@ class SQLiteStore(Store):
     # learning
 
     async def impressions(self, ids: Sequence[str]) -> list[Impression | None]:
-        numbers = [_parse_id(text)[0] for text in ids]
+        numbers = [parse_id(text)[0] for text in ids]
         rows = self._file.read(
             _IMPRESSION + "WHERE number IN (SELECT value FROM json_each(?))", [json.dumps(numbers)]
         )
@@ -252,7 +234,7 @@ class SQLiteStore(Store):
     def _impression(self, row: Any) -> Impression:
         number, token, user, slots, features, round_, time, clicked, examined = row
         return Impression(
-            id=_make_id(number, token),
+            id=make_id(number, token),
             user=user,
             slots=np.frombuffer(slots, dtype=np.int32),
             features=np.frombuffer(features).reshape(-1, self._shape.dim),
@@ -265,7 +247,7 @@ class SQLiteStore(Store):
     async def learn(self, lessons: Sequence[Lesson]) -> list[Learned]:
         def job(db: sqlite3.Connection) -> list[Learned]:
             sums: dict[int, Floats] = {}
-            outcomes = [_learn(db, lesson, sums) for lesson in lessons]
+            outcomes = [learn_one(db, lesson, sums) for lesson in lessons]
             db.executemany(
                 "UPDATE users SET sums = ? WHERE key = ?",
                 [(total.tobytes(), key) for key, total in sums.items()],
@@ -273,7 +255,7 @@ class SQLiteStore(Store):
             db.executemany(
                 "INSERT INTO events (time, clicked, slots) VALUES (?, ?, ?)",
                 [
-                    (lesson.time, lesson.clicked, _hit(lesson))
+                    (lesson.time, lesson.clicked, hit(lesson))
                     for lesson, outcome in zip(lessons, outcomes, strict=True)
                     if outcome is Learned.NOW
                 ],
@@ -306,11 +288,9 @@ class SQLiteStore(Store):
             row = db.execute("SELECT key FROM users WHERE name = ?", [user]).fetchone()
             if row is None:
                 return False
-            db.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
             for table in ("impressions", "accounts"):
                 db.execute(f"DELETE FROM {table} WHERE user = ?", row)
             db.execute("DELETE FROM users WHERE key = ?", row)
-            db.execute("PRAGMA secure_delete = OFF")
             self._allotted.pop(user, None)
             self._file.drop_log()
             return True
@@ -324,8 +304,8 @@ class SQLiteStore(Store):
         ]
         await self._file.write(
             lambda db: db.executemany(
-                "INSERT INTO users (name, rounds, sums) VALUES (?, ?, ?) ON CONFLICT (name) "
-                "DO UPDATE SET rounds = excluded.rounds, sums = excluded.sums",
+                "INSERT INTO users (name, rounds, sums) VALUES (?, ?, ?) "
+                "ON CONFLICT (name) DO NOTHING",
                 rows,
             )
         )
@@ -365,89 +345,9 @@ class SQLiteStore(Store):
     async def expire(self, before: float) -> int:
         def job(db: sqlite3.Connection) -> int:
             return db.execute(
-                "DELETE FROM impressions WHERE time < ? AND number IN "
-                "(SELECT number FROM impressions ORDER BY number LIMIT ?)",
+                "DELETE FROM impressions WHERE number IN "
+                "(SELECT number FROM impressions WHERE time < ? ORDER BY time LIMIT ?)",
                 [before, _EXPIRE_AT_ONCE],
             ).rowcount
 
         return int(await self._file.write(job))
-
-
-def _one(db: sqlite3.Connection, sql: str) -> Any:
-    return db.execute(sql).fetchone()[0]
-
-
-def _next_version(db: sqlite3.Connection) -> int:
-    return int(_one(db, "SELECT coalesce(max(version), 0) + 1 FROM items"))
-
-
-def _make_id(number: int, token: str) -> str:
-    return f"{number:x}-{token}"
-
-
-def _parse_id(text: str) -> tuple[int, str]:
-    """Return the number and token of an id; those of no impression if it is not one of ours."""
-    number, _, token = text.partition("-")
-    try:
-        known = int(number, 16)
-    except ValueError:
-        return -1, ""
-    return (known, token) if known < 2**63 else (-1, "")
-
-
-def _insert(db: sqlite3.Connection, impression: Impression, units: Ints | None) -> str:
-    """Write one impression: the user's round, the list, the user's account; return its id."""
-    (key,) = db.execute(
-        "INSERT INTO users (name, rounds, sums) VALUES (?, ?, x'') ON CONFLICT (name) "
-        "DO UPDATE SET rounds = max(rounds, excluded.rounds) RETURNING key",
-        [impression.user, impression.round],
-    ).fetchone()
-    token = secrets.token_urlsafe(8)
-    packed = [impression.slots.tobytes(), impression.features.tobytes()]
-    number = db.execute(
-        "INSERT INTO impressions (token, user, round, time, slots, features) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        [token, key, impression.round, impression.time, *packed],
-    ).lastrowid
-    assert number is not None
-    if units is not None:
-        db.executemany(
-            "INSERT INTO accounts VALUES (?, ?, ?) ON CONFLICT (user, slot) "
-            "DO UPDATE SET units = units + excluded.units",
-            [
-                (key, slot, gained)
-                for slot, gained in zip(impression.slots.tolist(), units.tolist(), strict=False)
-            ],
-        )
-    return _make_id(number, token)
-
-
-def _learn(db: sqlite3.Connection, lesson: Lesson, sums: dict[int, Floats]) -> Learned:
-    """Learn one lesson; what it adds goes to `sums`, by user."""
-    number, token = _parse_id(lesson.impression.id)
-    answered = db.execute(
-        "UPDATE impressions SET clicked = ?, examined = ? "
-        "WHERE number = ? AND token = ? AND clicked IS NULL RETURNING user",
-        [lesson.clicked, lesson.examined, number, token],
-    ).fetchone()
-    if answered is None:
-        before = db.execute(
-            "SELECT clicked, examined FROM impressions WHERE number = ? AND token = ?",
-            [number, token],
-        ).fetchone()
-        if before is None:
-            return Learned.UNKNOWN
-        same = before == (lesson.clicked, lesson.examined)
-        return Learned.BEFORE if same else Learned.OTHERWISE
-    (key,) = answered
-    if key not in sums:
-        (packed,) = db.execute("SELECT sums FROM users WHERE key = ?", [key]).fetchone()
-        sums[key] = np.frombuffer(packed) if packed else np.zeros_like(lesson.increments)
-    sums[key] = sums[key] + lesson.increments
-    return Learned.NOW
-
-
-def _hit(lesson: Lesson) -> bytes:
-    """Return the slot that was clicked, nothing without a click."""
-    clicked = lesson.clicked
-    return lesson.impression.slots[clicked - 1 : clicked].tobytes() if clicked else b""

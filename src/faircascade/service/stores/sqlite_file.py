@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +28,10 @@ LARGE_LOG = 16_384
 TIDY_EVERY = 2.0
 """Seconds between two times that the log is carried over into the file."""
 
+_PATIENCE = 5_000
+"""Milliseconds to wait for another program that holds the file."""
+_LITTLE_PATIENCE = 20
+"""Milliseconds that all writers may wait for one that reads, such as a backup."""
 _OVERWRITTEN, _DROPPED = "RESTART", "TRUNCATE"
 """Ways to begin a log anew: its space is used again, which is faster, or given back."""
 
@@ -54,13 +59,16 @@ class SQLiteFile:
     def __init__(self, path: Path, prepare: Job) -> None:
         """Open the file and let `prepare` make or check its tables."""
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.parent.is_dir():
+            raise ValueError(f"{path}: there is no folder {path.parent}")
         self._lock = FileLock(f"{path}.lock")
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
             raise ValueError(f"{path}: another service is using this store") from None
         try:
+            if not path.exists():  # nobody else's business; the log gets the same rights
+                os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
             self._writer = self._connect()
             prepare(self._writer)
             self._writer.execute("PRAGMA wal_autocheckpoint = 0")  # see `_tidy`
@@ -77,13 +85,16 @@ class SQLiteFile:
         self._flushing: asyncio.Task[None] | None = None
         self._next_log = ""
         """How the log is begun anew before the next transaction; empty if it is not."""
+        self._unfinished = ""
+        """The same, for when the log is tidied next."""
         self._tidying = asyncio.create_task(self._tidy())
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
             self.path, isolation_level=None, check_same_thread=False, cached_statements=64
         )
-        connection.execute("PRAGMA busy_timeout = 5000")
+        connection.execute(f"PRAGMA busy_timeout = {_PATIENCE}")
+        connection.execute("PRAGMA secure_delete = ON")  # what is erased is overwritten
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA cache_size = -32768")  # 32 MB
         return connection
@@ -166,6 +177,7 @@ class SQLiteFile:
                 _, pages, _ = await asyncio.to_thread(
                     lambda: self._tidier.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
                 )
+                self._next_log = self._next_log or self._unfinished
                 if pages > LARGE_LOG:
                     self._next_log = self._next_log or _OVERWRITTEN
                 if self._next_log:
@@ -174,8 +186,14 @@ class SQLiteFile:
                 log.warning("the log could not be tidied", extra={"reason": str(error)})
 
     def _renew_log(self) -> None:
-        how, self._next_log = self._next_log, ""
+        """Begin the log anew, unless somebody reads it; then it is tried again later."""
+        writer, how = self._writer, self._next_log
         try:
-            self._writer.execute(f"PRAGMA wal_checkpoint({how})").fetchone()
+            writer.execute(f"PRAGMA busy_timeout = {_LITTLE_PATIENCE}")
+            (busy, *_) = writer.execute(f"PRAGMA wal_checkpoint({how})").fetchone()
+            self._next_log = ""
+            self._unfinished = how if busy else ""
         except sqlite3.Error as error:  # it can go on growing for a while
             log.warning("the log could not be begun anew", extra={"reason": str(error)})
+        finally:
+            writer.execute(f"PRAGMA busy_timeout = {_PATIENCE}")

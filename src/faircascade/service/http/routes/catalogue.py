@@ -54,7 +54,7 @@ async def list_items(request: Request, paging: Annotated[Paging, Query()]) -> Re
 async def put_items(request: Request, body: ItemBatch) -> Response:
     """Add items, or give those that are there new features; all of them or, on an error, none.
 
-    Merit, group and supplier stay as they were where they are left out.
+    Whatever else is left out stays as it was; an empty group or supplier takes the label away.
     """
     service = parts_of(request).service
     await service.put_items([_change(one.item, one) for one in body.items])
@@ -89,8 +89,9 @@ async def get_item(request: Request, item: ItemPath) -> Response:
 async def put_item(request: Request, body: ItemBody, item: ItemPath) -> Response:
     """Add an item, or give it new features.
 
-    Merit, group and supplier stay as they were where they are left out. An item that was removed
-    comes back with the exposure that it had.
+    Whatever else is left out stays as it was; an empty group or supplier takes the label away. An
+    item that was removed comes back with the exposure that it had, and nothing else of what it
+    was.
     """
     service = parts_of(request).service
     new = service.catalogue.at(item) is None
@@ -117,6 +118,7 @@ def _change(name: str, body: ItemBody) -> ItemChange:
         item=name,
         features=body.features,
         merit=body.merit,
+        popularity=body.popularity,
         group=body.group,
         supplier=body.supplier,
     )
@@ -135,6 +137,7 @@ def _document(item: StoredItem) -> dict[str, Any]:
         "item": item.id,
         "features": item.features,
         "merit": item.merit,
+        "popularity": item.popularity,
         "group": item.groups.get("group"),
         "supplier": item.groups.get("supplier"),
     }

@@ -34,7 +34,11 @@ router = APIRouter(prefix="/v1", tags=["exposure"])
     responses=problem_answers(*ALWAYS, 422),
 )
 async def get_exposure(request: Request, query: Annotated[ExposureQuery, Query()]) -> Response:
-    """Return how exposure was shared in a window, and who got too much or too little of it."""
+    """Return how exposure was shared in a window, and who got too much or too little of it.
+
+    Of groups and suppliers the most exposed ones are named; all of them are under
+    `/v1/exposure/items`.
+    """
     service = parts_of(request).service
     holders = service.catalogue.holders
     snapshot = service.exposure.snapshot(query.window)
@@ -45,20 +49,26 @@ async def get_exposure(request: Request, query: Annotated[ExposureQuery, Query()
 @router.get(
     "/exposure/items",
     operation_id="listItemExposure",
-    summary="List the exposure of items",
+    summary="List the exposure of items, groups or suppliers",
     response_model=ItemExposure,
-    response_description="A page of items.",
+    response_description="A page of them.",
     responses=problem_answers(*ALWAYS, 422),
 )
 async def list_item_exposure(
     request: Request, query: Annotated[ItemExposureQuery, Query()]
 ) -> Response:
-    """Return the exposure of every item in a window, some at a time."""
+    """Return the exposure of every item, group or supplier in a window, some at a time."""
     service = parts_of(request).service
     holders = service.catalogue.holders
     snapshot = service.exposure.snapshot(query.window)
     found = await asyncio.to_thread(
-        summary.item_exposure, snapshot, holders, query.order, query.offset, query.limit
+        summary.item_exposure,
+        snapshot,
+        holders,
+        query.order,
+        query.offset,
+        query.limit,
+        by=query.by,
     )
     return json_answer(found)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from typing import Any
 
 from fastapi import APIRouter
@@ -13,17 +11,10 @@ from starlette.responses import Response
 
 from faircascade.policies import Policy
 from faircascade.registry import flat_spec
-from faircascade.service.core import Service
 from faircascade.service.http.answers import ALWAYS, problem_answers
 from faircascade.service.http.bodies import json_answer
-from faircascade.service.http.parts import parts_of
+from faircascade.service.http.parts import Parts, parts_of
 from faircascade.service.http.schemas import PolicyDescription, Readiness, Status
-from faircascade.service.stores.base import Store, StoreDown
-
-log = logging.getLogger(__name__)
-
-PATIENCE = 2.0
-"""Seconds that the store may take to say that it is there."""
 
 router = APIRouter(tags=["operation"])
 
@@ -57,7 +48,7 @@ async def get_policy(request: Request) -> Response:
     response_class=Response,
     responses={
         200: {"content": {"text/plain": {"schema": {"type": "string"}}}},
-        **problem_answers(401, 431, 500),
+        **problem_answers(401, 421, 431, 500),
     },
 )
 async def get_metrics(request: Request) -> Response:
@@ -91,35 +82,26 @@ async def get_health() -> Response:
     },
 )
 async def get_readiness(request: Request) -> Response:
-    """Check what recommending needs; send requests elsewhere while this fails."""
-    service = parts_of(request).service
-    checks = await _checks(service)
+    """Check what recommending needs; send requests elsewhere while this fails.
+
+    The store is asked once a second at most.
+    """
+    checks = await _checks(parts_of(request))
     ready = checks["store"] == checks["catalogue"] == "ok"
     status = "ready" if ready else "not ready"
     return json_answer({"status": status, "checks": checks}, 200 if ready else 503)
 
 
-async def _checks(service: Service) -> dict[str, str]:
+async def _checks(parts: Parts) -> dict[str, str]:
+    service = parts.service
     checks = {
-        "store": await _store(service.store),
+        "store": await parts.pulse.feel(),
         "catalogue": "ok" if len(service.catalogue) else "there are no items yet",
     }
     warning = getattr(service.store, "durability", None)  # only some stores depend on settings
     if warning is not None:
         checks["durability"] = warning
     return checks
-
-
-async def _store(store: Store) -> str:
-    try:
-        async with asyncio.timeout(PATIENCE):
-            await store.ping()
-    except TimeoutError:
-        return f"did not answer within {PATIENCE:g} seconds"
-    except StoreDown as error:  # its words may name what is not for everybody
-        log.warning("store is down", extra={"reason": str(error)})
-        return "cannot be reached or written to now"
-    return "ok"
 
 
 def parameters_of(policy: Policy) -> dict[str, Any]:

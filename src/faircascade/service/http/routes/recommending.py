@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from faircascade.service.asking import Ask, Recommended, Refused
 from faircascade.service.core import Service
-from faircascade.service.http.answers import ALWAYS, STORE, WRITING, problem_answers
+from faircascade.service.http.answers import ALWAYS, STORE, UNSURE, WRITING, problem_answers
 from faircascade.service.http.bodies import BodyRoute, json_answer
 from faircascade.service.http.parts import parts_of
 from faircascade.service.http.problems import refused
@@ -30,13 +30,14 @@ router = APIRouter(route_class=BodyRoute, prefix="/v1", tags=["recommendations"]
     summary="Recommend a list",
     response_model=Recommendation,
     response_description="The list, which counts as shown from now on.",
-    responses=problem_answers(*ALWAYS, *WRITING, *STORE, 404, 409),
+    responses=problem_answers(*ALWAYS, *WRITING, *STORE, *UNSURE, 409),
 )
 async def recommend(request: Request, body: RecommendationRequest) -> Response:
     """Rank items for a user.
 
     Give `impression_id` back with the feedback. A list without feedback teaches nothing, and still
-    counts as exposure.
+    counts as exposure. After a 503 nothing was counted, so ask again; after a 504 the list may have
+    been.
     """
     parts = parts_of(request)
     (answer,) = await parts.service.recommend([_ask(body)])
@@ -52,13 +53,13 @@ async def recommend(request: Request, body: RecommendationRequest) -> Response:
     summary="Recommend many lists",
     response_model=RecommendationResults,
     response_description="A result for each request; some may be problems.",
-    responses=problem_answers(*ALWAYS, *WRITING, *STORE),
+    responses=problem_answers(*ALWAYS, *WRITING, *STORE, *UNSURE),
 )
 async def recommend_many(request: Request, body: RecommendationBatch) -> Response:
     """Rank items for many users at once, which is much faster than one by one.
 
     A batch that breaks a rule of its schema is refused as a whole. Beyond that each request
-    succeeds or fails by itself.
+    succeeds or fails by itself. After a 503 no list was counted, after a 504 some may have been.
     """
     parts = parts_of(request)
     answers = await parts.service.recommend([_ask(one) for one in body.requests])

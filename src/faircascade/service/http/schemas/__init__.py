@@ -1,6 +1,6 @@
 """What travels over HTTP, with examples."""
 
-from faircascade.service.http.schemas.base import LONGEST_ID, Id, Model, Paging
+from faircascade.service.http.schemas.base import Model, Paging
 from faircascade.service.http.schemas.catalogue import (
     Item,
     ItemBatch,
@@ -42,7 +42,6 @@ from faircascade.service.http.schemas.recommending import (
 from faircascade.service.http.schemas.users import User, UserImpression
 
 __all__ = [
-    "LONGEST_ID",
     "Exposure",
     "ExposureQuery",
     "FeedbackBatch",
@@ -54,7 +53,6 @@ __all__ = [
     "History",
     "HistoryQuery",
     "Holder",
-    "Id",
     "Item",
     "ItemBatch",
     "ItemBody",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-LONGEST_ID = 256
 MOST = 1_000_000_000
 """Larger than any number of things; keeps numbers short enough to be repeated in a message."""
 LARGEST_PAGE = 1_000
@@ -17,10 +16,6 @@ def whole(given: Any) -> Any:
     return int(given) if isinstance(given, float) and given.is_integer() else given
 
 
-Id = Annotated[
-    str, StringConstraints(min_length=1, max_length=LONGEST_ID, pattern=r"^[^\x00-\x1f\x7f]+$")
-]
-"""Text without control characters."""
 Count = Annotated[int, Field(ge=1, le=MOST), BeforeValidator(whole)]
 """3.0 is a whole number in JSON, as in its schemas; "3" and true are none."""
 

@@ -6,16 +6,17 @@ from typing import Annotated
 
 from pydantic import Field, FiniteFloat
 
-from faircascade.service.core import LARGEST_FEATURE
 from faircascade.service.http.limits import Limited
-from faircascade.service.http.schemas.base import Id, Model, example
+from faircascade.service.http.schemas.base import Model, example
+from faircascade.service.ids import LARGEST_FEATURE, Id, Label
 
 Feature = Annotated[FiniteFloat, Field(ge=-LARGEST_FEATURE, le=LARGEST_FEATURE)]
 
 
 class ItemBody(Model):
     model_config = example(
-        {"features": [0.1, -0.3], "merit": 0.2, "group": "jazz", "supplier": "blue"}
+        {"features": [0.1, -0.3], "merit": 0.2, "group": "jazz", "supplier": "blue"},
+        {"features": [0.1, -0.3], "popularity": 120, "supplier": ""},
     )
     features: Annotated[list[Feature], Limited("features", exactly=True)] = Field(
         description="As many as those of every other item."
@@ -23,8 +24,15 @@ class ItemBody(Model):
     merit: FiniteFloat | None = Field(
         None, gt=0, description="What exposure is measured against; as before, or 1, if left out."
     )
-    group: Id | None = Field(None, description='"a|b" is a member of both groups.')
-    supplier: Id | None = Field(None, description="As before if left out; several with a |.")
+    popularity: FiniteFloat | None = Field(
+        None, ge=0, description="What some policies rank by; as before, or 0, if left out."
+    )
+    group: Label | None = Field(
+        None, description='"a|b" is a member of both groups, "" of none; as before if left out.'
+    )
+    supplier: Label | None = Field(
+        None, description='Several with a |, none with ""; as before if left out.'
+    )
 
 
 class NewItem(ItemBody):
@@ -43,6 +51,7 @@ class Item(Model):
             "item": "song-12",
             "features": [0.1, -0.3],
             "merit": 0.2,
+            "popularity": 120.0,
             "group": "jazz",
             "supplier": "blue",
         }
@@ -50,6 +59,7 @@ class Item(Model):
     item: str
     features: list[float]
     merit: float
+    popularity: float
     group: str | None = None
     supplier: str | None = None
 

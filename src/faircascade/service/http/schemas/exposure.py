@@ -13,15 +13,22 @@ AnyWindow = Annotated[
     Literal["all", "1h", "24h", "7d"], Field(description="Since ever, or in the last hour or days.")
 ]
 Order = Literal["over", "under", "clicks"]
+By = Literal["item", "group", "supplier"]
 
 
 class ExposureQuery(Model):
     window: AnyWindow = "24h"
-    limit: int = Field(10, ge=1, le=LARGEST_PAGE, description="Items to name at either end.")
+    limit: int = Field(
+        10,
+        ge=1,
+        le=LARGEST_PAGE,
+        description="Items to name at either end, and groups and suppliers at most.",
+    )
 
 
 class ItemExposureQuery(Paging):
     window: AnyWindow = "24h"
+    by: By = Field("item", description="Whose exposure: that of items, groups or suppliers.")
     order: Order = Field(
         "over", description="Largest ratio first, smallest ratio first, or most clicks first."
     )
@@ -72,14 +79,18 @@ class Exposure(Model):
     lorenz: LorenzCurve
     over_exposed: list[Holder] = Field(description="Items with the largest ratios, those first.")
     under_exposed: list[Holder] = Field(description="Items with the smallest ratios, those first.")
-    groups: list[Holder] = Field(description="Most exposed first; empty without such a column.")
-    suppliers: list[Holder] = Field(description="Most exposed first; empty without such a column.")
+    groups: list[Holder] = Field(
+        description="The most exposed ones, those first; empty without such a column."
+    )
+    suppliers: list[Holder] = Field(
+        description="The most exposed ones, those first; empty without such a column."
+    )
 
 
 class ItemExposure(Model):
     window: Window
-    total: int = Field(description="Items in the catalogue.")
-    items: list[Holder]
+    total: int = Field(description="Items, groups or suppliers of the catalogue.")
+    items: list[Holder] = Field(description="Some of them, in the order that was asked for.")
 
 
 class Moment(Model):

@@ -7,8 +7,9 @@ from typing import Annotated
 from pydantic import Field
 
 from faircascade.service.http.limits import Limited
-from faircascade.service.http.schemas.base import LONGEST_ID, Count, Id, Model, example
+from faircascade.service.http.schemas.base import Count, Model, example
 from faircascade.service.http.schemas.problem import Problem
+from faircascade.service.ids import LONGEST_ID, Id
 
 
 class FeedbackRequest(Model):

@@ -7,8 +7,9 @@ from typing import Annotated
 from pydantic import Field
 
 from faircascade.service.http.limits import Limited
-from faircascade.service.http.schemas.base import Count, Id, Model, example
+from faircascade.service.http.schemas.base import Count, Model, example
 from faircascade.service.http.schemas.problem import Problem
+from faircascade.service.ids import Id
 
 SomeIds = Annotated[list[Id], Limited("candidates")]
 
@@ -24,7 +25,7 @@ class RecommendationRequest(Model):
         10, description="Length of the list; shorter if fewer items are left."
     )
     candidates: SomeIds | None = Field(
-        None, description="Choose among these items only; each must be in the catalogue."
+        None, description="Choose among these items only; those not in the catalogue are ignored."
     )
     exclude: SomeIds = Field(
         default=[], description="Items to leave out; those not in the catalogue are ignored."

@@ -18,8 +18,10 @@ class UserImpression(Model):
 
 class User(Model):
     user: str
-    recommendations: int = Field(description="Lists the user has had.")
-    feedback: int = Field(description="Answers that were learned.")
+    recommendations: int = Field(description="Lists that were made for the user.")
+    feedback: int = Field(
+        description="Answers that were learned; 0 with a policy that does not learn."
+    )
     preferences: list[float] | None = Field(
         description="The model's estimate theta; null if the policy does not learn one."
     )

@@ -3,14 +3,17 @@
 import { NeedsKey, Trouble, forgetKey, get, hasKey, keepKey } from "./api.js";
 import { Chart } from "./chart.js";
 import { byId, command, write } from "./dom.js";
-import { clockSeconds, clockTime, count, each, fullDate, percent, score, tileCount } from "./format.js";
+import { clockSeconds, clockTime, count, fullDate, lasting, percent, score, tileCount } from "./format.js";
+import { comparable, waitingWords, withoutStart } from "./history.js";
 import { lorenzWords, paintClicks, paintFairness, paintLorenz } from "./pictures.js";
 import { poll } from "./poll.js";
+import { ShortList } from "./shortlist.js";
 import { fillFacts, fillTiles, holdersTable } from "./tables.js";
 
 const SPANS = {
   "1h": "the last hour", "24h": "the last 24 hours", "7d": "the last 7 days", all: "all time",
 };
+const YOUNG = 3 * 3_600_000; // milliseconds since the first list; until then a day is mostly empty
 const ASK_POLICY = 30; // turns after which the policy is asked for again: it rarely changes
 
 const charts = {
@@ -19,32 +22,48 @@ const charts = {
   lorenz: new Chart(byId("lorenz-chart"), "Lorenz curves of exposure", paintLorenz),
 };
 const tables = {
-  over: holdersTable(byId("over"), "Most over-exposed items", "Item"),
-  under: holdersTable(byId("under"), "Most under-exposed items", "Item"),
-  suppliers: holdersTable(byId("suppliers"), "Suppliers", "Supplier"),
-  groups: holdersTable(byId("groups"), "Groups", "Group"),
+  over: holdersTable(byId("over"), "Most over-exposed items", "Item",
+    "None: no item has more exposure than its merit."),
+  under: holdersTable(byId("under"), "Most under-exposed items", "Item",
+    "None: no item has less exposure than its merit."),
+};
+const shortLists = {
+  suppliers: new ShortList(byId("suppliers"), "supplier", "Supplier", () => now()),
+  groups: new ShortList(byId("groups"), "group", "Group", () => now()),
 };
 let turnsToPolicy = 0;
 let shownWindow = null;
 
 function chosenWindow() {
-  return document.querySelector("input[name=window]:checked").value;
+  return document.querySelector("input[name=window]:checked")?.value;
 }
+
+/** Choose a window for somebody who did not: one that is not mostly empty. */
+async function chooseWindow(signal) {
+  const { window: { since, until } } = await get("/v1/exposure?window=all&limit=1", signal);
+  const young = since === null || new Date(until) - new Date(since) < YOUNG;
+  if (!signal.aborted) choiceOf(young ? "1h" : "24h").checked = true;
+}
+
+const choiceOf = (window) => document.querySelector(`input[name=window][value="${window}"]`);
 
 /** One turn of asking. */
 async function refresh(signal) {
-  const window = chosenWindow();
-  const past = window === "all" ? "7d" : window; // history has no "all"
   try {
+    if (!chosenWindow()) await chooseWindow(signal);
+    if (signal.aborted) return "failed";
+    const window = chosenWindow();
+    const past = window === "all" ? "7d" : window; // history has no "all"
     const [exposure, history, policy] = await Promise.all([
       get(`/v1/exposure?window=${window}&limit=10`, signal),
       get(`/v1/exposure/history?window=${past}`, signal),
       turnsToPolicy <= 0 ? get("/v1/policy", signal) : null,
     ]);
+    const rest = await askForRest(exposure, window, signal);
     if (signal.aborted) return "failed";
     if (policy) showPolicy(policy);
     turnsToPolicy = policy ? ASK_POLICY : turnsToPolicy - 1;
-    showExposure(exposure, window);
+    showExposure(exposure, window, rest);
     showHistory(history, window);
     shownWindow = window;
     say("live", "Live");
@@ -58,6 +77,16 @@ async function refresh(signal) {
     say("down", words, error.message);
     return "failed";
   }
+}
+
+/** Ask for what a summary does not say: whether there ever was a list, and about short lists. */
+async function askForRest(exposure, window, signal) {
+  const quiet = window !== "all" && exposure.recommendations === 0;
+  const [{ recommendations: ever }, ...more] = await Promise.all([
+    quiet ? get("/v1/exposure?window=all&limit=1", signal) : exposure,
+    ...Object.entries(shortLists).map(([kind, list]) => list.ask(exposure[kind], window, signal)),
+  ]);
+  return { ever, ...Object.fromEntries(Object.keys(shortLists).map((kind, at) => [kind, more[at]])) };
 }
 
 /** Say how things stand, and show the parts of the page that go with it. */
@@ -90,13 +119,12 @@ function askForKey() {
 }
 
 function showPolicy({ name, label, version, parameters }) {
-  write(byId("policy-label"), label);
-  document.title = `${label} · faircascade`;
+  write(byId("policy-label"), `Lists ranked by ${label}`);
   byId("policy-card").hidden = false;
   fillFacts(byId("policy"), { name, version, ...parameters });
 }
 
-function showExposure(exposure, window) {
+function showExposure(exposure, window, rest) {
   const { recommendations, answers, clicks, click_rate: rate, items, fairness } = exposure;
   const { equality_p: equality = null, equity_p: equity = null, coverage = null } = fairness;
   const some = recommendations > 0;
@@ -104,9 +132,9 @@ function showExposure(exposure, window) {
   fillTiles(byId("tiles"), [
     { name: "Lists handed out", value: tileCount(recommendations), words: some ? since(exposure.window, window) : "None yet." },
     { name: "Clicks", value: tileCount(clicks), words: some ? `On ${count(answers)} answered lists.` : "None yet." },
-    { name: "Click rate", value: percent(rate), words: "Clicks by answered list." },
-    { name: "Equality (P)", value: score(equality), meter: equality ?? 0, words: "1: the same exposure for every item." },
-    { name: "Equity (P)", value: score(equity), meter: equity ?? 0, words: "1: exposure in proportion to merit." },
+    { name: "Click rate", value: percent(rate), words: "Clicks per answered list." },
+    { name: "Equality", value: score(equality), meter: equality ?? 0, words: "1 if all items have the same exposure, weighed by position." },
+    { name: "Equity", value: score(equity), meter: equity ?? 0, words: "1 if exposure, weighed by position, is in proportion to merit." },
     { name: "Coverage", value: percent(coverage), meter: coverage ?? 0, words: shown || "Share of items listed at all." },
   ]);
   byId("empty").hidden = some;
@@ -117,11 +145,11 @@ function showExposure(exposure, window) {
     tables.over(exposure.over_exposed);
     tables.under(exposure.under_exposed);
   } else {
-    showFirstSteps(window, items);
+    showFirstSteps(window, items, rest.ever > 0);
   }
-  for (const kind of ["suppliers", "groups"]) {
+  for (const [kind, list] of Object.entries(shortLists)) {
     byId(`${kind}-card`).hidden = !some || exposure[kind].length === 0;
-    tables[kind](exposure[kind]);
+    list.show(exposure[kind], rest[kind]);
   }
 }
 
@@ -134,16 +162,19 @@ function since(window, name) {
 
 function showHistory(history, window) {
   const past = window === "all" ? `${SPANS["7d"]}, the longest history there is` : SPANS[window];
-  const step = each(history.step_seconds);
-  write(byId("clicks-words"), `In ${past}. The ring is the step under way.`);
-  write(byId("fairness-words"), `Of the lists of ${step} on their own, in ${past}. (P): weighed by position.`);
+  const step = lasting(history.step_seconds);
+  const fair = comparable(history);
+  write(byId("clicks-words"), waitingWords(history)
+    || `In ${past}. The ring is the running ${step.replace(/^\d.*/, "step")}, not over yet.`);
+  write(byId("fairness-words"), waitingWords(fair)
+    || `Each ${step} by itself, so mostly lower than the totals above.`);
   if (history.moments.length === 0) return;
-  charts.clicks.update(history);
-  charts.fairness.update(history);
+  charts.clicks.update(withoutStart(history));
+  charts.fairness.update(withoutStart(fair));
 }
 
 /** What to do when there is nothing to see. */
-function showFirstSteps(window, items) {
+function showFirstSteps(window, items, ever) {
   const key = hasKey() ? ' -H "Authorization: Bearer $KEY"' : "";
   const post = (path, body) => `curl ${location.origin}${path}${key} \\\n  -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify(body)}'`;
   const steps = [
@@ -155,10 +186,9 @@ function showFirstSteps(window, items) {
       items: [{ item: "song-1", features: [0.1, -0.3] }, { item: "song-2", features: [0.4, 0.2] }],
     })]);
   }
-  const ever = window === "all";
-  write(byId("empty-title"), ever ? "Nothing has been shown yet" : `No lists in ${SPANS[window]}`);
+  write(byId("empty-title"), ever ? `No lists in ${SPANS[window]}` : "Nothing has been shown yet");
   const ready = items === 0 ? "The catalogue is empty." : `The service is ready, with ${count(items)} items.`;
-  const next = ever ? "Send a request" : "Choose a longer window above, or send a request";
+  const next = ever ? "Choose a longer window above, or send a request" : "Send a request";
   write(byId("empty-words"), `${ready} ${next}: it shows here within seconds.`);
   const list = byId("first-steps");
   const texts = steps.flat().join("\n");
@@ -172,9 +202,7 @@ function showFirstSteps(window, items) {
 }
 
 const wanted = new URLSearchParams(location.search).get("window");
-for (const choice of document.querySelectorAll("input[name=window]")) {
-  if (wanted === choice.value) choice.checked = true;
-}
+if (Object.hasOwn(SPANS, wanted ?? "")) choiceOf(wanted).checked = true;
 const now = poll(refresh, { every: 2000, longest: 30_000 });
 document.querySelector(".switch").addEventListener("change", () => {
   history.replaceState(null, "", `?window=${chosenWindow()}`); // a reload keeps it

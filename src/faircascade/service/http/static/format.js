@@ -42,12 +42,12 @@ export function times(ratio) {
   return `${ratio.toFixed(ratio >= 100 ? 0 : ratio >= 10 ? 1 : 2)}×`;
 }
 
-/** "each minute", "each 15 minutes", "each hour". */
-export function each(step) {
+/** A length of time: "minute", "15 minutes", "hour". */
+export function lasting(step) {
   const [size, unit] = [[86_400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]].find(
     ([size]) => step >= size && step % size === 0,
   );
-  return step === size ? `each ${unit}` : `each ${step / size} ${unit}s`;
+  return step === size ? unit : `${step / size} ${unit}s`;
 }
 
 /** From when to when, as short as it can be said. */

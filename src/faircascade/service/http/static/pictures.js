@@ -2,10 +2,11 @@
 
 import { apart, baseAxis, curve, labelRoom, numberTicks, scale, sideAxis, timeLabel, timeTicks } from "./axes.js";
 import { draw } from "./dom.js";
-import { count, each, percent, score, shortCount, span } from "./format.js";
+import { count, lasting, percent, score, shortCount, span } from "./format.js";
 
 const NARROW = 460; // pixels; below it names of lines stand above the picture
 const FOOT = 24;
+const WIDEST = 56; // pixels of a bar
 
 /** Share ticks: whole percents, unless they are closer than that. */
 const percentTick = (ticks) => (value) => `${(100 * value).toFixed(ticks[1] % 0.01 > 1e-9 && ticks[1] < 0.05 ? 1 : 0)}%`;
@@ -31,6 +32,8 @@ function title(step, at, steps) {
   return span(step.since, step.until) + (at === steps.length - 1 ? " (so far)" : "");
 }
 
+const each = ({ step_seconds: step }) => `each ${lasting(step)}`;
+
 /** A line through the steps that are over, and a ring for the last one, which is not. */
 function overTime(points, look) {
   const { x, y } = points.at(-1);
@@ -55,13 +58,13 @@ export function paintClicks(history, width) {
     x: step.x, y: step.click_rate === null ? null : rate(step.click_rate),
   }));
   const bar = (step, value, look) => {
-    const thick = Math.max(2, (step.to - step.from) * 0.8);
+    const thick = Math.min(WIDEST, Math.max(2, (step.to - step.from) * 0.8));
     return draw("rect", {
       class: `fill ${look}${step === steps.at(-1) ? " under-way" : ""}`,
       x: step.x - thick / 2, y: number(value), width: thick, height: base - number(value),
     });
   };
-  const words = each(history.step_seconds);
+  const words = each(history);
   const nodes = [
     draw("text", { class: "title", x: 0, y: 12 }, `Click rate, ${words}`),
     ...sideAxis(rates, rate, left, right, rateLabel),
@@ -97,24 +100,29 @@ export function paintClicks(history, width) {
 }
 
 const NOTIONS = [
-  { notion: "equality_p", name: "Equality (P)", look: "one", format: score },
-  { notion: "equity_p", name: "Equity (P)", look: "two", format: score },
+  { notion: "equality_p", name: "Equality", look: "one", format: score },
+  { notion: "equity_p", name: "Equity", look: "two", format: score },
   { notion: "coverage", name: "Coverage", look: "three", format: percent },
 ];
 
-/** Three measures of fairness between 0 and 1, over time. */
+/**
+ * Three measures of fairness between 0 and 1, over time. The step under way is left out: the fewer
+ * lists there are, the fewer items can be in them, and every minute would seem to end in a fall.
+ */
 export function paintFairness(history, width) {
   const narrow = width < NARROW;
-  const { moments } = history;
+  const moments = history.moments.slice(0, -1);
   // A step without lists covers nothing, but that says nothing about the policy.
   const value = (moment, notion) => (moment.recommendations ? moment.fairness[notion] ?? null : null);
   const highest = Math.max(0.01, ...moments.flatMap((m) => NOTIONS.map((n) => value(m, n.notion) ?? 0)));
-  const values = numberTicks(highest);
+  const some = moments.some((moment) => value(moment, "coverage") !== null);
+  const values = numberTicks(some ? highest : 1);
   const decimals = String(values[1]).split(".")[1]?.length ?? 0;
   const label = (tick) => tick.toFixed(tick === 0 ? 0 : decimals);
   const left = labelRoom(values.map(label));
   const right = width - (narrow ? 8 : 114);
-  const { x, steps, ticks } = timeline(history, left, right);
+  const { x, steps: all, ticks } = timeline(history, left, right);
+  const steps = all.slice(0, -1);
   const [top, base] = [8, narrow ? Math.max(200, Math.round(0.72 * width)) : 262];
   const y = scale(0, values.at(-1), base, top);
   const lines = NOTIONS.map(({ notion, ...rest }) => ({
@@ -126,15 +134,18 @@ export function paintFairness(history, width) {
   }));
   const nodes = [
     ...sideAxis(values, y, left, right, label),
-    ...lines.flatMap(({ points, look }) => overTime(points, look)),
+    ...lines.flatMap(({ points, look }) => curve(points, look)),
     ...baseAxis(ticks, x, base, width, timeLabel),
     ...(narrow ? [] : names(lines, right, top, base)),
+    ...(some ? [] : [draw("text", {
+      x: (left + right) / 2, y: y(0.6), "text-anchor": "middle",
+    }, `Begins after the first ${lasting(history.step_seconds)}`)]),
   ];
   const stops = steps.map((step, at) => ({
     key: moments[at].since,
     x: step.x,
     dots: lines.map(({ points, look }) => ({ y: points[at].y, look })),
-    title: title(step, at, steps),
+    title: span(step.since, step.until),
     lines: NOTIONS.map(({ notion, name, format }) => [name, format(value(step, notion))]),
   }));
   const last = stops.findLast(({ dots }) => dots.some((dot) => dot.y !== null));
@@ -142,14 +153,14 @@ export function paintFairness(history, width) {
   return {
     height: base + FOOT, nodes, stops, top, bottom: base,
     legend: narrow ? NOTIONS : [],
-    summary: `Exposure fairness ${each(history.step_seconds)}${now}.`,
+    summary: `Exposure fairness ${each(history)}${now}.`,
     table: tableOf(stops),
   };
 }
 
 /** Names right of where lines end, with a piece of each line. */
 function names(lines, right, top, base) {
-  const end = ({ points }) => (points.slice(0, -1).findLast(({ y }) => y !== null) ?? points.at(-1)).y;
+  const end = ({ points }) => points.findLast(({ y }) => y !== null)?.y ?? null;
   const drawn = lines.filter((line) => end(line) !== null);
   const ends = drawn.map(end);
   const places = apart(ends, 17, top + 4, base - 4);
@@ -160,8 +171,8 @@ function names(lines, right, top, base) {
 }
 
 const CURVES = [
-  { field: "exposure_p", name: "Exposure (P)", look: "one" },
-  { field: "exposure_pm", name: "Exposure (P) per merit", look: "two" },
+  { field: "exposure_p", name: "Exposure", look: "one" },
+  { field: "exposure_pm", name: "Exposure per merit", look: "two" },
 ];
 
 /** Lorenz curves: how much of the exposure the least exposed items have. */

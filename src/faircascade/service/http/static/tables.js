@@ -5,16 +5,18 @@ import { count, percent, shortCount, times } from "./format.js";
 
 const bar = (look) => make("div", { class: `bar ${look}` }, make("span"));
 
-/** Put a table of items, suppliers or groups into a place; return what fills it. */
-export function holdersTable(host, caption, first) {
+/** Put a table of items, suppliers or groups into a place; return what fills it. `none`: no row. */
+export function holdersTable(host, caption, first, none = "") {
   const body = make("tbody", { role: "rowgroup" });
   const heads = [first, "Exposure", "Merit", "Ratio", "Clicks"];
   // Roles are written out: on a phone the rows are laid out as grids, and would lose them.
   const head = (text) => make("th", { scope: "col", role: "columnheader" }, text);
-  host.append(make("table", { class: "holders", role: "table" },
+  const table = make("table", { class: "holders", role: "table" },
     make("caption", { class: "hidden" }, `${caption}: shares of exposure and of merit, their ratio, clicks`),
     make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...heads.map(head))),
-    body));
+    body);
+  const empty = make("p", { hidden: "" }, none);
+  host.append(table, empty);
   const cell = (...inside) => make("td", { role: "cell" }, ...inside);
   const create = () => make("tr", { role: "row" },
     make("th", { scope: "row", role: "rowheader" },
@@ -22,6 +24,8 @@ export function holdersTable(host, caption, first) {
     cell(make("span"), bar("exposure")), cell(make("span"), bar("merit")), cell(), cell());
 
   return (holders) => {
+    table.hidden = holders.length === 0;
+    empty.hidden = !table.hidden;
     const widest = Math.max(...holders.flatMap((h) => [h.exposure_share, h.merit_share]));
     repeat(body, holders, create, (row, holder) => {
       const [name, exposure, merit, ratio, clicks] = row.children;

@@ -1,0 +1,18 @@
+"""What ids, labels and features may be, wherever they come from."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import StringConstraints
+
+LONGEST_ID = 256
+LARGEST_FEATURE = 1e4
+"""Features are of this size at most, so that no sum of their products gets out of hand."""
+
+Id = Annotated[
+    str, StringConstraints(min_length=1, max_length=LONGEST_ID, pattern=r"^[^\x00-\x1f\x7f]+$")
+]
+"""Text without control characters."""
+Label = Annotated[str, StringConstraints(max_length=LONGEST_ID, pattern=r"^[^\x00-\x1f\x7f]*$")]
+"""Text without control characters; an empty one takes the label away."""

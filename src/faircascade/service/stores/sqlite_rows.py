@@ -1,0 +1,156 @@
+"""Statements of the embedded store: its tables, and what is read and written one by one."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+from typing import Any
+
+import numpy as np
+
+from faircascade.service.stores.base import Impression, ItemPatch, Learned, Lesson
+from faircascade.types import Floats, Ints
+
+SCHEMA = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE items (
+    slot INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, features BLOB NOT NULL,
+    merit REAL NOT NULL, popularity REAL NOT NULL, labels TEXT NOT NULL,
+    removed INTEGER NOT NULL, version INTEGER NOT NULL
+);
+CREATE INDEX items_version ON items (version);
+CREATE TABLE users (
+    key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, rounds INTEGER NOT NULL,
+    sums BLOB NOT NULL
+);
+CREATE TABLE accounts (
+    user INTEGER NOT NULL, slot INTEGER NOT NULL, units INTEGER NOT NULL,
+    PRIMARY KEY (user, slot)
+) WITHOUT ROWID;
+CREATE TABLE impressions (
+    number INTEGER PRIMARY KEY, token TEXT NOT NULL, user INTEGER NOT NULL,
+    round INTEGER NOT NULL, time REAL NOT NULL, slots BLOB NOT NULL, features BLOB NOT NULL,
+    clicked INTEGER, examined INTEGER
+);
+CREATE INDEX impressions_user ON impressions (user, number);
+CREATE INDEX impressions_time ON impressions (time);
+CREATE TABLE events (
+    number INTEGER PRIMARY KEY, time REAL NOT NULL, clicked INTEGER,
+    slots BLOB NOT NULL
+);
+CREATE TABLE counts (
+    one INTEGER PRIMARY KEY CHECK (one = 1), cursor INTEGER NOT NULL, body BLOB NOT NULL
+);
+"""
+
+
+def value(db: sqlite3.Connection, sql: str) -> Any:
+    """Return the one value that a statement gives."""
+    return db.execute(sql).fetchone()[0]
+
+
+def next_version(db: sqlite3.Connection) -> int:
+    """Return the version that the catalogue gets with a change."""
+    return int(value(db, "SELECT coalesce(max(version), 0) + 1 FROM items"))
+
+
+def make_id(number: int, token: str) -> str:
+    """Return the id of an impression: a number to find it by, a token that cannot be guessed."""
+    return f"{number:x}-{token}"
+
+
+def parse_id(text: str) -> tuple[int, str]:
+    """Return the number and token of an id; those of no impression if it is not one of ours."""
+    number, _, token = text.partition("-")
+    try:
+        known = int(number, 16)
+    except ValueError:
+        return -1, ""
+    return (known, token) if known < 2**63 else (-1, "")
+
+
+def patch_item(db: sqlite3.Connection, change: ItemPatch, version: int) -> None:
+    """Add or change one item; a removed one begins anew in its slot."""
+    row = db.execute(
+        "SELECT merit, popularity, labels, removed FROM items WHERE id = ?", [change.id]
+    ).fetchone()
+    merit, popularity, labels = (1.0, 0.0, "{}") if row is None or row[3] else row[:3]
+    patched = {**json.loads(labels), **change.groups}
+    values = [
+        change.features.tobytes(),
+        merit if change.merit is None else change.merit,
+        popularity if change.popularity is None else change.popularity,
+        json.dumps({column: label for column, label in patched.items() if label}),
+        version,
+        change.id,
+    ]
+    if row is None:
+        sql = (
+            "INSERT INTO items (features, merit, popularity, labels, version, id, removed, slot) "
+            "VALUES (?, ?, ?, ?, ?, ?, 0, (SELECT coalesce(max(slot), -1) + 1 FROM items))"
+        )
+    else:
+        sql = (
+            "UPDATE items SET features = ?, merit = ?, popularity = ?, labels = ?, version = ?, "
+            "removed = 0 WHERE id = ?"
+        )
+    db.execute(sql, values)
+
+
+def insert_impression(db: sqlite3.Connection, impression: Impression, units: Ints | None) -> str:
+    """Write one impression: the user's round, the list, the user's account; return its id."""
+    (key,) = db.execute(
+        "INSERT INTO users (name, rounds, sums) VALUES (?, ?, x'') ON CONFLICT (name) "
+        "DO UPDATE SET rounds = max(rounds, excluded.rounds) RETURNING key",
+        [impression.user, impression.round],
+    ).fetchone()
+    token = secrets.token_urlsafe(8)
+    packed = [impression.slots.tobytes(), impression.features.tobytes()]
+    number = db.execute(
+        "INSERT INTO impressions (token, user, round, time, slots, features) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        [token, key, impression.round, impression.time, *packed],
+    ).lastrowid
+    assert number is not None
+    if units is not None:
+        db.executemany(
+            "INSERT INTO accounts VALUES (?, ?, ?) ON CONFLICT (user, slot) "
+            "DO UPDATE SET units = units + excluded.units",
+            [
+                (key, slot, gained)
+                for slot, gained in zip(impression.slots.tolist(), units.tolist(), strict=False)
+            ],
+        )
+    return make_id(number, token)
+
+
+def learn_one(db: sqlite3.Connection, lesson: Lesson, sums: dict[int, Floats]) -> Learned:
+    """Learn one lesson; what it adds goes to `sums`, by user."""
+    number, token = parse_id(lesson.impression.id)
+    answered = db.execute(
+        "UPDATE impressions SET clicked = ?, examined = ? "
+        "WHERE number = ? AND token = ? AND clicked IS NULL RETURNING user",
+        [lesson.clicked, lesson.examined, number, token],
+    ).fetchone()
+    if answered is None:
+        before = db.execute(
+            "SELECT clicked, examined FROM impressions WHERE number = ? AND token = ?",
+            [number, token],
+        ).fetchone()
+        if before is None:
+            return Learned.UNKNOWN
+        same = before == (lesson.clicked, lesson.examined)
+        return Learned.BEFORE if same else Learned.OTHERWISE
+    (key,) = answered
+    if key not in sums:
+        (packed,) = db.execute("SELECT sums FROM users WHERE key = ?", [key]).fetchone()
+        sums[key] = np.frombuffer(packed) if packed else np.zeros_like(lesson.increments)
+    sums[key] = sums[key] + lesson.increments
+    return Learned.NOW
+
+
+def hit(lesson: Lesson) -> bytes:
+    """Return the slot that was clicked, nothing without a click."""
+    clicked = lesson.clicked
+    return lesson.impression.slots[clicked - 1 : clicked].tobytes() if clicked else b""
