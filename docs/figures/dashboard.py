@@ -10,12 +10,12 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.service.browser import chromium
 from tests.service.running import running
 
+HERE = Path(__file__).parent
 MINUTES = 6
 PICTURES = {
     "dashboard-light": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},

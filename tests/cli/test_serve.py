@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from faircascade.cli.main import app
 from faircascade.cli.settings import POLICY_FLAGS
-from faircascade.policies import EALinUCB, EpsilonGreedy, LinUCB
+from faircascade.policies import EALinUCB, EpsilonGreedy, LinTS, LinUCB
 from faircascade.ranker import Ranker
 from faircascade.service import logs, server
 from faircascade.service.demo import Demo
@@ -31,6 +32,8 @@ class Served:
         self.error: Exception | None = None
 
     def __call__(self, plan: Plan, listener: socket.socket, announce: server.Announce) -> None:
+        if plan.policy is not None:
+            plan.policy(None)  # as on a store that is new
         self.plan, self.address = plan, listener.getsockname()[:2]
         if self.error is not None:
             raise self.error
@@ -75,12 +78,23 @@ def test_without_options_the_store_decides(run, served: Served) -> None:
 def test_policy_options_are_those_of_simulate(run, served: Served) -> None:
     flags = "--policy ealinucb --weight rbp --beta 0.8 --gamma 0.1 --alpha 0.5 --set reranker=ears"
     plan = plan_of(run, served, *flags.split(), "--seed", "4")
-    assert plan.policy == EALinUCB(weight="rbp", beta=0.8, gamma=0.1, alpha=0.5, reranker="ears")
+    asked = EALinUCB(weight="rbp", beta=0.8, gamma=0.1, alpha=0.5, reranker="ears")
+    assert plan.policy(None) == asked
+    assert plan.policy(LinTS()) == asked  # a policy that is named begins with its defaults
     assert plan.seed == 4
-    assert plan_of(run, served, "--gamma", "0").policy == EALinUCB(gamma=0.0)
-    assert plan_of(run, served, "--policy", "epsilon-greedy", "--epsilon", "0").policy == (
-        EpsilonGreedy(epsilon=0.0)
-    )
+    assert plan_of(run, served, "--gamma", "0").policy(None) == EALinUCB(gamma=0.0)
+    greedy = plan_of(run, served, "--policy", "epsilon-greedy", "--epsilon", "0").policy(None)
+    assert greedy == EpsilonGreedy(epsilon=0.0)
+
+
+def test_options_without_a_policy_change_that_of_last_time(run, served: Served) -> None:
+    last = EALinUCB(weight="rbp", beta=0.8, gamma=0.005, reranker="ears")
+    choose = plan_of(run, served, "--alpha", "0.5").policy
+    assert choose(last) == replace(last, alpha=0.5)
+    choose = plan_of(run, served, "--weight", "log").policy
+    assert choose(last) == EALinUCB(weight="log", gamma=0.005, reranker="ears")
+    with pytest.raises(ValueError, match="policy 'lints' has no parameter 'alpha'"):
+        plan_of(run, served, "--alpha", "0.5").policy(LinTS())
 
 
 def test_simulate_and_serve_have_the_same_policy_options() -> None:

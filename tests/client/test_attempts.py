@@ -52,7 +52,23 @@ def test_pauses_double_up_to_a_bound() -> None:
     with pytest.raises(ServiceUnavailable):
         world.run(retries=8, deadline=100.0)
     pauses = [attempt.after for attempt in world.attempts]
-    assert pauses == pytest.approx([0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0])
+    assert pauses == pytest.approx([0, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0, 2.0])
+
+
+@pytest.mark.parametrize(("chance", "seconds"), [(0.5, 4.55), (1.0, 9.1)])
+def test_by_default_a_service_may_take_seconds_to_come_back(chance: float, seconds: float) -> None:
+    """0.1 + 0.2 + 0.4 + 0.8 + 1.6 + 2 + 2 + 2 = 9.1 at most, half of it on average."""
+    world = World(AWAY, chance=chance)
+    with pytest.raises(ServiceUnavailable, match="gave up after 9 attempts"):
+        world.run()
+    assert world.now == pytest.approx(seconds)
+
+
+def test_by_default_a_service_that_hangs_is_given_up_after_15_seconds() -> None:
+    world = World(LOST, takes=100.0)
+    with pytest.raises(ServiceUnavailable):
+        world.run()
+    assert 14 < world.now <= 15.001
 
 
 @given(chance=st.floats(0, 1, exclude_max=True))
@@ -82,15 +98,15 @@ def test_no_attempt_goes_on_beyond_the_deadline(
 @pytest.mark.parametrize(
     ("again", "outcome", "attempts"),
     [
-        (Again.ALWAYS, AWAY, 5),
-        (Again.ALWAYS, LOST, 5),
-        (Again.UNDONE, AWAY, 5),
+        (Again.ALWAYS, AWAY, 9),
+        (Again.ALWAYS, LOST, 9),
+        (Again.UNDONE, AWAY, 9),
         (Again.UNDONE, LOST, 1),
         (Again.NEVER, AWAY, 1),
         (Again.NEVER, LOST, 1),
-        *[(Again.ALWAYS, reply(status), 5) for status in (429, 502, 503, 504)],
+        *[(Again.ALWAYS, reply(status), 9) for status in (429, 502, 503, 504)],
         *[(Again.ALWAYS, reply(status), 1) for status in (400, 401, 404, 409, 422, 500)],
-        *[(Again.UNDONE, reply(status), 5) for status in (429, 503)],
+        *[(Again.UNDONE, reply(status), 9) for status in (429, 503)],
         *[(Again.UNDONE, reply(status), 1) for status in (500, 502, 504)],
         *[(Again.NEVER, reply(status), 1) for status in (429, 503)],
     ],

@@ -225,7 +225,7 @@ def test_a_service_with_more_to_say_is_understood(server: Server, client: Any) -
         (lambda c: c.recommend("u", candidates="abc"), "candidates must be a list of ids"),
         (lambda c: c.recommend("u", exclude="abc"), "exclude must be a list of ids"),
         (lambda c: c.recommend("u", k=2.5), "k must be a whole number, got 2.5"),
-        (lambda c: c.feedback("x", clicked="song"), "clicked must be a whole number, got 'song'"),
+        (lambda c: c.feedback("x", clicked="song"), "got 'song'; give an item as clicked_item="),
         (lambda c: c.feedback(ServiceError(404, "Not Found", "x")), "impression must be one"),
         (
             lambda c: c.put_items([Item("a", [float("nan")])]),

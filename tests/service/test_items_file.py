@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from faircascade.data.base import DataError
 from faircascade.service.items import read_items
+from faircascade.service.logs import TextLines
 
 
 def written(folder: Path, text: str, name: str = "items.csv") -> Path:
@@ -105,14 +107,18 @@ def test_many_columns_are_told_briefly(tmp_path: Path) -> None:
         ("item,x\na,1\n ,2\n", "line 3: column 'item' must not be empty"),
         (f"item,x\n{'a' * 257},1\n", "line 2: column 'item' must be text of 1 to 256 characters"),
         ("item,x\na\x07,1\n", "line 2: column 'item' must be text of 1 to 256 characters"),
-        ("item,x,merit\na,1,1\nb,1,0\n", "line 3: column 'merit' must be positive, got 0.0"),
-        ("item,x,merit\na,1,-1\n", "line 2: column 'merit' must be a finite number >= 0"),
+        (
+            "item,x,merit\na,1,1\nb,1,0\n",
+            "line 3: column 'merit' must be a finite number > 0, got 0.0",
+        ),
+        ("item,x,merit\na,1,-1\n", "line 2: column 'merit' must be a finite number > 0, got -1.0"),
         ("item,x,popularity\na,1,-1\n", "line 2: column 'popularity' must be a finite number >= 0"),
         ("item;features\na;[1,2]\nb;[1]\n", "line 3: column 'features' must hold as many numbers"),
         ("item;features\na;[]\n", "line 2: column 'features' must hold as many numbers"),
         ("item;features\na;[1,null]\n", "line 2: column 'features' must be a list of numbers"),
         ("item;features\na;one\n", "line 2: column 'features' must be a list of numbers"),
         ("item;features\na;[1,1e9]\n", "line 2: column 'features[1]' must be between"),
+        ("item\na\n", "only one column found, 'item'; columns must be separated by a comma"),
         ("item,x,x\na,1,2\n", "column 'x' is there more than once"),
     ],
 )
@@ -157,3 +163,91 @@ def test_features_that_are_not_there_are_told_with_what_is(tmp_path: Path) -> No
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"nowhere\.csv: cannot be read"):
         read_items(tmp_path / "nowhere.csv")
+
+
+def test_a_folder_is_told_what_is_wanted_instead(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="--items must be a file: Parquet, CSV or TSV, got a"):
+        read_items(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'[\n {"item": "a", "x": 1},\n {"item": "b", "x": 2}\n]',
+        b'{"item": "a", "x": 1}\n{"item": "b", "x": 2}\n',
+        b"\xef\xbb\xbf[[1, 2], [3, 4]]",
+        b"<!doctype html><title>a, b</title>",
+        b"PK\x03\x04rest",
+        b"\x1f\x8brest",
+        b"\x89PNG\r\n\x1a\n\0\0",
+    ],
+)
+def test_what_is_not_a_table_is_told_so_in_short(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "items.json"
+    file.write_bytes(content + b" " + b"1, " * 5_000)
+    with pytest.raises(DataError, match="is not Parquet, CSV or TSV, it begins with") as error:
+        read_items(file)
+    assert len(str(error.value)) < 300
+
+
+def test_a_name_in_brackets_is_still_a_column(tmp_path: Path) -> None:
+    (item,) = read_items(written(tmp_path, "[id],[x]\na,1\n")).items
+    assert item.item == "a"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "item,gr\u00f6\u00dfe\na,1\n".encode("latin-1"),
+        "item,x\nb\u00e4r,1\n".encode("latin-1"),
+        "item,x\na,1\n".encode("utf-16"),
+    ],
+)
+def test_text_that_is_not_utf_8_is_told_what_it_must_be(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "items.csv"
+    file.write_bytes(content)
+    with pytest.raises(DataError, match="the file must be UTF-8") as error:
+        read_items(file)
+    assert "encoding=" not in str(error.value)
+
+
+def test_many_columns_are_not_all_named(tmp_path: Path) -> None:
+    many = ",".join(f"c{n}" for n in range(2_000))
+    for text, features in (
+        (f"{many}\n", None),
+        (f"item,{many}\n", "nothing"),
+        (f"item,{many}\na,1\n", "c*"),
+    ):
+        with pytest.raises(DataError, match=r"'c8'.* and 1,99. more") as error:
+            read_items(written(tmp_path, text), features)
+        assert len(str(error.value)) < 500
+    text = f"item,x,{many}\na,1{',t' * 2_000}\n"
+    assert len(" ".join(read_items(written(tmp_path, text), "x").notes)) < 300
+
+
+@pytest.mark.parametrize(
+    ("rows", "length"),
+    [("a,3,4\nb,303,404\nc,6000,8000\n", "505"), ("a,0,0.001\n", "0.001"), ("a,0,0\n", "0")],
+)
+def test_features_far_from_length_1_are_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, rows: str, length: str
+) -> None:
+    file = written(tmp_path, f"item,x,y\n{rows}")
+    read_items(file)
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert (
+        TextLines()
+        .format(record)
+        .endswith(
+            f"WARNING {file}: features have a length of about {length}; "
+            "scores and exploration are made for about 1: scale them"
+        )
+    )
+
+
+def test_features_of_about_length_1_are_not_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    read_items(written(tmp_path, "item,x,y\na,3,4\nb,0.1,0\nc,300,400\n"))
+    assert caplog.records == []

@@ -81,6 +81,21 @@ def test_what_was_learned_is_there_after_a_restart(folder: Path) -> None:
         assert httpx.get(f"{server.url}/v1/users/ann").json()["feedback"] == 2
 
 
+def test_on_sigterm_those_who_are_connected_are_sent_elsewhere_first(folder: Path) -> None:
+    with (
+        running("--items", "items.csv", folder=folder) as server,
+        httpx.Client(base_url=server.url) as client,
+    ):
+        assert "connection" not in client.get("/readyz").headers
+        os.kill(server.pid, signal.SIGTERM)
+        answer = client.get("/readyz")
+        while answer.status_code == 200:  # the signal is on its way
+            answer = client.get("/readyz")
+        assert answer.json()["checks"]["service"] == "is stopping"
+        assert answer.headers["connection"] == "close"
+        assert server.wait() == 0
+
+
 def test_ctrl_c_ends_it_like_sigterm(folder: Path) -> None:
     with running("--items", "items.csv", folder=folder) as server:
         assert server.interrupt() == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +15,14 @@ import pytest
 
 from faircascade.policies import EALinUCB, LinTS, LinUCB, Optimal, Random
 from faircascade.ranker import Ranker
+from faircascade.service import filling
 from faircascade.service.asking import Ask, ItemChange, Recommended
 from faircascade.service.core import Service
 from faircascade.service.opening import name_of, store_of
 from faircascade.service.sources import ItemsFile, RankerFile
 from faircascade.service.starting import start_service
+from faircascade.service.stores.base import ItemPatch, StoreDown
+from faircascade.service.stores.sqlite import SQLiteStore
 from faircascade.types import Items
 
 CSV = "item,x,y,group,merit\na,1,0,p,1\nb,0,1,q,2\nc,1,1,q,3\n"
@@ -248,12 +251,53 @@ def test_a_ranker_is_imported_again_if_that_was_not_finished(
     async def work() -> None:
         trained()
         with monkeypatch.context() as broken:
-            broken.setattr(Service, "put_items", None)
+            broken.setattr(Service, "patch", None)
             with pytest.raises(TypeError):
                 await start_service("sqlite:store.db", source=RankerFile("ranker.npz"))
         async with started(source=RankerFile("ranker.npz")) as service:
             assert (await service.person("ann")).rounds == 3
             assert names(service) == ["a", "b"]
+
+    run(work())
+
+
+def test_many_items_come_in_by_pieces_and_a_start_that_stopped_between_them_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    put, patch, sizes = SQLiteStore.put_items, Service.patch, []
+
+    async def counted(self: SQLiteStore, changes: Sequence[ItemPatch]) -> None:
+        sizes.append(len(changes))
+        await put(self, changes)
+
+    def failing(self: Service, change: ItemChange) -> ItemPatch:
+        if change.item == "e":
+            raise StoreDown("gone")
+        return patch(self, change)
+
+    monkeypatch.setattr(SQLiteStore, "put_items", counted)
+    monkeypatch.setattr(filling, "PIECE", 2)
+    source = items("item,x,y\n" + "".join(f"{name},1,0\n" for name in "abcde"))
+
+    async def work() -> None:
+        with monkeypatch.context() as broken:
+            broken.setattr(Service, "patch", failing)
+            with pytest.raises(StoreDown):
+                await start_service("sqlite:store.db", source=source)
+        assert sizes == [2, 2]
+        async with started(source=source) as service:
+            assert names(service) == ["a", "b", "c", "d", "e"]
+        assert sizes == [2, 2, 1]  # those that were there stay untouched
+
+    run(work())
+
+
+def test_a_folder_of_items_is_refused_also_where_items_are_already() -> None:
+    async def work() -> None:
+        async with started(source=items()):
+            pass
+        with pytest.raises(ValueError, match="--items must be a file: Parquet, CSV or TSV"):
+            await start_service("sqlite:store.db", source=ItemsFile("."))
 
     run(work())
 

@@ -28,13 +28,13 @@ from faircascade.cli.options import (
     Sigma,
     Weight,
 )
-from faircascade.cli.settings import DEFAULT_POLICY, POLICY_FLAGS, policy_of, policy_settings
+from faircascade.cli.settings import POLICY_FLAGS, changed_policy
 
 if TYPE_CHECKING:
-    from faircascade.policies import Policy
     from faircascade.service.logs import Style
     from faircascade.service.server import Facts
     from faircascade.service.sources import Source
+    from faircascade.service.starting import Choose
 
 DEFAULT_STORE = "sqlite:faircascade.db"
 
@@ -92,8 +92,8 @@ def serve(
 ) -> None:
     """Recommend and learn over HTTP, and show who gets exposure.
 
-    Items come from --items, --ranker or --demo, or from the store if it has some. A policy that
-    is not given is what the store was served with last.
+    Items come from --items, --ranker or --demo, or from the store if it has some. Without --policy
+    it goes on with the one that the store was served with last, and options change that.
     """
     flags = locals()
     with _extra():
@@ -159,8 +159,8 @@ def _style(given: str | None) -> Style:
     return styles[given]
 
 
-def _policy(flags: Mapping[str, Any]) -> Policy | None:
-    """Return the policy that was asked for, None if none was."""
+def _policy(flags: Mapping[str, Any]) -> Choose | None:
+    """Return how to come by the policy that was asked for, None if none was."""
     given = [
         name for name in ("policy", *POLICY_FLAGS, "settings") if flags[name] not in (None, [])
     ]
@@ -169,8 +169,10 @@ def _policy(flags: Mapping[str, Any]) -> Policy | None:
     if flags["ranker"] is not None:
         option = "set" if given[0] == "settings" else given[0]
         raise ValueError(f"--{option} must be left out with --ranker, which has a policy")
-    name = flags["policy"] or DEFAULT_POLICY
-    return policy_of(name, flags, policy_settings(flags["settings"] or [], name))
+    name, settings = flags["policy"], flags["settings"] or []
+    if name is not None:
+        changed_policy(None, name, flags, settings)  # a mistake is told before anything is opened
+    return lambda last: changed_policy(last, name, flags, settings)
 
 
 def _source(flags: Mapping[str, Any]) -> Source | None:

@@ -63,6 +63,22 @@ def policy_of(name: str, flags: Mapping[str, Any], others: Mapping[str, Any]) ->
     return policy
 
 
+def changed_policy(
+    last: Policy | None, name: str | None, flags: Mapping[str, Any], settings: Sequence[str]
+) -> Policy:
+    """Return the policy that options ask for: a named one, or else the last one, changed."""
+    if name is not None or last is None:
+        name = name or DEFAULT_POLICY
+        return policy_of(name, flags, policy_settings(settings, name))
+    others = policy_settings(settings, last.name)
+    given = {flag: flags[flag] for flag in POLICY_FLAGS if flags[flag] is not None} | others
+    kept = {p.name: getattr(last, p.name) for p in parameters_of(type(last))}
+    if "weight" in given:
+        kept.pop("beta", None)  # it was that of another weight
+    policy: Policy = build("policy", last.name, {**kept, **given})
+    return policy
+
+
 def sort_settings(settings: Sequence[str], policy: str, data: str) -> Settings:
     """Give each `name=value` to the part that has a parameter of that name.
 

@@ -20,7 +20,7 @@ from faircascade.client.messages import Again, Reply, Request, Steps
 T = TypeVar("T")
 
 FIRST_BACKOFF = 0.1
-LONGEST_BACKOFF = 5.0
+LONGEST_BACKOFF = 2.0
 """Seconds to wait at most before the second attempt, and before any."""
 LONGEST_RETRY_AFTER = 10.0
 """Seconds that a service may make a client wait."""
@@ -34,9 +34,9 @@ class Settings:
 
     timeout: float = 5.0
     """Seconds to wait for the connection, and for the service to say something."""
-    retries: int = 4
+    retries: int = 8
     """How often to try again."""
-    deadline: float = 30.0
+    deadline: float = 15.0
     """Seconds after which no attempt begins or goes on."""
     clock: Callable[[], float] = time.monotonic
     chance: Callable[[], float] = random.random

@@ -37,6 +37,11 @@ def of_answer(answer: Answer) -> Json:
     if not isinstance(id, str):
         raise TypeError(f"impression must be one, or its id as text, got {id!r}")
     body: Json = {"impression_id": id}
+    if isinstance(answer.clicked, str):
+        raise TypeError(
+            f"clicked must be a whole number, the position, got {answer.clicked!r}; "
+            "give an item as clicked_item="
+        )
     if answer.clicked is not None:
         body["clicked_position"] = _whole("clicked", answer.clicked)
     if answer.clicked_item is not None:

@@ -62,6 +62,14 @@ class Client:
     answer now. A recommendation, which is counted as shown, is repeated only if it surely was not:
     if the service could not be reached, or answered 503 or 429, which says that nothing was
     counted. What does not succeed raises a `ServiceError`.
+
+    How patient it is, by default enough for a service that is started anew:
+
+    - `timeout`, 5 s: how long to wait for a connection, and for the service to say something.
+    - `retries`, 8: how often to try again. Before each there is a pause of random length: up to
+      0.1 s the first time, then up to twice as long each time, up to 2 s. All of them together
+      take about 5 s, and 9 s at most; a `Retry-After` of the service is waited for in addition.
+    - `deadline`, 15 s: when to give up in any case, pauses and attempts taken together.
     """
 
     def __init__(
@@ -70,16 +78,14 @@ class Client:
         *,
         key: str | None = None,
         timeout: float = 5.0,
-        retries: int = 4,
-        deadline: float = 30.0,
+        retries: int = 8,
+        deadline: float = 15.0,
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         """Set where the service is and how patient to be.
 
-        `key` is $FAIRCASCADE_KEY by default. `timeout` is for the connection and for each wait for
-        the service to say something, `deadline` for all attempts together, both in seconds.
-        `transport` is another way for HTTPX to send.
+        `key` is $FAIRCASCADE_KEY by default. `transport` is another way for HTTPX to send.
         """
         require_httpx()
         import httpx
@@ -163,8 +169,8 @@ class AsyncClient:
         *,
         key: str | None = None,
         timeout: float = 5.0,
-        retries: int = 4,
-        deadline: float = 30.0,
+        retries: int = 8,
+        deadline: float = 15.0,
         transport: httpx.AsyncBaseTransport | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:

@@ -25,6 +25,7 @@ from faircascade.service.asking import (
 )
 from faircascade.service.catalogue import Catalogue
 from faircascade.service.exposure import Exposure
+from faircascade.service.ids import LARGEST_FEATURE
 from faircascade.service.learning import hear, teach
 from faircascade.service.ranking import Ranking
 from faircascade.service.settings import Settings
@@ -46,8 +47,6 @@ log = logging.getLogger(__name__)
 
 TOGETHER = 64
 """Lists or answers of separate requests that are worked on together at most."""
-LARGEST_FEATURE = 1e4
-"""Features are of this size at most, so that no sum of their products gets out of hand."""
 
 
 class Service:
@@ -72,6 +71,8 @@ class Service:
         self.catalogue = Catalogue.empty(dim)
         self.exposure = Exposure(clock, lambda: self.catalogue.holders)
         self.started = False
+        self.stopping = False
+        """True when new requests had better go elsewhere."""
         self._policy = policy.compose()
         self._catalogue_version = 0
         self._changing = asyncio.Lock()
@@ -198,10 +199,11 @@ class Service:
 
     async def put_items(self, changes: Sequence[ItemChange]) -> None:
         """Add items, or give those that are there new features and labels; all or none."""
-        await self.store.put_items([self._patch(change) for change in changes])
+        await self.store.put_items([self.patch(change) for change in changes])
         await self.follow_catalogue()
 
-    def _patch(self, change: ItemChange) -> ItemPatch:
+    def patch(self, change: ItemChange) -> ItemPatch:
+        """Return a change as the store takes it, or refuse it."""
         features = np.array(change.features, dtype=np.float64)
         if features.shape != (self.dim,):
             raise invalid(

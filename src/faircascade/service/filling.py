@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,9 @@ from faircascade.service.asking import ItemChange
 from faircascade.service.core import Service
 from faircascade.service.sources import Contents, RankerFile, Source
 from faircascade.service.stores.base import StoredItem
+
+PIECE = 2_000
+"""Items that are written at once; a store answers nobody else meanwhile."""
 
 
 async def fill(service: Service, source: Source, contents: Contents | None = None) -> str:
@@ -58,11 +61,17 @@ async def _put(service: Service, items: Sequence[ItemChange]) -> str:
     there = service.catalogue.at
     new = [item for item in items if there(item.item) is None]
     changed = [item for item in items if (known := there(item.item)) and _differs(item, known)]
-    if new or changed:
-        await service.put_items([*new, *changed])
+    for piece in _pieces([*new, *changed]):
+        await service.store.put_items([service.patch(item) for item in piece])
+    await service.follow_catalogue()
     parts = {"new": len(new), "changed": len(changed)}
     parts["as before"] = len(items) - sum(parts.values())
     return f"{len(items):,} items ({', '.join(f'{n:,} {what}' for what, n in parts.items() if n)})"
+
+
+def _pieces(items: Sequence[ItemChange]) -> Iterator[Sequence[ItemChange]]:
+    for begin in range(0, len(items), PIECE):
+        yield items[begin : begin + PIECE]
 
 
 def _differs(item: ItemChange, known: StoredItem) -> bool:

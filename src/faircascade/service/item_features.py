@@ -16,7 +16,8 @@ from faircascade.data.columns import find_column, number_column
 from faircascade.data.delimited import records
 from faircascade.data.tables import ParquetTable, Role, Table, TextTable
 from faircascade.registry import suggest
-from faircascade.service.core import LARGEST_FEATURE
+from faircascade.service.ids import LARGEST_FEATURE
+from faircascade.service.item_files import listed
 from faircascade.types import Floats
 
 VECTORS = ("features", "feature_vector", "vector", "embedding", "embeddings", "factors")
@@ -87,7 +88,7 @@ def _wanted(table: Table, wanted: str) -> tuple[str, ...]:
             raise DataError(
                 f"{table.label}: --features must name columns of the file"
                 f"{suggest(part, table.names)}, got {part!r}; "
-                f"the columns are {', '.join(map(repr, table.names))}"
+                f"the columns are {listed(table.names)}"
             )
         names.update(dict.fromkeys(found))
     return tuple(names)

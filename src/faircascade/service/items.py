@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +13,17 @@ from pydantic import TypeAdapter, ValidationError
 
 from faircascade.data.base import DataError
 from faircascade.data.columns import USUAL_NAMES, id_column, number_column, text_values
-from faircascade.data.tables import Role, Table, open_table
+from faircascade.data.tables import Role, Table
 from faircascade.service.asking import ItemChange
 from faircascade.service.ids import LONGEST_ID, Id
 from faircascade.service.item_features import find_features, read_features, usual_column
+from faircascade.service.item_files import LONGEST_NAME, listed, open_items, plainly_told
 from faircascade.types import Floats
+
+log = logging.getLogger(__name__)
+
+SHORTEST, LONGEST = 0.01, 10.0
+"""Lengths of feature rows that a policy copes with; it is made for about 1."""
 
 IDS = (*USUAL_NAMES["item"], "id", "name")
 LABELS = {
@@ -40,15 +47,17 @@ class ItemTable:
 
 def read_items(path: str | Path, features: str | None = None) -> ItemTable:
     """Read a Parquet, CSV or TSV file of items; `features` names the columns of features."""
-    table = open_table(path)
+    table = open_items(path)
     for name in table.names:
         if table.names.count(name) > 1:
-            raise DataError(f"{table.label}: column {name!r} is there more than once")
+            raise DataError(
+                f"{table.label}: column {name[:LONGEST_NAME]!r} is there more than once"
+            )
     item = usual_column(table, IDS)
     if item is None:
         raise DataError(
             f"{table.label}: no column looks like the id of an item ({', '.join(IDS[:3])}, id); "
-            f"the columns are {', '.join(map(repr, table.names))}"
+            f"the columns are {listed(table.names)}"
         )
     labels = _found(table, LABELS)
     numbers = _found(table, NUMBERS)
@@ -59,11 +68,13 @@ def read_items(path: str | Path, features: str | None = None) -> ItemTable:
         **where.roles(table),
         item: "id",
     }
-    columns = table.read(wanted)
+    with plainly_told(table.names):
+        columns = table.read(wanted)
     if len(columns[item]) == 0:
         raise DataError(f"{table.label}: there are no items in it")
     ids = _ids(columns[item], table, item)
     X = read_features(where, columns, table)
+    _check_length(X, table)
     known: dict[str, Any] = {
         name: text_values(columns[column], np.arange(len(ids))).tolist()
         for name, column in labels.items()
@@ -83,7 +94,7 @@ def read_items(path: str | Path, features: str | None = None) -> ItemTable:
         dim=X.shape[1],
         notes=(
             f"features: {where}",
-            *([f"not used: {', '.join(map(repr, others))}"] if others else []),
+            *([f"not used: {listed(others)}"] if others else []),
         ),
     )
 
@@ -121,8 +132,24 @@ def check_ids(ids: list[str], where: Callable[[int], str]) -> None:
 
 
 def _numbers(column: Any, table: Table, name: str, *, positive: bool) -> Floats:
-    values = number_column(column, table, name, at_least=0)
-    if positive and not values.all():
-        row = int(np.argmin(values))
-        raise DataError(f"{table.where(row)}: column {name!r} must be positive, got 0.0")
+    if not positive:
+        return number_column(column, table, name, at_least=0)
+    values = number_column(column, table, name)
+    good = values > 0
+    if not good.all():
+        row = int(np.argmin(good))
+        raise DataError(
+            f"{table.where(row)}: column {name!r} must be a finite number > 0, "
+            f"got {float(values[row])}"
+        )
     return values
+
+
+def _check_length(X: Floats, table: Table) -> None:
+    """Warn of features that make scores and exploration too large or too small to matter."""
+    length = float(np.median(np.linalg.norm(X, axis=1)))
+    if not SHORTEST <= length <= LONGEST:
+        log.warning(
+            f"{table.label}: features have a length of about {length:.3g}; "
+            "scores and exploration are made for about 1: scale them"
+        )

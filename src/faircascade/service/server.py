@@ -11,6 +11,9 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
+from time import monotonic
+from types import FrameType
 
 import uvicorn
 from threadpoolctl import threadpool_limits
@@ -25,7 +28,7 @@ from faircascade.service.listening import address_of, is_local
 from faircascade.service.opening import name_of
 from faircascade.service.settings import Settings
 from faircascade.service.sources import Source
-from faircascade.service.starting import start_service
+from faircascade.service.starting import Choose, start_service
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +39,8 @@ SWITCH = 0.001
 KEEP_ALIVE = 75
 """Seconds that an idle connection stays open: longer than the proxies in front keep it."""
 BACKLOG = 2048
+LEAVE = 1.0
+"""Seconds in which those who are connected are told to go elsewhere before they are cut off."""
 HURRY = 2.0
 """Seconds to let go of the store in when the server is asked to stop a second time."""
 
@@ -49,7 +54,7 @@ class Plan:
     store: str
     """Address of the store."""
     source: Source | None = None
-    policy: Policy | None = None
+    policy: Policy | Choose | None = None
     seed: int | None = None
     settings: Settings
     keys: Keys | None = None
@@ -128,7 +133,7 @@ async def _serve(plan: Plan, listener: socket.socket, announce: Announce) -> Non
         timeout_graceful_shutdown=GRACE,
         backlog=BACKLOG,
     )
-    server = _Server(config, lambda: announce(_facts(plan, service, listener)))
+    server = _Server(config, service, lambda: announce(_facts(plan, service, listener)))
     for number in _SIGNALS:
         # Uvicorn has handlers of its own while it runs, and afterwards raises what it got again.
         signal.signal(number, lambda *_: server.stop())
@@ -142,11 +147,38 @@ async def _serve(plan: Plan, listener: socket.socket, announce: Announce) -> Non
 
 
 class _Server(uvicorn.Server):
-    """Says when it listens, and ends in order, if need be in a hurry."""
+    """Says when it listens, and ends in order, if need be in a hurry.
 
-    def __init__(self, config: uvicorn.Config, listening: Callable[[], None]) -> None:
+    Asked by SIGTERM, it takes no more connections, says that it is not ready, and ends the
+    connections that there are with their next answer, so that a proxy can go elsewhere without a
+    request being lost.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, service: Service, listening: Callable[[], None]
+    ) -> None:
         super().__init__(config)
+        self._service = service
         self._listening = listening
+        self._leave_at = inf
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if sig == signal.SIGTERM and not self._service.stopping:
+            self._service.stopping = True
+            self._leave_at = monotonic() + LEAVE
+            closing = (b"connection", b"close")
+            self.config.encoded_headers.append(closing)
+            self.server_state.default_headers = [*self.server_state.default_headers, closing]
+        else:
+            super().handle_exit(sig, frame)
+
+    async def on_tick(self, counter: int) -> bool:
+        if self._service.stopping:
+            for server in self.servers:
+                server.close()
+            gone = not self.server_state.connections
+            self.should_exit |= gone or monotonic() >= self._leave_at
+        return await super().on_tick(counter)
 
     def stop(self) -> None:
         """Finish what was begun, then end."""

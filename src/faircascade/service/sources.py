@@ -15,6 +15,7 @@ import numpy as np
 from faircascade.data.base import DataError
 from faircascade.ranker import Ranker
 from faircascade.service.asking import ItemChange
+from faircascade.service.item_files import check_is_file
 from faircascade.service.items import check_ids, read_items
 from faircascade.types import Floats, Ints, Items
 
@@ -63,6 +64,7 @@ class ItemsFile(Source):
 
     @cached_property
     def fingerprint(self) -> str:
+        check_is_file(self.path)
         return _digest(self.path) + (f" {self.features}" if self.features else "")
 
     def contents(self) -> Contents:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,18 +41,23 @@ class Served:
             return None
 
 
+Choose = Callable[[Policy | None], Policy]
+"""From the policy of last time to that of now."""
+
+
 async def start_service(
     address: str,
     *,
     source: Source | None = None,
-    policy: Policy | None = None,
+    policy: Policy | Choose | None = None,
     seed: int | None = None,
     settings: Settings | None = None,
 ) -> Service:
     """Return a service whose store is open and holds what the source has.
 
     Without a source, the store must have items already. A policy that is not given is that of a
-    ranker, or what the store was served with last, or `EALinUCB()`; likewise the seed, or 0.
+    ranker, or what the store was served with last, or `EALinUCB()`; likewise the seed, or 0. A
+    function is told the last one, if there was any, and returns another.
     """
     settings = settings or Settings()
     store = store_of(address, ttl=settings.ttl)
@@ -108,12 +114,14 @@ async def _last(store: Store, kept: Shape | None) -> Served | None:
 
 
 def _chosen(
-    policy: Policy | None, seed: int | None, source: Source | None, last: Served | None
+    policy: Policy | Choose | None, seed: int | None, source: Source | None, last: Served | None
 ) -> Served:
     if isinstance(source, RankerFile):
         last = Served(policy=source.ranker.policy, seed=source.ranker.seed)
     if policy is None:
         policy = EALinUCB() if last is None else last.policy
+    elif not isinstance(policy, Policy):
+        policy = policy(None if last is None else last.policy)
     if seed is None:
         seed = 0 if last is None else last.seed
     return Served(policy=policy, seed=seed)

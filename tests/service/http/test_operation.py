@@ -38,7 +38,7 @@ def test_a_service_with_items_and_a_store_is_ready(client: Client) -> None:
     answer = client.get("/readyz")
     assert (answer.status_code, answer.json()) == (
         200,
-        {"status": "ready", "checks": {"store": "ok", "catalogue": "ok"}},
+        {"status": "ready", "checks": {"service": "ok", "store": "ok", "catalogue": "ok"}},
     )
 
 

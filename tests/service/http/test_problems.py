@@ -66,7 +66,8 @@ def test_a_body_is_told_field_rule_and_value(client: Client, body: Any, expected
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (b"", "body is missing"),
+        (b"", "body is empty"),
+        (b" \n", "body is empty"),
         (b"{", "body must be JSON: EOF while parsing an object at line 1 column 1"),
         (b'{"user": "a", "k": NaN}', "body.k must be a whole number, got nan"),
         (b'{"user": "\\ud800"}', "body must be JSON: unexpected end of hex escape"),
@@ -77,9 +78,13 @@ def test_a_body_is_told_field_rule_and_value(client: Client, body: Any, expected
     ],
 )
 def test_what_is_not_json_is_told_so(client: Client, text: bytes, expected: str) -> None:
-    headers = {"Content-Type": "application/json"} if text else {}
+    headers = {"Content-Type": "application/json"}
     answer = client.request("POST", ASK, content=text, headers=headers)
     assert problem(answer, 422).detail.startswith(expected)
+
+
+def test_no_body_at_all_is_told_so_and_not_asked_for_its_type(client: Client) -> None:
+    assert problem(client.request("POST", ASK), 422).detail == "body is empty"
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,8 @@ def exposure(snapshot: Snapshot, holders: Holders, limit: int = 10) -> dict[str,
         "items": len(holders),
         "fairness": _fairness(fairness(counts, holders)),
         "lorenz": _lorenz(counts, holders),
-        "over_exposed": shares.rows(_ranked(shares, "over", limit)),
-        "under_exposed": shares.rows(_ranked(shares, "under", limit)),
+        "over_exposed": shares.rows(_beyond(shares, "over", limit)),
+        "under_exposed": shares.rows(_beyond(shares, "under", limit)),
         "groups": _most_exposed(shares.of_groups(holders.by_group), limit),
         "suppliers": _most_exposed(shares.of_groups(holders.by_supplier), limit),
     }
@@ -131,6 +131,15 @@ def _ranked(shares: Shares, order: Order, limit: int) -> Ints:
     if order == "under":
         return leading(limit, shares.ratio, -shares.merit_share, shares.rank)
     return leading(limit, -clicks, -units, shares.rank)
+
+
+def _beyond(shares: Shares, order: Literal["over", "under"], limit: int) -> Ints:
+    """Return those that have more than in proportion to their merit, or less; most so first."""
+    if not shares.exposure_share.any():
+        return np.empty(0, dtype=np.int64)
+    first = _ranked(shares, order, limit)
+    ratio = shares.ratio[first]
+    return first[ratio > 1.0 if order == "over" else ratio < 1.0]
 
 
 def _most_exposed(shares: Shares, limit: int) -> list[dict[str, Any]]:

@@ -59,9 +59,9 @@ async def read(request: Request, model: type[M]) -> M:
     """Return the body of a request, or raise what is wrong with it."""
     kind = request.headers.get("content-type", "")
     text = await request.body()
+    if not text or text.isspace():
+        raise Invalid([field_error("body", "is empty")])
     if not is_json(kind):
-        if not text:
-            raise Invalid([field_error("body", "is missing")])
         got = f"got {kind[:80]!r}" if kind else "got a body without a type"
         raise HTTPException(415, f"Content-Type must be application/json, {got}")
     try:

@@ -40,6 +40,9 @@ PROBES = frozenset({"/healthz", "/readyz"})
 UNMATCHED = "unmatched"
 """Template of paths that nothing is at, so that nobody can make a metric for each."""
 
+PERSONAL = "/v1/users/"
+"""Where all is about people: not for keys that hang on a wall."""
+
 _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _READING = ("GET", "HEAD")
 
@@ -122,7 +125,7 @@ class Gate:
             errors = [field_error("path", "must be UTF-8, percent-encoded")]
             return problems.answer(name, problems.document(422, detail_of(errors), errors))
         if self._keys is not None and path not in OPEN and not path.startswith("/static/"):
-            refusal = self._without_key(self._keys, headers, scope["method"])
+            refusal = self._without_key(self._keys, headers, scope["method"], path)
             if refusal is not None:
                 return problems.answer(name, *refusal)
         if _announced(headers) > self._max_body:
@@ -136,7 +139,7 @@ class Gate:
         return None
 
     def _without_key(
-        self, keys: Keys, headers: dict[bytes, bytes], method: str
+        self, keys: Keys, headers: dict[bytes, bytes], method: str, path: str
     ) -> tuple[dict[str, Any], dict[str, str]] | None:
         """Return the problem of a request that lacks the right key, and its header."""
         scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
@@ -147,9 +150,9 @@ class Gate:
         if role is None:
             challenge = 'Bearer error="invalid_token"'
             return problems.document(401, "the key is not known"), {"WWW-Authenticate": challenge}
-        if role == "read" and method not in _READING:
+        if role == "read" and (method not in _READING or path.startswith(PERSONAL)):
             challenge = 'Bearer error="insufficient_scope"'
-            detail = "the key may only read"
+            detail = "the key may only read, and nothing of users"
             return problems.document(403, detail), {"WWW-Authenticate": challenge}
         return None
 

@@ -2,7 +2,7 @@
 
 Everything that is learned is a sum, so a store needs one kind of write: add. Whatever a method
 acknowledged survives the death of the process, and feedback a power cut too. Several services may
-use one store at once if it says so (`shared`).
+use one store at once if it is Redis.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,9 +154,6 @@ class Event:
 
 class Store(ABC):
     """The contract; methods wait for nothing but the store, and are called from one event loop."""
-
-    shared: ClassVar[bool]
-    """True if several services may use it at once."""
 
     @abstractmethod
     async def kept_shape(self) -> Shape | None:

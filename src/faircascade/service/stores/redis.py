@@ -10,7 +10,7 @@ import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -51,8 +51,6 @@ _HEAD = 512
 
 class RedisStore(Store):
     """One primary, 6.2 or newer, without Cluster; all keys begin with `prefix` and a colon."""
-
-    shared: ClassVar[bool] = True
 
     durability: str | None = None
     """Once open: a sentence to warn with if what was learned could get lost."""

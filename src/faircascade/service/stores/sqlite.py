@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -56,8 +56,6 @@ _NOBODY = (None, 0, b"")
 
 class SQLiteStore(Store):
     """One file beside the service."""
-
-    shared: ClassVar[bool] = False
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)

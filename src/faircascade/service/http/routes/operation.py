@@ -87,7 +87,7 @@ async def get_readiness(request: Request) -> Response:
     The store is asked once a second at most.
     """
     checks = await _checks(parts_of(request))
-    ready = checks["store"] == checks["catalogue"] == "ok"
+    ready = checks["store"] == checks["catalogue"] == checks["service"] == "ok"
     status = "ready" if ready else "not ready"
     return json_answer({"status": status, "checks": checks}, 200 if ready else 503)
 
@@ -95,6 +95,7 @@ async def get_readiness(request: Request) -> Response:
 async def _checks(parts: Parts) -> dict[str, str]:
     service = parts.service
     checks = {
+        "service": "is stopping" if service.stopping else "ok",
         "store": await parts.pulse.feel(),
         "catalogue": "ok" if len(service.catalogue) else "there are no items yet",
     }
