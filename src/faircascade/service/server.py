@@ -161,6 +161,7 @@ class _Server(uvicorn.Server):
         self._service = service
         self._listening = listening
         self._leave_at = inf
+        self._listeners: list[socket.socket] = []
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if sig == signal.SIGTERM and not self._service.stopping:
@@ -174,11 +175,27 @@ class _Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         if self._service.stopping:
-            for server in self.servers:
-                server.close()
+            await self._stop_listening()
             gone = not self.server_state.connections
             self.should_exit |= gone or monotonic() >= self._leave_at
         return await super().on_tick(counter)
+
+    async def _stop_listening(self) -> None:
+        """Take no more connections; those that wait to be taken would be reset, so take them."""
+        listeners, self._listeners = self._listeners, []
+        loop = asyncio.get_running_loop()
+        for listener in listeners:
+            with suppress(OSError):  # nobody waits any more
+                while True:
+                    waiting, _ = listener.accept()
+                    await loop.connect_accepted_socket(self._protocol, waiting)
+        for server in self.servers:
+            server.close()
+
+    def _protocol(self) -> asyncio.Protocol:
+        return GuardedProtocol(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
 
     def stop(self) -> None:
         """Finish what was begun, then end."""
@@ -186,6 +203,7 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        self._listeners = list(sockets or ())
         self._listening()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
