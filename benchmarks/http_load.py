@@ -109,10 +109,10 @@ def click(user: int, turn: int, length: int) -> int | None:
 
 
 async def pair(
-    connection: Connection, user: int, turn: int, due: float, seen: Seen, k: int
+    connection: Connection, user: int, turn: int, due: float, seen: Seen, k: int, more: bytes = b""
 ) -> None:
-    """One list and its answer."""
-    ask = b'{"user":"user-%d","k":%d}' % (user, k)
+    """One list and its answer; `more` are further fields of the request."""
+    ask = b'{"user":"user-%d","k":%d%b}' % (user, k, more)
     status, shown = await connection.post("/v1/recommendations", ask)
     seen.add("recommend", time.perf_counter() - due)
     if status != 200:
@@ -171,12 +171,16 @@ async def at_rate(
     return seen
 
 
-async def one_client(host: str, port: int, *, pairs: int, users: int, k: int) -> Seen:
+async def one_client(
+    host: str, port: int, *, pairs: int, users: int, k: int, exclude: int = 0
+) -> Seen:
     """One client that waits for each answer before the next request."""
     seen, connection = Seen(), await connect(host, port)
     begin = time.perf_counter()
     for turn in range(pairs):
-        await pair(connection, turn * 7919 % users, turn, time.perf_counter(), seen, k)
+        left_out = [f"item-{turn % 100 + n}" for n in range(exclude)]
+        more = b',"exclude":' + orjson.dumps(left_out) if exclude else b""
+        await pair(connection, turn * 7919 % users, turn, time.perf_counter(), seen, k, more)
     seen.wall = time.perf_counter() - begin
     connection.close()
     return seen

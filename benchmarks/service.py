@@ -139,7 +139,8 @@ def alone(folder: Path) -> dict[str, Any]:
     with serving(folder, "--items", "items.parquet") as server:
         uvloop.run(one_client("127.0.0.1", server.port, pairs=500, users=USERS, k=K))
         seen = uvloop.run(one_client("127.0.0.1", server.port, pairs=10_000, users=USERS, k=K))
-        return seen.table()
+        load = one_client("127.0.0.1", server.port, pairs=2_000, users=USERS, k=K, exclude=50)
+        return seen.table() | {"with 50 items left out": uvloop.run(load).table()}
 
 
 def batches(folder: Path) -> dict[str, Any]:
@@ -201,6 +202,8 @@ def large(folder: Path) -> dict[str, Any]:
         for name, users, pairs in (("new users", 2_000, 2_000), ("known users", 200, 2_000)):
             load = one_client("127.0.0.1", server.port, pairs=pairs, users=users, k=K)
             out[name] = uvloop.run(load).table()
+        load = one_client("127.0.0.1", server.port, pairs=500, users=200, k=K, exclude=50)
+        out["with 50 items left out"] = uvloop.run(load).table()
         out["memory_mb"] = round(server.memory)
     return out
 
