@@ -22,12 +22,15 @@ log = logging.getLogger("faircascade.tests")
 
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
-    """Give other tests the logging that they had."""
+    """Give other tests the logging that they had, and these one that no other has changed."""
     root, access = logging.getLogger(), logging.getLogger("uvicorn.access")
-    handlers, level = root.handlers[:], root.level
+    uvicorn = logging.getLogger("uvicorn.error")
+    handlers, level, own = root.handlers[:], root.level, uvicorn.level
+    uvicorn.setLevel(logging.NOTSET)
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
+    uvicorn.setLevel(own)
     access.disabled = False
 
 
