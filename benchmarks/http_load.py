@@ -54,7 +54,7 @@ class Connection(asyncio.Protocol):
         self._answer = asyncio.get_running_loop().create_future()
         answer = self._answer
         self._transport.write(
-            b"POST %b HTTP/1.1\r\nHost: load\r\nContent-Type: application/json\r\n"
+            b"POST %b HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             b"Content-Length: %d\r\n\r\n%b" % (path.encode(), len(body), body)
         )
         return await answer
