@@ -55,6 +55,8 @@ class Ranking:
                 ranked.update(dict.fromkeys(places, refused))
             else:
                 ranked.update(zip(places, self._ranked(job, lists), strict=True))
+            if len(alike) > 1:
+                await asyncio.sleep(0)  # others have a turn
         return await self._hand_out([ranked[place] for place in range(len(asks))], catalogue)
 
     async def _hand_out(
@@ -100,12 +102,8 @@ class Ranking:
         )
 
     async def _run(self, job: Job) -> Lists:
-        """Score, and let others have a turn: in a thread if it takes long."""
-        if job.size > LARGE:
-            return await asyncio.to_thread(job.run)
-        lists = job.run()
-        await asyncio.sleep(0)
-        return lists
+        """Score, in a thread if it takes long."""
+        return await asyncio.to_thread(job.run) if job.size > LARGE else job.run()
 
     def _everybody(self, pool: Pool) -> Ints:
         return self._exposure.units_of(np.asarray(pool.items.ids))
