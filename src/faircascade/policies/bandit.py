@@ -115,17 +115,20 @@ class Bandit(Policy):
             )
         )
 
-    def update(self, state: BanditState, users: Rows, feedback: Feedback) -> None:
+    def _weights(self, feedback: Feedback) -> Floats:
+        """Return what each position of the lists is worth, (n, K)."""
         table = table_of(self.reward, feedback.features.shape[1])
-        weights = table.weights(feedback.clicked, feedback.examined)  # (n, K)
+        return table.weights(feedback.clicked, feedback.examined)
+
+    def update(self, state: BanditState, users: Rows, feedback: Feedback) -> None:
+        weights = self._weights(feedback)
         self.estimator.update(state.sums, users, feedback.features, weights, feedback.examined)
 
     def sums(self, state: BanditState) -> Floats:
         return self.estimator.sums(state.sums)
 
     def increments(self, feedback: Feedback) -> Floats:
-        table = table_of(self.reward, feedback.features.shape[1])
-        weights = table.weights(feedback.clicked, feedback.examined)  # (n, K)
+        weights = self._weights(feedback)
         return self.estimator.increments(feedback.features, weights, feedback.examined)
 
     def from_sums(

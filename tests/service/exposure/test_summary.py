@@ -32,11 +32,14 @@ GROUPS = ["jazz", "folk|jazz", "rock", "jazz", "folk", "rock|folk|jazz", "rock",
 SUPPLIERS = ["s", None, "t", "t|u", None, "s", "t", "u"]
 many = st.lists(events_at(st.floats(NOW - 50, NOW)), max_size=25)
 
+NOBODY = Holders(slots=np.empty(0, dtype=np.int32), ids=(), merit=np.empty(0))
+"""A catalogue without items."""
+
 
 def snapshot_of(events) -> Snapshot:
     account = Account()
-    account.count(events, NOW, Holders.none())
-    account.advance(NOW, Holders.none())
+    account.count(events, NOW, NOBODY)
+    account.advance(NOW, NOBODY)
     return account.snapshot("1h", NOW)
 
 
@@ -158,7 +161,7 @@ def test_where_nothing_was_shown_shares_are_zero_and_nothing_is_measured() -> No
 
 
 def test_a_catalogue_without_items_has_a_summary() -> None:
-    found = exposure(snapshot_of([listed(NOW, 1)]), Holders.none())
+    found = exposure(snapshot_of([listed(NOW, 1)]), NOBODY)
     assert (found["recommendations"], found["items"]) == (1, 0)
     assert set(found["fairness"].values()) == {None}
     assert found["over_exposed"] == found["groups"] == []

@@ -74,11 +74,6 @@ class Holders:
                     f"{name} must be one for each of the {len(self.slots)} items, got {len(column)}"
                 )
 
-    @classmethod
-    def none(cls) -> Holders:
-        """Return a catalogue without items."""
-        return cls(slots=np.empty(0, dtype=np.int32), ids=(), merit=np.empty(0))
-
     def __len__(self) -> int:
         return len(self.slots)
 
