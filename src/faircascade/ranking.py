@@ -90,7 +90,7 @@ def _best_of_few(
     scores: Scores, near: Bools, wanted: Ints, k: int, ties: TieKeys
 ) -> tuple[Ints, Floats]:
     """Return the columns and scores of the best for some rows, of those near the top."""
-    rows, columns = np.nonzero(near)
+    rows, columns = np.divmod(np.flatnonzero(near), near.shape[1])
     parts = [
         scores.exact(rows[first : first + _AT_ONCE], columns[first : first + _AT_ONCE])
         for first in range(0, len(rows), _AT_ONCE)

@@ -184,11 +184,9 @@ class Ridge(Component):
         """Return sqrt(x^T M^-1 x) of every item in the pool, (n, p), up to `width_error`."""
         M_inv = state.M_inv[:, :, rows]
         if M_inv.shape[2] < _MANY_USERS:
+            X = pool.by_feature
             squares = np.stack(
-                [
-                    ((M_inv[:, :, user] @ pool.by_feature) * pool.by_feature).sum(axis=0)
-                    for user in range(M_inv.shape[2])
-                ]
+                [np.einsum("ap,ap->p", M_inv[:, :, user] @ X, X) for user in range(M_inv.shape[2])]
             )
         else:
             a, b = _upper(len(M_inv))

@@ -45,6 +45,8 @@ class Job:
     def run(self) -> Lists:
         """Return the lists of all users, (n, k), catalogue rows."""
         n = len(self.users)
+        if n == 1:
+            return self._lists(np.arange(1))
         items = np.empty((n, self.k), dtype=np.int64)
         scores = np.empty((n, self.k))
         for part in self._parts():

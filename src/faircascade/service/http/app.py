@@ -12,6 +12,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from faircascade.service.core import Service
+from faircascade.service.http.express import Express
 from faircascade.service.http.limits import Limits
 from faircascade.service.http.metrics import Metrics
 from faircascade.service.http.middleware import Gate
@@ -61,7 +62,8 @@ def create_app(
     app.state.parts = Parts(service=service, metrics=metrics, limits=limits, pulse=pulse)
     for router in ROUTERS:
         app.include_router(router)
-    app.add_middleware(
+    app.add_middleware(Express, routers=ROUTERS)
+    app.add_middleware(  # it comes before the one above
         Gate,
         metrics=metrics,
         keys=keys,

@@ -32,18 +32,16 @@ class BodyRoute(APIRoute):
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        if self.body_field is None:
-            return super().get_route_handler()
+        return super().get_route_handler() if self.body_field is None else self.answer
+
+    async def answer(self, request: Request) -> Response:
+        """Read the body and return what the endpoint makes of it."""
+        assert self.body_field is not None
         model: Any = self.body_field.field_info.annotation
-        endpoint = self.endpoint
-
-        async def handle(request: Request) -> Response:
-            check_path(request)
-            body = await read(request, model)
-            response: Response = await endpoint(request, body, **request.path_params)
-            return response
-
-        return handle
+        check_path(request)
+        body = await read(request, model)
+        response: Response = await self.endpoint(request, body, **request.path_params)
+        return response
 
 
 def check_path(request: Request) -> None:

@@ -12,7 +12,6 @@ import logging
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from faircascade.service.stores.base import StoreDown
+from faircascade.service.stores.handing import WorkThread
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class SQLiteFile:
         except BaseException:
             self._lock.release()
             raise
-        self._disk = ThreadPoolExecutor(1, thread_name_prefix="commit")
+        self._disk = WorkThread("commit")
         self._waiting: list[_Waiting] = []
         self._flushing: asyncio.Task[None] | None = None
         self._next_log = ""
@@ -105,7 +105,7 @@ class SQLiteFile:
         await asyncio.wait([self._tidying])
         while self._flushing is not None and not self._flushing.done():
             await asyncio.wait([self._flushing])
-        self._disk.shutdown()
+        self._disk.stop()
         for connection in (self._reader, self._tidier, self._writer):
             connection.close()
         self._lock.release()
@@ -133,7 +133,7 @@ class SQLiteFile:
         """Write what waits, one transaction after the other, until nothing does."""
         while self._waiting:
             if self._next_log:
-                await self._on_disk(self._renew_log)
+                await self._disk.do(self._renew_log)
             batch, self._waiting = self._waiting, []
             try:
                 await self._commit(batch)
@@ -154,16 +154,13 @@ class SQLiteFile:
         try:
             writer.execute("BEGIN IMMEDIATE")
             results = [waiting.job(writer) for waiting in batch]
-            await self._on_disk(lambda: writer.execute("COMMIT"))
+            await self._disk.do(lambda: writer.execute("COMMIT"))
         except BaseException:
             if writer.in_transaction:
                 writer.execute("ROLLBACK")
             raise
         for waiting, result in zip(batch, results, strict=True):
             waiting.succeed(result)
-
-    async def _on_disk(self, work: Callable[[], Any]) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._disk, work)
 
     async def _tidy(self) -> None:
         """Carry the log over into the file while others write.
