@@ -1,0 +1,9 @@
+"""What every test can count on."""
+
+from __future__ import annotations
+
+import signal
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell lets what it runs in the background ignore Ctrl-C, which tests send to themselves.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
