@@ -154,7 +154,7 @@ def test_a_trace_has_the_propensities_that_were_asked_for(
         (["--policy", "bandit", "--set", "reward=3"], "reward must be a name or a component"),
         (["--policy", "bandit", "--set", "reward.nope=3"], "has no parameter 'nope'"),
         (["--set", "threshold=9"], "no positives after binarising"),
-        (["--engine", "warp"], "engine must be one of auto, cpu, loop, got 'warp'"),
+        (["--engine", "warp"], "engine must be one of auto, gpu, cpu, loop, got 'warp'"),
         (["--rounds", "many"], "Invalid value for '--rounds'"),
         (["--nonsense"], "No such option: --nonsense"),
     ],

@@ -359,7 +359,7 @@ def test_a_diverging_estimate_is_an_error_and_not_a_nan() -> None:
     ("options", "message"),
     [
         ({"rounds": 0}, "rounds must be at least 1, got 0"),
-        ({"rounds": 5, "engine": "warp"}, "engine must be one of auto, cpu, loop, got 'warp'"),
+        ({"rounds": 5, "engine": "warp"}, "engine must be one of auto, gpu, cpu, loop, got 'warp'"),
         ({"rounds": 5, "threads": 0}, "threads must be at least 1, got 0"),
         ({"rounds": 5, "activity": 0}, r"activity must be in \(0, 1\], got 0"),
         ({"rounds": 5, "checkpoints": [1, 4]}, "checkpoints must rise"),

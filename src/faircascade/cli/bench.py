@@ -36,7 +36,8 @@ def bench(
         typer.Option(
             "--case",
             metavar="NAME",
-            help="paper, full, thompson, items, dim, loop or large; several times if need be. "
+            help="paper, full, thompson, items, dim, loop, large or crowd; several times if "
+            "need be. "
             "Cases that are told against paper measure it too.",
             show_default="all",
         ),
@@ -69,6 +70,11 @@ def bench(
         int | None,
         typer.Option(help="Users to serve, in all cases but large.", show_default="1000"),
     ] = None,
+    crowd_rounds: Annotated[
+        int | None, typer.Option(help="Rounds of crowd.", show_default="5000")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="cpu or gpu, for all cases but loop.")] = "cpu",
+    precision: Annotated[str, typer.Option(help="float64, or float32 on a GPU.")] = "float64",
     threads: Annotated[int | None, typer.Option(help="Threads; default: all cores.")] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Measure little of everything, in half a minute.")
@@ -81,10 +87,10 @@ def bench(
 
     The cases are: paper (LinUCB and EALinUCB log on about 2,800 items, 1,000 users, d = 10,
     K = 10), full (the same, scoring every item in every round), thompson (LinTS), items (ten
-    times the items), dim (d = 20), loop (the engine in plain NumPy) and large (10,000 users,
-    100,000 items, with its memory). Kernels are compiled and loaded before the clock starts. All
-    of it takes about a quarter of an hour on two cores, half of that for large. Ctrl-C prints
-    what was measured by then.
+    times the items), dim (d = 20), loop (the engine in plain NumPy), large (10,000 users,
+    100,000 items, with its memory) and, if it is named, crowd (10,000 and 100,000 users).
+    Kernels are compiled and loaded before the clock starts. All of it takes about a quarter of an
+    hour on two cores, half of that for large. Ctrl-C prints what was measured by then.
     """
     import faircascade as fc
     from faircascade.experiment import bench as measuring
@@ -93,6 +99,7 @@ def bench(
         measuring.check_peer(against)
     if threads is not None and threads < 1:
         raise ValueError(f"threads must be at least 1, got {threads}")
+    measuring.check_engine(engine, precision)
     chosen = measuring.choose(cases or [], against=against is not None)
     sizes = (measuring.QUICK if quick else measuring.STANDARD).with_given(
         users=users,
@@ -101,15 +108,19 @@ def bench(
         thompson_rounds=thompson_rounds,
         loop_rounds=loop_rounds,
         large_rounds=large_rounds,
+        crowd_rounds=crowd_rounds,
     )
     with showing() as report:
         ratings = fc.load_dataset(data, path=path, progress=report)
     worlds = measuring.Worlds(ratings=ratings, users=sizes.users)
-    tasks = measuring.plan(chosen, worlds, sizes, threads=threads)
-    measuring.warm_up()
+    tasks = measuring.plan(
+        chosen, worlds, sizes, threads=threads, engine=engine, precision=precision
+    )
+    if engine == "cpu":
+        measuring.warm_up()
     found, stopped = _measure(tasks)
     document: dict[str, Any] = {
-        **measuring.describe_machine(against),
+        **measuring.describe_machine(against, engine=engine),
         "data": ratings.name,
         "interrupted": stopped is not None,
         "notes": measuring.notes(chosen, sizes) + measuring.disturbed(found),

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     Progress,
@@ -70,7 +71,7 @@ def print_table(
         justify: Literal["left", "right"] = "right" if numbers and place >= names else "left"
         table.add_column(header, justify=justify, no_wrap=wide and place == 0)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(escape, row))
     stdout().print(table)
 
 

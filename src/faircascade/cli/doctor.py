@@ -76,6 +76,7 @@ def examine() -> dict[str, Any]:
             "blas": ", ".join(blas) or "none found",
             "cache folder": str(cache),
             "cpu engine": _engine(),
+            "gpu engine": _gpu(),
             "cached data": ", ".join(sorted(p.name for p in cache.glob("*.zip"))) or "none",
         },
         "packages": packages,
@@ -96,6 +97,16 @@ def _engine() -> str:
     if not hasattr(serve_bandit, "stats"):
         return "switched off (NUMBA_DISABLE_JIT is set)"
     return "compiled" if is_kept(serve_bandit) else "compiles on first use (up to 20 s)"
+
+
+def _gpu() -> str:
+    """Name the GPU, or tell what is missing."""
+    from faircascade.engine.gpu.device import NoGPU, the_gpu
+
+    try:
+        return the_gpu().name
+    except NoGPU as error:
+        return f"none: {error}"
 
 
 def _needed() -> list[str]:

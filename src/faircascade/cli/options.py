@@ -13,7 +13,7 @@ Settings = Annotated[
     typer.Option("--set", help="path.to.key=value in place of what the file says."),
 ]
 ExecutorName = Annotated[
-    str, typer.Option("--executor", help="Where cells run: local, or ray (a cluster).")
+    str, typer.Option("--executor", help="Where cells run: local, gpu, or ray (a cluster).")
 ]
 Address = Annotated[
     str | None, typer.Option(help="Of the Ray cluster; default: one on this machine.")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from faircascade.experiment.store.worlds import Sources
     from faircascade.experiment.study import Study
 
-EXECUTORS = ("local", "ray")
+EXECUTORS = ("local", "gpu", "ray")
 STOPPED = 130
 """Exit code after Ctrl-C."""
 
@@ -40,10 +40,16 @@ def choose_executor(
             f"--executor must be one of {', '.join(EXECUTORS)}{suggest(name, EXECUTORS)}, "
             f"got {name!r}"
         )
+    if name != "ray" and address is not None:
+        raise ValueError("--address goes with --executor ray")
     if name == "local":
-        if address is not None:
-            raise ValueError("--address goes with --executor ray")
         return Local(workers=workers, threads=threads)
+    if name == "gpu":
+        from faircascade.experiment.running.executors.gpu import Gpu
+
+        if workers is not None:
+            raise ValueError("--workers goes with --executor local or ray: a GPU takes many cells")
+        return Gpu(threads=threads)
     from faircascade.experiment.running.executors.ray import Ray
 
     return Ray(address=address, workers=workers, threads=threads)

@@ -49,7 +49,10 @@ def simulate(
     rounds: Annotated[int, typer.Option(help="How often each user is served.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the split and of the run.")] = 0,
     env_seed: Annotated[int | None, typer.Option(help="Seed of the split alone.")] = None,
-    engine: Annotated[str, typer.Option(help="auto, cpu or loop.")] = "auto",
+    engine: Annotated[str, typer.Option(help="auto, gpu, cpu or loop.")] = "auto",
+    precision: Annotated[
+        str, typer.Option(help="float64, or float32 on a GPU: faster, and not to the last bit.")
+    ] = "float64",
     threads: Annotated[int | None, typer.Option(help="Threads; default: all cores.")] = None,
     trace: Annotated[Path | None, typer.Option(help="Write who saw what to Parquet.")] = None,
     no_propensities: Annotated[
@@ -94,6 +97,7 @@ def simulate(
             rounds=rounds,
             seed=seed,
             engine=engine,
+            precision=precision,
             threads=threads,
             trace=trace,
             propensities=not no_propensities,

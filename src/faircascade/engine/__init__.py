@@ -2,6 +2,14 @@
 
 from faircascade.engine.parts import join_parts, splittable
 from faircascade.engine.result import HEADLINE, Result
-from faircascade.engine.simulation import simulate
+from faircascade.engine.simulation import Wanted, simulate, simulate_together
 
-__all__ = ["HEADLINE", "Result", "join_parts", "simulate", "splittable"]
+__all__ = [
+    "HEADLINE",
+    "Result",
+    "Wanted",
+    "join_parts",
+    "simulate",
+    "simulate_together",
+    "splittable",
+]

@@ -14,19 +14,17 @@ from threading import Lock
 import numba
 import numpy as np
 
-from faircascade.clicks import Cascade
+from faircascade.engine.abilities import unknown_part
 from faircascade.engine.interrupts import uninterrupted
-from faircascade.engine.job import Job, Outcome
+from faircascade.engine.job import Job, Outcome, not_finite
 from faircascade.engine.kernels import packing
 from faircascade.engine.kernels.compiling import announce
-from faircascade.engine.kernels.lanes import USERS
-from faircascade.engine.kernels.records import Books, Trace
+from faircascade.engine.kernels.records import USERS, Books, Trace
 from faircascade.engine.propensities import asked_of
-from faircascade.engine.served import Learning, Served, Standing, not_finite
+from faircascade.engine.served import Learning, Served, Standing
 from faircascade.engine.snapshot import Snapshot
 from faircascade.engine.trace import TraceRows, TraceWriter
-from faircascade.estimators import Ridge
-from faircascade.policies import Bandit, MostPopular, Optimal, Policy, Random
+from faircascade.policies import Bandit
 
 STEP_SECONDS = 0.2
 """How long all users go forward before what they did is counted."""
@@ -38,33 +36,12 @@ TRACED = 2_000_000
 """Lists of a step at most that is traced."""
 _POLL_SECONDS = 0.1
 
-_YARDSTICKS: tuple[type[Policy], ...] = (Random, MostPopular, Optimal)
-
 
 def lacks(job: Job) -> str:
     """Return what this engine cannot do of a job; nothing if it can do all of it."""
-    return _unknown_part(job) or asked_of(job)
-
-
-def _unknown_part(job: Job) -> str:
-    policy = job.policy.compose()
     if numba.config.DISABLE_JIT:
         return "compiled code (NUMBA_DISABLE_JIT is set)"
-    if type(job.env.click_model) is not Cascade:
-        return f"click model {job.env.click_model.name!r}"
-    if type(policy) in _YARDSTICKS:
-        return ""
-    if type(policy) is not Bandit:
-        return f"policy {job.policy.name!r}"
-    if type(policy.estimator) is not Ridge:
-        return f"estimator {policy.estimator.name!r}"
-    if type(policy.exploration) not in packing.EXPLORERS:
-        return f"exploration {policy.exploration.name!r}"
-    if type(policy.reranker) not in packing.RERANKERS:
-        return f"re-ranker {policy.reranker.name!r}"
-    if policy.shares:
-        return "ledger that users share (ledger='global')"
-    return ""
+    return unknown_part(job.env, job.policy, yardsticks=True) or asked_of(job)
 
 
 def run(job: Job) -> Outcome:

@@ -36,6 +36,8 @@ class Job:
     """Where the run is kept while it is under way."""
     lazy: bool = True
     """Whether scores that cannot matter may be left out."""
+    precision: str = "float64"
+    """Of what the policy computes; only the gpu engine has another."""
     progress: Progress | None = None
 
     @property
@@ -53,3 +55,11 @@ class Outcome:
     interrupted: bool
     earlier: float = 0.0
     """Seconds of the attempts that the run went on from."""
+
+
+def not_finite(job: Job, last: int) -> FloatingPointError:
+    """Return the error of a run whose numbers left the range of floats."""
+    return FloatingPointError(
+        f"{job.policy.label}: a number is no longer finite by round {last}; "
+        "check the scale of the features, sigma and the reward weights"
+    )

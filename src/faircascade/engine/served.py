@@ -9,17 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from faircascade.engine.job import Job
+from faircascade.engine.job import Job, not_finite
 from faircascade.engine.kernels import packing
 from faircascade.engine.kernels.bandit import serve_bandit
-from faircascade.engine.kernels.lanes import USERS
-from faircascade.engine.kernels.records import Account, Sums, World
+from faircascade.engine.kernels.records import USERS, Sums
 from faircascade.engine.kernels.yardstick import serve_yardstick
 from faircascade.estimators import RidgeState
 from faircascade.policies import Bandit, Policy
 from faircascade.policies.bandit import BanditState
-from faircascade.rerankers import Ledger
-from faircascade.types import Floats, Ints
+from faircascade.types import Floats
 
 
 class Served(ABC):
@@ -66,7 +64,7 @@ class Learning(Served):
     def resume(self, state: BanditState) -> None:
         pack_sums(state.sums, self.sums)
         if state.ledger is not None:
-            pack_account(self.job, self.world, state.ledger, self.account)
+            packing.pack_account(self.job, self.world, state.ledger, self.account)
         self._copy()
 
     def serve(self, *where: Any) -> None:
@@ -87,17 +85,9 @@ class Learning(Served):
     def state(self) -> BanditState:
         users, account = self.job.env.users, None
         if self.rules.accounts:
-            account = unpack_account(self.job, self.world, self.kept_units)
+            account = packing.unpack_account(self.job, self.world, self.kept_units)
         sums = unpack_sums(self.kept, len(users))
         return BanditState(users=users, sums=sums, ledger=account)
-
-
-def not_finite(job: Job, last: int) -> FloatingPointError:
-    """Return the error of a run whose numbers left the range of floats."""
-    return FloatingPointError(
-        f"{job.policy.label}: a number is no longer finite by round {last}; "
-        "check the scale of the features, sigma and the reward weights"
-    )
 
 
 class Standing(Served):
@@ -148,19 +138,3 @@ def by_user(lanes: NDArray[Any], n: int) -> Any:
     groups = len(lanes)
     rows = lanes.reshape(groups, -1, USERS).transpose(1, 0, 2)
     return rows.reshape(-1, groups * USERS)[:, :n].copy()
-
-
-def unpack_account(job: Job, world: World, units: Ints) -> Ledger:
-    """Return the account of every user in the layout of the library: one column an item."""
-    ledger = Ledger.of("user", len(units))
-    ledger.follow(job.env.items.ids)
-    ledger.units[:, world.rows] = units
-    return ledger
-
-
-def pack_account(job: Job, world: World, ledger: Ledger, account: Account) -> None:
-    """Put the account of every user into that of the kernels: `unpack_account` backwards."""
-    ledger.follow(job.env.items.ids)
-    account.units[:] = ledger.units[:, world.rows]
-    account.worth[:] = np.rint(account.units * account.prices)
-    account.total[:] = account.worth.sum(axis=1)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -19,9 +20,12 @@ from faircascade.environment import Environment
 from faircascade.policies import Policy
 from faircascade.types import whole
 
-ENGINES = ("auto", "cpu", "loop")
+ENGINES = ("auto", "gpu", "cpu", "loop")
+PRECISIONS = ("float64", "float32")
 SHORT = 20_000_000
 """Work up to which `auto` does not load the cpu engine: `loop` needs a second or two for it."""
+LONG = 50_000_000_000
+"""Work from which on `auto` looks for a GPU: the cpu engine needs ten seconds or so for it."""
 
 
 def simulate(
@@ -41,6 +45,7 @@ def simulate(
     snapshot: str | Path | None = None,
     keep_snapshot: bool = False,
     lazy: bool = True,
+    precision: str = "float64",
     progress: Progress | None = None,
 ) -> Result:
     """Serve every user of `env` once a round and let `policy` learn from their clicks.
@@ -50,8 +55,8 @@ def simulate(
         policy: A recipe such as `EALinUCB(weight="log")`, or any `Policy`.
         rounds: How often every user is served.
         seed: Fixes all draws; two policies with one seed meet the same users.
-        engine: "cpu" (compiled), "loop" (NumPy) or "auto" (the fastest that can run the policy);
-            lists and clicks are the same, bit for bit.
+        engine: "gpu" (CUDA), "cpu" (compiled), "loop" (NumPy) or "auto" (the fastest that is here
+            and can run the policy); lists and clicks are the same, bit for bit.
         threads: How many threads to use; default: the cores of this process.
         checkpoints: Rounds at which the metrics are taken, or how many of them.
         activity: Probability that a user comes in a round.
@@ -65,8 +70,10 @@ def simulate(
             it is gone when the run is complete.
         keep_snapshot: Leave the file of a long run there, with the whole run in it, until what came
             out is safe elsewhere.
-        lazy: Let the cpu engine leave out scores that cannot matter; False scores every item in
-            every round, for the same result.
+        lazy: Let a compiled engine leave out scores that cannot matter; False scores every item
+            in every round, for the same result.
+        precision: "float64", or "float32" for what the policy computes on a GPU: faster, and other
+            lists where scores are close.
         progress: Called with the share of the work done.
 
     Ctrl-C ends the run with the rounds that all users finished, and `interrupted` set. With a
@@ -81,6 +88,10 @@ def simulate(
         raise ValueError(f"rounds must be at least 1, got {rounds}")
     if engine not in ENGINES:
         raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
+    if precision not in PRECISIONS:
+        raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, got {precision!r}")
+    if precision != "float64" and engine != "gpu":
+        raise ValueError(f"precision must be float64 unless engine is 'gpu', got {precision!r}")
     if not 0 < activity <= 1:
         raise ValueError(f"activity must be in (0, 1], got {activity}")
     if trace is not None and Path(trace).is_dir():
@@ -108,24 +119,74 @@ def simulate(
         snapshot=None if snapshot is None else Path(snapshot),
         keep_snapshot=keep_snapshot,
         lazy=lazy,
+        precision=precision,
         progress=progress,
     )
     check_snapshot(job)
     run, name, reason = _choose(engine, job)
     begin = time.perf_counter()
     outcome = run(job)
+    return _result(job, outcome, name, reason, time.perf_counter() - begin)
+
+
+class Wanted(NamedTuple):
+    """One of several runs that share a GPU."""
+
+    env: Environment
+    policy: Policy
+    seed: int = 0
+
+
+def simulate_together(
+    wanted: Sequence[Wanted],
+    *,
+    rounds: int,
+    checkpoints: Sequence[int] | int = 50,
+    precision: str = "float64",
+    progress: Progress | None = None,
+) -> list[Result]:
+    """Run several policies, seeds and worlds side by side on a GPU, which few users leave idle.
+
+    The worlds must have the same K and as many features. Results are those of `simulate`, one by
+    one; `seconds` is each one's share of the time by its users.
+    """
+    from faircascade.engine.gpu import run as gpu
+
+    at = look_at(checkpoints, rounds)
+    jobs = [
+        Job(env=env, policy=policy, checkpoints=at, seed=seed, threads=1, precision=precision)
+        for env, policy, seed in wanted
+    ]
+    if progress is not None:
+        jobs[0] = replace(jobs[0], progress=progress)
+    for job in jobs:
+        lacking = gpu.lacks(job)
+        if lacking:
+            raise ValueError(f"engine 'gpu' has no {lacking}")
+    begin = time.perf_counter()
+    outcomes = gpu.run_together(jobs)
+    seconds = time.perf_counter() - begin
+    reason = f"{len(jobs)} together: {gpu.the_gpu().name}, {precision}"
+    users = sum(len(job.env.users) for job in jobs)
+    return [
+        _result(job, outcome, "gpu", reason, seconds * len(job.env.users) / users)
+        for job, outcome in zip(jobs, outcomes, strict=True)
+    ]
+
+
+def _result(job: Job, outcome: Outcome, name: str, reason: str, seconds: float) -> Result:
     return Result(
-        env=env,
-        policy=policy,
+        env=job.env,
+        policy=job.policy,
         tally=outcome.tally,
         state=outcome.state,
-        seed=seed,
+        seed=job.seed,
         engine=name,
         engine_reason=reason,
-        seconds=outcome.earlier + time.perf_counter() - begin,
+        seconds=outcome.earlier + seconds,
         interrupted=outcome.interrupted,
-        realised=realised,
-        activity=activity,
+        realised=job.realised,
+        activity=job.activity,
     )
 
 
@@ -136,6 +197,16 @@ def _choose(engine: str, job: Job) -> tuple[Callable[[Job], Outcome], str, str]:
     work = len(job.env.users) * job.rounds * (1000 + len(job.env.items))
     if engine == "auto" and work <= SHORT:
         return loop.run, "loop", "a short run"
+    if engine == "gpu" or (engine == "auto" and work >= LONG):
+        from faircascade.engine.gpu import run as gpu
+
+        lacking = gpu.lacks(job)
+        if engine == "gpu" and lacking:
+            raise ValueError(f"engine 'gpu' has no {lacking}; 'auto' takes one that has")
+        if engine == "gpu":
+            return gpu.run, "gpu", f"asked for: {gpu.the_gpu().name}, {job.precision}"
+        if not lacking and gpu.is_present():
+            return gpu.run, "gpu", f"the fastest that can run it: {gpu.the_gpu().name}"
     from faircascade.engine import cpu  # loads Numba
 
     lacking = cpu.lacks(job)

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import platform
 import sys
+from contextlib import suppress
 from datetime import date
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from faircascade.engine.simulation import cores
+from faircascade.version import __version__
 
-_PACKAGES = ("numpy", "numba", "faircascade")
+_PACKAGES = ("numpy", "numba", "cupy-cuda12x", "cupy-cuda13x")
 
 
-def describe_machine(*others: str | None) -> dict[str, Any]:
+def describe_machine(*others: str | None, engine: str = "cpu") -> dict[str, Any]:
     """Return the machine, the date and the versions, also of other packages, as plain data."""
+    machine = {"cpu": _processor(), "cores": cores(), "platform": platform.platform()}
+    if engine == "gpu":
+        from faircascade.engine.gpu.device import the_gpu
+
+        machine["gpu"] = the_gpu().name
     return {
-        "machine": {"cpu": _processor(), "cores": cores(), "platform": platform.platform()},
+        "machine": machine,
         "date": date.today().isoformat(),
         "versions": versions(*others),
     }
@@ -30,10 +37,11 @@ def platform_versions() -> dict[str, str]:
 
 def versions(*others: str | None) -> dict[str, str]:
     """Return the versions that results can depend on, also of other packages."""
-    return {
-        "python": platform.python_version(),
-        **{package: version(package) for package in (*_PACKAGES, *others) if package},
-    }
+    found = {"python": platform.python_version()}
+    for package in (*_PACKAGES, *others):
+        with suppress(PackageNotFoundError):
+            found |= {package: version(package)} if package else {}
+    return found | {"faircascade": __version__}
 
 
 def _processor() -> str:

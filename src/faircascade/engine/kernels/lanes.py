@@ -16,10 +16,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, overload, register_model
 
-USERS = 8
-"""Users that learn side by side."""
-ITEMS = 16
-"""Items that are scored side by side."""
+from faircascade.engine.kernels.records import ITEMS, USERS
 
 _DOUBLE = ir.DoubleType()
 _INT = ir.IntType(32)

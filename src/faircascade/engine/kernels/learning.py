@@ -6,12 +6,12 @@ import numpy as np
 
 from faircascade.engine.kernels.compiling import part
 from faircascade.engine.kernels.lanes import (
-    USERS,
     load_users,
     splat_users,
     square_root,
     store_users,
 )
+from faircascade.engine.kernels.records import USERS
 
 
 @part

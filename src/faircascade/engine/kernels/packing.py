@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from faircascade.engine.job import Job
-from faircascade.engine.kernels.lanes import ITEMS, USERS
 from faircascade.engine.kernels.records import (
+    ITEMS,
+    USERS,
     Account,
     Books,
     Contenders,
@@ -28,10 +29,10 @@ from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
 from faircascade.policies import Bandit, MostPopular, Optimal, Policy, Random
 from faircascade.policies.bandit import table_of
 from faircascade.random import draws as words
-from faircascade.rerankers import EARS, FairCo, FairX, Identity, Reorder, Reranker
+from faircascade.rerankers import EARS, FairCo, FairX, Identity, Ledger, Reorder, Reranker
 from faircascade.rerankers.ears import set_shares, stops
 from faircascade.rerankers.ledger import exposure_units, prices
-from faircascade.types import Floats
+from faircascade.types import Floats, Ints
 
 SPARE = 22
 """How many more items than a list has are at the front; rounded up to 16s."""
@@ -194,6 +195,22 @@ def start_account(job: Job, world: World, rules: Rules) -> Account:
         prices=prices(job.env.items.merit)[world.rows],
         items=len(job.env.items),
     )
+
+
+def unpack_account(job: Job, world: World, units: Ints) -> Ledger:
+    """Return the account of every user in the layout of the library: one column an item."""
+    ledger = Ledger.of("user", len(units))
+    ledger.follow(job.env.items.ids)
+    ledger.units[:, world.rows] = units
+    return ledger
+
+
+def pack_account(job: Job, world: World, ledger: Ledger, account: Account) -> None:
+    """Put the account of every user into that of the kernels: `unpack_account` backwards."""
+    ledger.follow(job.env.items.ids)
+    account.units[:] = ledger.units[:, world.rows]
+    account.worth[:] = np.rint(account.units * account.prices)
+    account.total[:] = account.worth.sum(axis=1)
 
 
 def start_shortlist(world: World, rules: Rules) -> Shortlist:

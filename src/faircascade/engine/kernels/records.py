@@ -14,6 +14,11 @@ from numpy.typing import NDArray
 from faircascade.random import Words
 from faircascade.types import Floats, Ints
 
+USERS = 8
+"""Users that learn side by side."""
+ITEMS = 16
+"""Items that are scored side by side."""
+
 Small = NDArray[np.int32]
 
 

@@ -6,14 +6,13 @@ import numpy as np
 
 from faircascade.engine.kernels.compiling import inlined, part
 from faircascade.engine.kernels.lanes import (
-    ITEMS,
-    USERS,
     at_least_zero,
     load_items,
     splat_items,
     square_root,
     store_items,
 )
+from faircascade.engine.kernels.records import ITEMS, USERS
 
 
 @inlined

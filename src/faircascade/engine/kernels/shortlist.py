@@ -11,8 +11,6 @@ import numpy as np
 
 from faircascade.engine.kernels.compiling import inlined, part
 from faircascade.engine.kernels.lanes import (
-    ITEMS,
-    USERS,
     larger,
     load_items,
     load_users,
@@ -26,6 +24,7 @@ from faircascade.engine.kernels.lanes import (
     where_below,
 )
 from faircascade.engine.kernels.ranking import is_before, keep_best
+from faircascade.engine.kernels.records import ITEMS, USERS
 from faircascade.engine.kernels.scoring import gather, score
 from faircascade.numerics import ROUNDOFF
 from faircascade.ranking import RESOLUTION

@@ -6,9 +6,9 @@ import numpy as np
 
 from faircascade.engine.kernels.compiling import kernel
 from faircascade.engine.kernels.draws import absorb, uniform
-from faircascade.engine.kernels.lanes import USERS
 from faircascade.engine.kernels.observing import comes, observe
 from faircascade.engine.kernels.ranking import keep_best
+from faircascade.engine.kernels.records import USERS
 
 
 @kernel

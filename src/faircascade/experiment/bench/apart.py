@@ -32,6 +32,7 @@ class RunApart(Run):
                 "rounds": self.rounds,
                 "engine": self.engine,
                 "lazy": self.lazy,
+                "precision": self.precision,
                 "threads": self.threads,
             }
             return self.measured(env, _ask_child(wanted, progress))

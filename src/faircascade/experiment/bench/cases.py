@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
-from faircascade.engine.simulation import cores
+from faircascade.engine.simulation import PRECISIONS, cores
 from faircascade.environment import Environment
 from faircascade.experiment.bench.apart import RunApart
 from faircascade.experiment.bench.measuring import Measurement, Run, Task
@@ -18,7 +18,8 @@ from faircascade.registry import suggest
 
 LINUCB = LinUCB(reading="reference")
 BOTH = (LINUCB, EALinUCB(weight="log", reading="reference"))
-_INCOMPARABLE = ("paper", "large")
+ENGINES = ("cpu", "gpu")
+_INCOMPARABLE = ("paper", "large", "crowd")
 """Cases that have no time against `paper`."""
 _UNDISTURBED = 0.85
 """Share of its cores that a run has at least, if nothing else is going on."""
@@ -37,6 +38,9 @@ class Sizes:
     large_rounds: int = 1_000
     large_users: int = 10_000
     large_items: int = 100_000
+    crowd_rounds: int = 5_000
+    crowd_users: int = 100_000
+    crowd_items: int = 2_800
     peer_lists: int = 2_000
 
     def __post_init__(self) -> None:
@@ -60,6 +64,9 @@ QUICK = Sizes(
     large_rounds=100,
     large_users=200,
     large_items=20_000,
+    crowd_rounds=50,
+    crowd_users=2_000,
+    crowd_items=600,
     peer_lists=400,
 )
 
@@ -71,12 +78,16 @@ class Material:
     worlds: Worlds
     sizes: Sizes
     threads: int | None
+    engine: str = "cpu"
+    precision: str = "float64"
 
     def run(self, kind: type[Run] = Run, **what: Any) -> Run:
         usual: dict[str, Any] = {
             "world": lambda: self.worlds.paper,
             "rounds": self.sizes.rounds,
             "threads": self.threads,
+            "engine": self.engine,
+            "precision": self.precision,
         }
         return kind(**(usual | what))
 
@@ -90,6 +101,7 @@ class Case:
     """Cases to be measured before it, because it is told as a ratio to them."""
     note: Callable[[Sizes], str] = lambda _: ""
     """What a reader of the table has to know."""
+    only_if_named: bool = False
 
 
 def _paper(case: str, material: Material) -> list[Task]:
@@ -133,7 +145,23 @@ def _large(case: str, material: Material) -> list[Task]:
 
 def _loop(case: str, material: Material) -> list[Task]:
     rounds = material.sizes.loop_rounds
-    return [material.run(case=case, policy=policy, rounds=rounds, engine="loop") for policy in BOTH]
+    how: dict[str, Any] = {"engine": "loop", "precision": "float64"}
+    return [material.run(case=case, policy=policy, rounds=rounds, **how) for policy in BOTH]
+
+
+def _crowd(case: str, material: Material) -> list[Task]:
+    sizes = material.sizes
+
+    @cache
+    def world(users: int) -> Environment:
+        return low_rank(users=users, items=sizes.crowd_items)
+
+    return [
+        material.run(
+            case=case, policy=LINUCB, rounds=sizes.crowd_rounds, world=partial(world, users)
+        )
+        for users in (sizes.crowd_users // 10, sizes.crowd_users)
+    ]
 
 
 def _against(case: str, material: Material) -> list[Task]:
@@ -169,6 +197,9 @@ CASES: dict[str, Case] = {
     "dim": Case(tasks=_dim, needs=("paper",)),
     "loop": Case(tasks=_loop),
     "large": Case(tasks=_large, note=lambda _: "large: random users and items of low rank."),
+    "crowd": Case(
+        tasks=_crowd, only_if_named=True, note=lambda _: "crowd: many users, of low rank as well."
+    ),
 }
 AGAINST = Case(
     tasks=_against,
@@ -187,7 +218,7 @@ def choose(names: Sequence[str], *, against: bool = False) -> dict[str, Case]:
             raise ValueError(
                 f"case must be one of {', '.join(CASES)}{suggest(name, CASES)}, got {name!r}"
             )
-    wanted = set(names or CASES)
+    wanted = set(names or (name for name, case in CASES.items() if not case.only_if_named))
     wanted |= {need for name in wanted for need in CASES[name].needs}
     if against:
         wanted |= set(AGAINST.needs)
@@ -195,11 +226,29 @@ def choose(names: Sequence[str], *, against: bool = False) -> dict[str, Case]:
     return chosen | ({"against": AGAINST} if against else {})
 
 
+def check_engine(engine: str, precision: str) -> None:
+    """Refuse an engine that cannot be measured, or is not here."""
+    if engine not in ENGINES:
+        raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
+    if precision not in PRECISIONS or (engine == "cpu" and precision != "float64"):
+        raise ValueError(f"precision must be float64, or float32 on a GPU, got {precision!r}")
+    if engine == "gpu":
+        from faircascade.engine.gpu.device import the_gpu
+
+        the_gpu()
+
+
 def plan(
-    cases: dict[str, Case], worlds: Worlds, sizes: Sizes, *, threads: int | None = None
+    cases: dict[str, Case],
+    worlds: Worlds,
+    sizes: Sizes,
+    *,
+    threads: int | None = None,
+    engine: str = "cpu",
+    precision: str = "float64",
 ) -> list[Task]:
     """Return what to measure, in order."""
-    material = Material(worlds, sizes, threads)
+    material = Material(worlds, sizes, threads, engine, precision)
     return [task for name, case in cases.items() for task in case.tasks(name, material)]
 
 
@@ -207,7 +256,8 @@ def notes(cases: dict[str, Case], sizes: Sizes) -> list[str]:
     """Return what a reader of the numbers has to know."""
     general = [
         "Lists/s: recommendations a second of all threads together. The clock starts when kernels "
-        "are compiled and loaded, and optimal lists known.",
+        "are compiled and loaded, and optimal lists known. A GPU's includes what goes there and "
+        "comes back.",
         "Time/paper: time of one recommendation against paper with the same policy (LinTS: with "
         "LinUCB).",
         "Peak MB: largest resident memory of a fresh process that loads the world and simulates.",

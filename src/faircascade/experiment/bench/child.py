@@ -26,9 +26,11 @@ def measure(wanted: dict[str, Any]) -> dict[str, Any]:
         rounds=wanted["rounds"],
         engine=wanted["engine"],
         lazy=wanted["lazy"],
+        precision=wanted["precision"],
         threads=wanted["threads"],
     )
-    warm_up()
+    if run.engine == "cpu":
+        warm_up()
     timing = run.time(env, lambda share: tell(share=share))
     return timing._replace(peak_memory=peak_memory())._asdict()
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from faircascade.engine import simulate
+from faircascade.engine import Result, simulate
 from faircascade.engine.job import Progress
 from faircascade.engine.simulation import cores
 from faircascade.environment import Environment
@@ -84,6 +84,7 @@ class Run:
     rounds: int
     engine: str = "cpu"
     lazy: bool = True
+    precision: str = "float64"
     threads: int | None = None
 
     @property
@@ -93,9 +94,10 @@ class Run:
     @property
     def way(self) -> str:
         """The engine in words."""
-        if self.engine != "cpu":
+        if self.engine == "loop":
             return self.engine
-        return "cpu, lazy" if self.lazy else "cpu, full"
+        words = [self.engine, "lazy" if self.lazy else "full"]
+        return ", ".join([*words, *([self.precision] if self.engine == "gpu" else [])])
 
     def prepare(self) -> None:
         """Build the world, which takes time that is not the policy's."""
@@ -108,21 +110,27 @@ class Run:
 
     def time(self, env: Environment, progress: Progress | None) -> Timing:
         env.optimal_rewards  # noqa: B018 - known before the clock starts
+        if self.engine == "gpu":  # a kernel is compiled for the sizes of a world
+            self._simulate(env, 1, None)
         begin = time.process_time()
-        result = simulate(
-            env,
-            self.policy,
-            rounds=self.rounds,
-            seed=SEED,
-            engine=self.engine,
-            lazy=self.lazy,
-            threads=self.threads,
-            progress=progress,
-        )
+        result = self._simulate(env, self.rounds, progress)
         if result.interrupted:
             raise KeyboardInterrupt
         used = (time.process_time() - begin) / result.seconds
         return Timing(result.recommendations, result.seconds, used)
+
+    def _simulate(self, env: Environment, rounds: int, progress: Progress | None) -> Result:
+        return simulate(
+            env,
+            self.policy,
+            rounds=rounds,
+            seed=SEED,
+            engine=self.engine,
+            lazy=self.lazy,
+            precision=self.precision,
+            threads=self.threads,
+            progress=progress,
+        )
 
     def measured(self, env: Environment, timing: Timing) -> Measurement:
         return Measurement(

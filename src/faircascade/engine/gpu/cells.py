@@ -1,0 +1,227 @@
+"""One policy in one world on the device: its record, its arrays, and what comes back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from faircascade.engine.gpu.source import Shape
+from faircascade.engine.job import Job
+from faircascade.engine.kernels import packing
+from faircascade.engine.kernels.records import World
+from faircascade.estimators import RidgeState
+from faircascade.policies import Bandit
+from faircascade.policies.bandit import BanditState
+
+INT, FLOAT, ARRAY = "int", "float", "array"
+
+FIELDS: tuple[tuple[str, str], ...] = (
+    *((name, INT) for name in ("users", "items", "padded")),
+    *((name, ARRAY) for name in ("features", "by_feature", "norms")),
+    ("radius", FLOAT),
+    *((name, ARRAY) for name in ("keys", "rows", "by_key", "rank", "true_features")),
+    *((name, ARRAY) for name in ("preferences", "optimal_rewards", "optimal_lists")),
+    *((name, ARRAY) for name in ("attraction", "tie", "visit", "radius_draw", "angle_draw")),
+    *((name, ARRAY) for name in ("coin", "lot", "shuffle", "fair")),
+    *((name, FLOAT) for name in ("alpha", "noise", "epsilon", "gain", "scale", "first_theta")),
+    *((name, ARRAY) for name in ("clicked", "ignored")),
+    ("tolerance", FLOAT),
+    *((name, ARRAY) for name in ("stops", "shares")),
+    ("drawn_by_merit", INT),
+    *((name, FLOAT) for name in ("sharpness", "eta")),
+    *((name, INT) for name in ("reorders", "accounts")),
+    ("gained", ARRAY),
+    ("refine_every", INT),
+    ("activity", FLOAT),
+    *((name, INT) for name in ("realised", "lazy", "traced")),
+    *((name, ARRAY) for name in ("M", "M_inv", "B", "theta", "updates")),
+    *((name, ARRAY) for name in ("units", "worth", "total", "prices")),
+    ("catalogue", INT),
+    *((name, ARRAY) for name in ("appearances", "item_clicks", "outcomes", "regrets", "widths")),
+    *((name, ARRAY) for name in ("lists", "work", "broken")),
+)
+"""The fields of `Cell` in records.cuh, in their order."""
+
+
+def pack(values: dict[str, Any], address: Any) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """Return the record of a cell: 8 bytes a field, arrays as the addresses of their data."""
+    record = np.zeros(len(FIELDS), dtype=np.uint64)
+    for place, (name, kind) in enumerate(FIELDS):
+        value = values[name]
+        if kind == FLOAT:
+            record[place : place + 1].view(np.float64)[0] = value
+        elif kind == INT:
+            record[place : place + 1].view(np.int64)[0] = value
+        else:
+            record[place] = address(value)
+    return record
+
+
+class Cell:
+    """A job's arrays on a device."""
+
+    def __init__(self, job: Job, shape: Shape, xp: Any, items: dict[int, dict[str, Any]]) -> None:
+        """Put a job's world, rules and fresh sums into arrays of `xp`, NumPy or CuPy.
+
+        `items` keeps the arrays of catalogues for other cells.
+        """
+        self.job = job
+        self.xp = xp
+        policy = job.policy.compose()
+        assert isinstance(policy, Bandit)
+        self._real = np.dtype(shape.precision)
+        world = packing.pack_world(job)
+        rules = packing.pack_rules(job, policy)
+        self.world, self.rules = world, rules
+        n, d = world.preferences.shape
+        a, b = np.triu_indices(d)
+        diagonal = (a == b).astype(np.float64)
+        account = packing.start_account(job, world, rules)
+        estimator = policy.estimator
+        self.values: dict[str, Any] = {
+            **self._items(world, items),
+            **self._users(world),
+            **self._draws(),
+            **self._rules(),
+            "M": self._reals(np.tile(diagonal * estimator.ridge, (n, 1))),
+            "M_inv": self._reals(np.tile(diagonal / estimator.ridge, (n, 1))),
+            "B": self._reals(np.zeros((n, d))),
+            "theta": self._reals(np.full((n, d), estimator.first_theta)),
+            "updates": xp.zeros(n, dtype=np.int64),
+            "units": xp.zeros(account.units.shape, dtype=np.int64),
+            "worth": xp.zeros(account.worth.shape, dtype=np.int64),
+            "total": xp.zeros(max(1, len(account.total)), dtype=np.int64),
+            "prices": xp.asarray(account.prices),
+            "work": xp.zeros(shape.sets + 2, dtype=np.int64),
+            "broken": xp.zeros(1, dtype=np.int64),
+        }
+
+    def _items(self, world: World, known: dict[int, dict[str, Any]]) -> dict[str, Any]:
+        xp, catalogue = self.xp, self.job.env.items
+        if id(catalogue) not in known:
+            known[id(catalogue)] = {
+                "items": len(world.keys),
+                "padded": world.padded,
+                "features": self._reals(world.features),
+                "by_feature": self._reals(world.by_feature),
+                "norms": self._reals(
+                    np.nextafter(world.norms.astype(self._real), self._real.type(np.inf))
+                ),
+                "radius": world.radius,
+                "keys": xp.asarray(world.keys),
+                "rows": xp.asarray(world.rows),
+                "by_key": xp.asarray(world.by_key),
+                "rank": xp.asarray(world.rank),
+                "true_features": xp.asarray(world.features),
+                "catalogue": len(catalogue),
+            }
+        return known[id(catalogue)]
+
+    def _users(self, world: World) -> dict[str, Any]:
+        return {
+            "users": len(world.preferences),
+            "preferences": self.xp.asarray(world.preferences),
+            "optimal_rewards": self.xp.asarray(world.optimal_rewards),
+            "optimal_lists": self.xp.asarray(world.optimal_lists),
+        }
+
+    def _draws(self) -> dict[str, Any]:
+        draws = packing.pack_draws(self.job)._asdict()
+        draws["radius_draw"], draws["angle_draw"] = draws.pop("radius"), draws.pop("angle")
+        del draws["random"]
+        return {name: self.xp.asarray(words) for name, words in draws.items()}
+
+    def _rules(self) -> dict[str, Any]:
+        rules = self.rules._asdict()
+        del rules["k"]
+        return {
+            name: self.xp.asarray(value) if isinstance(value, np.ndarray) else value
+            for name, value in rules.items()
+        }
+
+    def _reals(self, array: Any) -> Any:
+        return self.xp.asarray(np.ascontiguousarray(array, dtype=self._real))
+
+    def open_books(self, rounds: int, intervals: int) -> None:
+        """Make room for what is counted in a launch."""
+        xp, values = self.xp, self.values
+        n, k, m = values["users"], self.rules.k, values["catalogue"]
+        values["appearances"] = xp.zeros((intervals, m, k), dtype=np.int64)
+        values["item_clicks"] = xp.zeros((intervals, m, k), dtype=np.int64)
+        values["outcomes"] = xp.empty((rounds, n), dtype=np.int32)
+        values["regrets"] = xp.empty((rounds, n), dtype=np.int64)
+        values["widths"] = xp.empty((rounds, n), dtype=np.int64)
+        values["lists"] = xp.empty((rounds if self.rules.traced else 0, n, k), dtype=np.int32)
+
+    def close_books(self) -> None:
+        """Give the room back."""
+        for name in ("appearances", "item_clicks", "outcomes", "regrets", "widths", "lists"):
+            del self.values[name]
+
+    def is_sound(self) -> bool:
+        """Say whether every list had scores, and every sum is a number."""
+        sums = (self.values[name] for name in ("M", "M_inv", "B", "theta"))
+        numbers = all(bool(self.xp.isfinite(array).all()) for array in sums)
+        return numbers and not int(self.values["broken"][0])
+
+    @staticmethod
+    def bytes_a_user(job: Job, shape: Shape) -> int:
+        """Return how much of the device's memory a user takes, about."""
+        accounts = job.policy.compose().scope == "user"
+        sums = (2 * shape.pairs + 2 * shape.d) * np.dtype(shape.precision).itemsize
+        world = 8 * shape.d + 4 * shape.k + 8 * 12
+        return sums + world + (16 * len(job.env.items.pool) if accounts else 0)
+
+    def record(self) -> Any:
+        """Return the record of this cell."""
+        return pack(self.values, address_of)
+
+    def resume(self, state: BanditState) -> None:
+        """Go on from what was learned: `state` backwards."""
+        half = np.triu_indices(len(state.sums.B))
+        for name in ("M", "M_inv"):
+            self.values[name] = self._reals(getattr(state.sums, name)[half].T)
+        for name in ("B", "theta"):
+            self.values[name] = self._reals(getattr(state.sums, name).T)
+        self.values["updates"] = self.xp.asarray(state.sums.updates)
+        if state.ledger is not None:
+            account = packing.start_account(self.job, self.world, self.rules)
+            packing.pack_account(self.job, self.world, state.ledger, account)
+            for name in ("units", "worth", "total"):
+                self.values[name] = self.xp.asarray(getattr(account, name))
+
+    def state(self) -> BanditState:
+        """Return what was learned in the layout of the library: the user is the last axis."""
+        d = self.values["B"].shape[1]
+        a, b = np.triu_indices(d)
+        columns = {name: self._float64(name).T for name in ("M", "M_inv", "B", "theta")}
+        n = columns["B"].shape[1]
+        full = {}
+        for name in ("M", "M_inv"):
+            matrix = np.empty((d, d, n))
+            matrix[a, b] = matrix[b, a] = columns[name]
+            full[name] = matrix
+        sums = RidgeState(
+            **full,
+            B=np.ascontiguousarray(columns["B"]),
+            theta=np.ascontiguousarray(columns["theta"]),
+            updates=to_host(self.values["updates"]),
+        )
+        ledger = None
+        if self.rules.accounts:
+            ledger = packing.unpack_account(self.job, self.world, to_host(self.values["units"]))
+        return BanditState(users=self.job.env.users, sums=sums, ledger=ledger)
+
+    def _float64(self, name: str) -> Any:
+        return to_host(self.values[name]).astype(np.float64)
+
+
+def address_of(array: Any) -> int:
+    """Return where the data of an array of NumPy or CuPy is."""
+    return int(array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr)
+
+
+def to_host(array: Any) -> Any:
+    """Return an array of NumPy with the same values."""
+    return array.copy() if isinstance(array, np.ndarray) else array.get()

@@ -1,0 +1,182 @@
+// Rounds of a bandit: recommend, observe, learn. Algorithm 1, one warp a user.
+
+// The items at the front: each lane holds some, with their features in registers.
+struct Front {
+    int size;
+    int items[SLOTS];
+    Real x[SLOTS][D];
+};
+
+// Take the items in `desk.found` as the front.
+DEVICE void take_front(const Cell& cell, const Desk& desk, Front& front, int size) {
+    front.size = size;
+    UNROLL for (int slot = 0; slot < SLOTS; slot++) {
+        int i = slot * LANES + lane();
+        front.items[slot] = i < size ? desk.found[i] : 0;
+        const Real* row = cell.features + (Int)front.items[slot] * D;
+        UNROLL for (int a = 0; a < D; a++) front.x[slot][a] = row[a];
+    }
+    meet();
+}
+
+// Rank the front, its first K into the slate; return a score that items elsewhere must not reach.
+DEVICE Real rank_front(const Cell& cell, Desk& desk, const Front& front, Word ties) {
+    Real own[SLOTS], width[SLOTS];
+    int rank[SLOTS];
+    scores_of<SLOTS>(front.x, desk.theta, desk.M_inv, (Real)cell.alpha, own, width);
+    UNROLL for (int slot = 0; slot < SLOTS; slot++) {
+        int i = slot * LANES + lane();
+        own[slot] = i < front.size ? rounded(own[slot]) : (Real)-INFINITY;
+        desk.values[i] = own[slot];
+    }
+    meet();
+    rank_among(cell, desk, front.items, front.size, ties, own, rank);
+    UNROLL for (int slot = 0; slot < SLOTS; slot++) {
+        if (slot * LANES + lane() < front.size && rank[slot] < K) {
+            int place = rank[slot];
+            desk.slate[place] = front.items[slot];
+            desk.best[place] = own[slot];
+            desk.shown_widths[place] = width[slot];
+            UNROLL for (int a = 0; a < D; a++) desk.x[place][a] = front.x[slot][a];
+        }
+    }
+    meet();
+    return (desk.best[K - 1] - 1) * (Real)RESOLUTION;
+}
+
+// Score every item, with a draw from the posterior if the policy makes one, and rank them.
+DEVICE void rank_all(const Cell& cell, Desk& desk, Room& room, Int user, Word ties, Word word) {
+    const Real* theta = desk.theta;
+    if (cell.noise > 0.0) {
+        draw_theta(cell, desk, user, word, room.scores);
+        theta = desk.drawn;
+    }
+    score_all(cell, theta, desk, room);
+    if (cell.drawn_by_merit || cell.eta > 0.0) adjust(cell, room.scores, user, word);
+    int kept = keep_best(
+        cell, desk, room.scores, 0, (int)cell.items, K, ties, desk.slate, desk.best
+    );
+    if (kept < K) {  // some are not numbers
+        EVERY_LANE(position, K) { desk.slate[position] = position; desk.best[position] = (Real)INFINITY; }
+        meet();
+    }
+}
+
+// Put a user's list into the slate; return the mean confidence width of what it shows.
+DEVICE double recommend(
+    const Cell& cell, Desk& desk, Room& room, Front& front, Int user, Word word
+) {
+    Word ties = absorb(cell.tie[user], word);
+    bool as_it_is = cell.epsilon == 0.0 && cell.tolerance == 0.0 && !cell.reorders;
+    int level = SETS + 1;  // score the set that holds every tier that can matter
+    if (cell.lazy) {
+        if (front.size >= K) {
+            Real enough = rank_front(cell, desk, front, ties);
+            while (level > 0 && limit_of(desk, level - 1) < enough) level--;
+        }
+        if (level > 0) {
+            take_front(cell, desk, front, widen(cell, desk, room, ties, level));
+            rank_front(cell, desk, front, ties);
+        }
+    } else {
+        rank_all(cell, desk, room, user, ties, word);
+    }
+    if (lane() == 0) {
+        if (!isfinite(desk.best[K - 1])) *cell.broken = 1;
+        if (COUNT_WORK) add_to(cell.work + level, 1);
+    }
+    const Real* theta = cell.noise > 0.0 ? desk.drawn : desk.theta;
+    if (cell.epsilon > 0.0) mingle(cell, desk, user, word);
+    if (!cell.lazy || cell.epsilon > 0.0) gather(cell, desk);
+    if (cell.tolerance > 0.0 || cell.reorders) {
+        arrange(cell, desk, user, word, theta);
+        gather(cell, desk);
+    }
+    if (cell.accounts) enter(cell, desk, user);
+    if (!(as_it_is && cell.lazy && cell.alpha > 0.0)) {  // else the widths are known already
+        EVERY_LANE(position, K)
+            widths_of<1>(desk.x + position, desk.M_inv, desk.shown_widths + position);
+        meet();
+    }
+    Real total = desk.shown_widths[0];
+    UNROLL for (int position = 1; position < K; position++) total = total + desk.shown_widths[position];
+    return (double)(total / K);
+}
+
+// Serve a user in rounds first, ..., last.
+DEVICE void serve(
+    const Cell& cell, Desk& desk, Room& room, Int user, int first, int last, const int* intervals
+) {
+    EVERY_LANE(pair, PAIRS) {
+        desk.M[pair] = cell.M[user * PAIRS + pair];
+        Real entry = cell.M_inv[user * PAIRS + pair];
+        desk.M_inv[row_of(pair) * D + column_of(pair)] = entry;
+        desk.M_inv[column_of(pair) * D + row_of(pair)] = entry;
+    }
+    EVERY_LANE(a, D) {
+        desk.B[a] = cell.B[user * D + a];
+        desk.theta[a] = cell.theta[user * D + a];
+    }
+    Int updates = cell.updates[user];
+    Front front;
+    front.size = 0;
+    meet();
+    for (int t = first; t <= last; t++) {
+        int place = t - first;
+        Word word = (Word)t;
+        if (!comes(cell, user, word)) {
+            if (lane() == 0) {
+                Int at = (Int)place * cell.users + user;
+                cell.outcomes[at] = ABSENT;
+                cell.regrets[at] = cell.widths[at] = 0;
+            }
+            continue;
+        }
+        double width = recommend(cell, desk, room, front, user, word);
+        int clicked = observe(cell, desk, user, width, word, place, intervals[place]);
+        int examined = clicked > 0 ? clicked : K;
+        EVERY_LANE(position, examined) {
+            desk.weights[position] = (Real)(
+                position + 1 == clicked ? cell.clicked[position]
+                                        : cell.ignored[(examined - 1) * K + position]
+            );
+        }
+        meet();
+        learn(cell, desk, examined);
+        updates++;
+        if (updates % cell.refine_every == 0 || (updates & (updates - 1)) == 0) {
+            Real moved = refine(cell, desk, room.scores);
+            if (cell.lazy && front.size > 0)
+                for (int tier = 0; tier < TIERS; tier++) grow(cell, desk, tier, moved);
+        }
+    }
+    EVERY_LANE(pair, PAIRS) {
+        cell.M[user * PAIRS + pair] = desk.M[pair];
+        cell.M_inv[user * PAIRS + pair] = desk.M_inv[row_of(pair) * D + column_of(pair)];
+    }
+    EVERY_LANE(a, D) {
+        cell.B[user * D + a] = desk.B[a];
+        cell.theta[user * D + a] = desk.theta[a];
+    }
+    if (lane() == 0) cell.updates[user] = updates;
+    meet();
+}
+
+// Serve the users of all cells; each warp takes the next one that nobody has.
+extern "C" GLOBAL void serve_bandits(
+    const Cell* cells, const Int* first_user, int count, int* next, Real* scores, Int room_for_scores,
+    int* sets, int first, int last, const int* intervals
+) {
+    fill_pair_table();
+    Desk& desk = DESKS[warp_of_block()];
+    Room room = {scores + warp_of_grid() * room_for_scores, sets + warp_of_grid() * (Int)ROOM_FOR_SETS};
+    for (;;) {
+        int taken = 0;
+        if (lane() == 0) taken = take_next(next);
+        taken = from_lane(taken, 0);
+        if (taken >= first_user[count]) return;
+        int cell = 0;
+        while (taken >= first_user[cell + 1]) cell++;
+        serve(cells[cell], desk, room, taken - first_user[cell], first, last, intervals);
+    }
+}

@@ -1,0 +1,112 @@
+// Ridge regression of one user: `Ridge.update`, operation by operation.
+
+// Put M^-1 x into `v`, each entry a sum in index order.
+DEVICE void multiply(Desk& desk, const Real* x) {
+    EVERY_LANE(b, D) {
+        Real total = desk.M_inv[b] * x[0];
+        UNROLL for (int a = 1; a < D; a++) total = total + desk.M_inv[a * D + b] * x[a];
+        desk.v[b] = total;
+    }
+    meet();
+}
+
+DEVICE void learn(const Cell& cell, Desk& desk, int examined) {
+    Real gain = (Real)cell.gain, scale = (Real)cell.scale;
+    for (int k = 0; k < examined; k++) {
+        const Real* x = desk.x[k];
+        multiply(desk, x);
+        Real inner = x[0] * desk.v[0];
+        UNROLL for (int a = 1; a < D; a++) inner = inner + x[a] * desk.v[a];
+        Real shrink = (Real)1 / sqrt((Real)1 / gain + inner);
+        meet();
+        EVERY_LANE(b, D) {
+            desk.v[b] = desk.v[b] * shrink;
+            desk.B[b] = desk.B[b] + desk.weights[k] * x[b];
+        }
+        meet();
+        UNROLL for (int step = 0; step < STEPS; step++) {
+            int pair = step * LANES + lane();
+            if (pair < PAIRS) {
+                int a = row_of(pair), b = column_of(pair);
+                Real entry = desk.M_inv[a * D + b] - desk.v[a] * desk.v[b];
+                desk.M_inv[a * D + b] = desk.M_inv[b * D + a] = entry;
+                desk.M[pair] = desk.M[pair] + gain * (x[a] * x[b]);
+            }
+        }
+        meet();
+    }
+    multiply(desk, desk.B);
+    EVERY_LANE(b, D) desk.theta[b] = scale * desk.v[b];
+    meet();
+}
+
+// One Newton step for the inverse, and theta from it: `refine_inverse`. Return how far the inverse
+// moved (its Frobenius norm). `room` has space for two matrices.
+DEVICE Real refine(const Cell& cell, Desk& desk, Real* room) {
+    Real *rest = room, *better = room + D * D;
+    EVERY_LANE(i, D * D) {
+        int row = i / D, column = i % D;
+        Real total = desk.M[pair_of(row, 0)] * desk.M_inv[column];
+        for (int c = 1; c < D; c++) total = total + desk.M[pair_of(row, c)] * desk.M_inv[c * D + column];
+        rest[i] = row == column ? -total + 2 : -total;
+    }
+    meet();
+    EVERY_LANE(i, D * D) {
+        int row = i / D, column = i % D;
+        Real total = desk.M_inv[row * D] * rest[column];
+        for (int c = 1; c < D; c++) total = total + desk.M_inv[row * D + c] * rest[c * D + column];
+        better[i] = total;
+    }
+    meet();
+    Real moved = 0;
+    EVERY_LANE(i, D * D) {
+        int row = i / D, column = i % D;
+        Real value = (Real)0.5 * (better[i] + better[column * D + row]);
+        Real step = value - desk.M_inv[i];
+        moved += step * step;
+        desk.M_inv[i] = value;
+    }
+    meet();
+    multiply(desk, desk.B);
+    EVERY_LANE(b, D) desk.theta[b] = (Real)cell.scale * desk.v[b];
+    meet();
+    return sqrt(sum_of(moved));
+}
+
+// Draw theta from the posterior: theta + noise * L z, L L^T = M^-1. `L` has space for a matrix.
+DEVICE void draw_theta(const Cell& cell, Desk& desk, Int user, Word word, Real* L) {
+    Word radius = absorb(cell.radius_draw[user], word), angle = absorb(cell.angle_draw[user], word);
+    EVERY_LANE(pair, (D + 1) / 2) {
+        double first, second;
+        normal_pair(absorb(radius, pair), absorb(angle, pair), &first, &second);
+        desk.drawn[2 * pair] = (Real)first;
+        if (2 * pair + 1 < D) desk.drawn[2 * pair + 1] = (Real)second;
+    }
+    meet();
+    for (int j = 0; j < D; j++) {  // column j of the factor, as in `numerics.cholesky`
+        for (int below = 0; below < D - j; below += LANES) {
+            int i = j + below + lane();
+            Real rest = 0;
+            if (i < D) {
+                rest = desk.M_inv[j * D + i];
+                for (int c = 0; c < j; c++) rest = rest - L[i * D + c] * L[j * D + c];
+            }
+            if (i == j) L[j * D + j] = sqrt(rest);
+            meet();
+            if (i > j && i < D) L[i * D + j] = rest / L[j * D + j];
+        }
+        meet();
+    }
+    Real noise = (Real)cell.noise;
+    for (int first = 0; first < D; first += LANES) {
+        int b = first + lane();
+        if (b < D) {
+            Real total = L[b * D] * desk.drawn[0];
+            for (int a = 1; a <= b; a++) total = total + L[b * D + a] * desk.drawn[a];
+            desk.v[b] = desk.theta[b] + noise * total;
+        }
+    }
+    meet();
+    EVERY_LANE(b, D) desk.drawn[b] = desk.v[b];
+    meet();
+}

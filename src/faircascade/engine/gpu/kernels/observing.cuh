@@ -1,0 +1,68 @@
+// What happens to a list once it is shown: clicks, and counts.
+
+// Say whether a user comes in a round.
+DEVICE bool comes(const Cell& cell, Int user, Word word) {
+    return cell.activity == 1.0 || uniform(absorb(cell.visit[user], word)) < cell.activity;
+}
+
+// Return the clicked position (0 for none); `expected` gets the probability of a click: a cascade.
+DEVICE int respond(
+    const Cell& cell, Desk& desk, const int* items, Int user, Word luck, double* expected
+) {
+    const double* preference = cell.preferences + user * D;
+    int clicked = 0;
+    for (int first = 0; first < K; first += LANES) {
+        int position = first + lane();
+        bool liked = false;
+        if (position < K) {
+            int item = items[position];
+            const double* row = cell.true_features + (Int)item * D;
+            double attraction = row[0] * preference[0];
+            UNROLL for (int a = 1; a < D; a++) attraction = attraction + row[a] * preference[a];
+            attraction = fmin(fmax(attraction, 0.0), 1.0);
+            desk.misses[position] = 1.0 - attraction;
+            liked = uniform(absorb(luck, cell.keys[item])) < attraction;
+        }
+        unsigned lanes = which(liked);
+        if (clicked == 0 && lanes != 0) clicked = first + __ffs(lanes);
+    }
+    meet();
+    double missed = 1.0;
+    UNROLL for (int position = 0; position < K; position++) missed = missed * desk.misses[position];
+    meet();
+    *expected = 1.0 - missed;
+    return clicked;
+}
+
+// A fraction as a multiple of 2^-32: `tally.to_units`.
+DEVICE Int to_units(double value) { return (Int)rint(fmin(value, LARGEST) / UNITS); }
+
+// Show a list in the round at a place of the launch; return the clicked position, or 0.
+DEVICE int observe(
+    const Cell& cell, Desk& desk, Int user, double width, Word word, int place, int interval
+) {
+    Word luck = absorb(cell.attraction[user], word);
+    double expected, ignored;
+    int clicked = respond(cell, desk, desk.slate, user, luck, &expected);
+    int outcome = clicked;
+    if (cell.realised) {
+        if (respond(cell, desk, cell.optimal_lists + user * K, user, luck, &ignored) > 0)
+            outcome |= IDEAL;
+    }
+    Int* appearances = cell.appearances + (Int)interval * cell.catalogue * K;
+    EVERY_LANE(position, K) add_to(appearances + cell.rows[desk.slate[position]] * K + position, 1);
+    Int at = (Int)place * cell.users + user;
+    if (lane() == 0) {
+        if (clicked > 0) {
+            Int* clicks = cell.item_clicks + (Int)interval * cell.catalogue * K;
+            add_to(clicks + cell.rows[desk.slate[clicked - 1]] * K + clicked - 1, 1);
+        }
+        cell.outcomes[at] = outcome;
+        cell.regrets[at] = to_units(cell.optimal_rewards[user] - expected);
+        cell.widths[at] = to_units(width);
+    }
+    if (cell.traced) {
+        EVERY_LANE(position, K) cell.lists[at * K + position] = (int)cell.rows[desk.slate[position]];
+    }
+    return clicked;
+}

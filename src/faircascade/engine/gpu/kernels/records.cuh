@@ -1,0 +1,86 @@
+// What the kernel works on. Item numbers are rows of the pool; symmetric matrices are stored as
+// their upper half, row by row. `gpu.cells.FIELDS` has these fields in this order, 8 bytes each.
+
+struct Cell {
+    // who is served, and from what
+    Int users, items, padded;
+    const Real* features;        // one row an item, (p, D)
+    const Real* by_feature;      // one row a feature, (D, padded)
+    const Real* norms;           // of the feature rows, rounded up, (padded,)
+    double radius;               // the largest of them
+    const Word* keys;            // (p,)
+    const Int* rows;             // catalogue rows, (p,)
+    const Int* by_key;           // items in the order of their keys, (p,)
+    const Int* rank;             // place of each item in that order, (p,)
+    const double* true_features; // what users see, (p, D)
+    const double* preferences;   // (n, D)
+    const double* optimal_rewards;  // (n,)
+    const int* optimal_lists;    // (n, K)
+    // where each user's draws begin, (n,) each
+    const Word *attraction, *tie, *visit, *radius_draw, *angle_draw, *coin, *lot, *shuffle, *fair;
+    // the policy and the options of a run, as numbers
+    double alpha, noise, epsilon, gain, scale, first_theta;
+    const double* clicked;       // weight of a click at each position, (K,)
+    const double* ignored;       // weight of an ignored position for each examined length, (K, K)
+    double tolerance;
+    const double* stops;         // (K + 1,)
+    const double* shares;        // (K + 1, K + 1)
+    Int drawn_by_merit;
+    double sharpness, eta;
+    Int reorders, accounts;
+    const Int* gained;           // (K,)
+    Int refine_every;
+    double activity;
+    Int realised, lazy, traced;
+    // what is learned of each user
+    Real *M, *M_inv;             // (n, PAIRS)
+    Real *B, *theta;             // (n, D)
+    Int* updates;                // (n,)
+    // exposure that each user has seen
+    Int *units, *worth;          // (n, p)
+    Int* total;                  // (n,)
+    const double* prices;        // (p,)
+    Int catalogue;               // items of the catalogue, those that are never shown included
+    // what is counted in this launch
+    Int *appearances, *item_clicks;  // (intervals, catalogue, K)
+    int* outcomes;               // clicked position, 0 for none, -1 for absent, (rounds, n)
+    Int *regrets, *widths;       // in units of 2^-32, (rounds, n)
+    int* lists;                  // (rounds, n, K), if traced
+    Int* work;                   // lists that needed the scores of set 0, 1, ..., all
+    Int* broken;
+};
+
+// One user's sums and list, in shared memory.
+struct Desk {
+    Real M[PAIRS];
+    Real M_inv[D * D];
+    Real B[D], theta[D], v[D];
+    Real drawn[D + 1];           // theta of a draw from the posterior
+    Real x[K][D];                // features of the list
+    Real weights[K];
+    Real values[FRONT];          // rounded scores of the front
+    Real best[K];                // rounded scores of the list
+    Real shown_widths[K];        // confidence widths of the list
+    Real fixed[TIERS], slope[TIERS], ceiling[TIERS], tier_radius[TIERS], theta_norm[TIERS];
+    Real norm[TIERS], growth[TIERS], base[TIERS * D];
+    double misses[K], missed[2 * (K + 1)];
+    Word lots[FRONT];
+    int slate[K], greedy[K], listed[K], found[FRONT];
+    int sizes[SETS];
+};
+
+// Room in global memory, one for each warp that runs at a time.
+struct Room {
+    Real* scores;                // (padded,)
+    int* sets;                   // items of sets 1, 2, ..., one after the other
+};
+
+// Where an entry of the upper half stands in the full matrix, and the other way round.
+DEVICE int row_of(int pair) { return PAIR_TABLE[pair] >> 8; }
+
+DEVICE int column_of(int pair) { return PAIR_TABLE[pair] & 255; }
+
+DEVICE int pair_of(int a, int b) {
+    int row = a < b ? a : b, column = a < b ? b : a;
+    return row * D - row * (row - 1) / 2 + column - row;
+}

@@ -1,0 +1,155 @@
+// What happens to a ranking before it is shown: the re-rankers, and random items.
+
+// Change the scores of all items: `FairX.adjust` and `FairCo.adjust`.
+DEVICE void adjust(const Cell& cell, Real* scores, Int user, Word word) {
+    if (cell.drawn_by_merit) {
+        Word luck = absorb(cell.fair[user], word);
+        Real sharpness = (Real)cell.sharpness;
+        Real mine = (Real)-INFINITY, floor = (Real)-INFINITY;  // a score below cannot come in
+        int turn = 0;
+        for (int first = 0; first < cell.items; first += LANES) {
+            int i = first + lane();
+            if (i < cell.items) {
+                Word draw = absorb(luck, cell.keys[i]);
+                Real base = sharpness * scores[i], value = (Real)-INFINITY;
+                double needed = floor - base;
+                // Gumbel noise of g takes a draw that begins with about g / ln 2 zeros
+                int zeros = needed > 2.0 * LOG_2 ? (int)fmin(needed / LOG_2, 53.0) - 1 : 0;
+                if (zeros == 0 || draw >> (64 - zeros) == 0) value = base + (Real)gumbel(draw);
+                scores[i] = value;
+                mine = value > mine ? value : mine;
+            }
+            if ((++turn & 7) == 0 && K <= LANES) {
+                int larger = 0;
+                for (int other = 0; other < LANES; other++) larger += from_lane(mine, other) > mine;
+                floor = smallest_of(larger < K ? mine : (Real)INFINITY) - 2 * (Real)RESOLUTION;
+            }
+        }
+        meet();
+    }
+    if (cell.eta > 0.0) {
+        Int total = cell.total[user];
+        double rate = cell.eta * ((double)cell.catalogue / (double)(total > 1 ? total : 1));
+        const Int* worth = cell.worth + user * cell.items;
+        EVERY_LANE(i, cell.items) scores[i] = scores[i] - (Real)(rate * (double)worth[i]);
+        meet();
+    }
+}
+
+// Replace items by random ones at random positions: `exploration.epsilon.mingle`. One lane does it.
+DEVICE void mingle(const Cell& cell, Desk& desk, Int user, Word word) {
+    if (lane() == 0) {
+        int *items = desk.slate, *greedy = desk.greedy, *listed = desk.listed, *used = desk.found;
+        for (int position = 0; position < K; position++) {
+            greedy[position] = items[position];
+            used[position] = 0;
+        }
+        Word coins = absorb(cell.coin[user], word), lots = absorb(cell.lot[user], word);
+        for (int position = 0; position < K; position++) {
+            int pick;
+            if (uniform(absorb(coins, position + 1)) < cell.epsilon) {
+                Int rank = (Int)(uniform(absorb(lots, position + 1)) * (double)(cell.items - position));
+                for (int i = 0; i < position; i++) rank += rank >= listed[i];
+                pick = (int)cell.by_key[rank];
+            } else {
+                int best = 0;
+                while (used[best]) best++;
+                pick = greedy[best];
+            }
+            items[position] = pick;
+            for (int i = 0; i < K; i++) used[i] |= greedy[i] == pick;
+            int rank = (int)cell.rank[pick], i = position;  // `listed` is kept ascending
+            for (; i > 0 && listed[i - 1] > rank; i--) listed[i] = listed[i - 1];
+            listed[i] = rank;
+        }
+    }
+    meet();
+}
+
+// Return how many items at the top to shuffle: `ears.shuffled_length`.
+DEVICE int shuffled_length(const Cell& cell, Desk& desk, const Real* theta) {
+    EVERY_LANE(r, K) {
+        Real score, width;
+        scores_of<1>(desk.x + r, theta, desk.M_inv, (Real)cell.alpha, &score, &width);
+        double value = (double)rounded(score) * RESOLUTION;
+        desk.misses[r] = 1.0 - fmin(fmax(value, 0.0), 1.0);
+    }
+    meet();
+    int longest = 1;
+    if (lane() == 0) {
+        bool hopeless = true;
+        for (int r = 0; r < K; r++) hopeless = hopeless && desk.misses[r] == 1.0;
+        if (!hopeless) {
+            double *polynomials = desk.missed, *tails = desk.missed + K + 1;
+            tails[0] = 1.0;  // for a moment: what the list up to each length misses
+            for (int r = 1; r <= K; r++) tails[r] = tails[r - 1] * desk.misses[r - 1];
+            double rest = 0.0, enough = 0.0;
+            for (int r = K; r >= 0; r--) {
+                double missed = tails[r];
+                tails[r] = rest;
+                rest = rest + missed * cell.stops[r];
+            }
+            polynomials[0] = 1.0;
+            for (int r = 1; r <= K; r++) polynomials[r] = 0.0;
+            for (int length = 1; length <= K; length++) {
+                double miss = desk.misses[length - 1];
+                for (int r = length; r > 0; r--)
+                    polynomials[r] = polynomials[r] + miss * polynomials[r - 1];
+                const double* share = cell.shares + length * (K + 1);
+                double inside = polynomials[0] * cell.stops[0];
+                for (int r = 1; r <= length; r++)
+                    inside = inside + polynomials[r] * (share[r] * cell.stops[r]);
+                double clicks = 1.0 - inside - tails[length];
+                if (length == 1)
+                    enough = (1.0 - cell.tolerance) * clicks;
+                else if (clicks > enough)
+                    longest = length;
+            }
+        }
+    }
+    longest = from_lane(longest, 0);
+    return longest;
+}
+
+// Put the slate into the order in which it is shown: `EARS.arrange` and `Reorder.arrange`.
+DEVICE void arrange(const Cell& cell, Desk& desk, Int user, Word word, const Real* theta) {
+    int length = K;
+    if (cell.tolerance > 0.0 && cell.tolerance < 1.0) length = shuffled_length(cell, desk, theta);
+    Word luck = absorb(cell.shuffle[user], word);
+    EVERY_LANE(position, length) {
+        int item = desk.slate[position];
+        desk.lots[position] = cell.tolerance > 0.0
+            ? absorb(luck, cell.keys[item])
+            : (Word)cell.worth[user * cell.items + item];
+    }
+    meet();
+    if (lane() == 0) {
+        for (int position = 1; position < length; position++) {
+            int item = desk.slate[position], place = position;
+            Word lot = desk.lots[position];
+            for (; place > 0 && lot < desk.lots[place - 1]; place--) {
+                desk.slate[place] = desk.slate[place - 1];
+                desk.lots[place] = desk.lots[place - 1];
+            }
+            desk.slate[place] = item;
+            desk.lots[place] = lot;
+        }
+    }
+    meet();
+}
+
+// Take a list into the user's account of exposure: `Ledger.enter`.
+DEVICE void enter(const Cell& cell, const Desk& desk, Int user) {
+    Int *units = cell.units + user * cell.items, *worth = cell.worth + user * cell.items;
+    Int more = 0;
+    EVERY_LANE(position, K) {
+        int item = desk.slate[position];
+        units[item] += cell.gained[position];
+        Int now = (Int)rint((double)units[item] * cell.prices[item]);
+        more += now - worth[item];
+        worth[item] = now;
+    }
+    more = sum_of(more);
+    if (lane() == 0) cell.total[user] += more;
+    meet();
+}

@@ -1,0 +1,147 @@
+"""The text of the kernel for one shape of problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from math import pi
+
+from faircascade import random
+from faircascade.engine.kernels.packing import LARGEST_SET, SPARE, WIDER, up
+from faircascade.metrics.tally import LARGEST, UNIT
+from faircascade.numerics import ROUNDOFF
+from faircascade.ranking import RESOLUTION
+
+LANES = 32
+"""Threads of a warp."""
+HALVINGS = 40
+AT_ONCE = 2
+"""Items that a lane scores together, where all are."""
+WARPS = 4
+"""Warps of a block; they share nothing but a small table."""
+ABSENT, IDEAL = -1, 1 << 16
+"""What an outcome says besides the clicked position: nobody came; the optimal list had a click."""
+PARTS = (
+    "warp.cuh",
+    "draws.cuh",
+    "records.cuh",
+    "scoring.cuh",
+    "ranking.cuh",
+    "shortlist.cuh",
+    "learning.cuh",
+    "observing.cuh",
+    "reranking.cuh",
+    "bandit.cu",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What a kernel is compiled for: sizes that are loops without a counter then."""
+
+    d: int
+    k: int
+    sets: int
+    """Sets of items between the front and all of them."""
+    precision: str
+    """`float64` or `float32`."""
+    count_work: bool = False
+
+    @classmethod
+    def of(cls, *, d: int, k: int, items: int, precision: str, count_work: bool = False) -> Shape:
+        """Return the shape of a problem."""
+        room = WIDER * up(k + SPARE, LANES)
+        sets = 1
+        while WIDER * room <= min(LARGEST_SET, items // 2):
+            room *= WIDER
+            sets += 1
+        return cls(d=d, k=k, sets=sets, precision=precision, count_work=count_work)
+
+    @property
+    def front(self) -> int:
+        """Items at the front: as many for each lane."""
+        return up(self.k + SPARE, LANES)
+
+    @property
+    def pairs(self) -> int:
+        return self.d * (self.d + 1) // 2
+
+    @property
+    def room_for_sets(self) -> int:
+        """Items that all sets of a user hold together."""
+        return sum(self.front * WIDER**i for i in range(1, self.sets + 1))
+
+    @property
+    def bytes_of_desk(self) -> int:
+        """Bytes of `Desk`, or a few more: what a warp needs of the shared memory."""
+        d, k, front, tiers = self.d, self.k, self.front, self.sets + 1
+        reals = self.pairs + d * d + 4 * d + 1 + k * d + 3 * k + front + tiers * (7 + d)
+        integers = 3 * k + front + self.sets
+        size = 8 if self.precision == "float64" else 4
+        return up(size * reals + 8 * (k + 2 * (k + 1) + front) + 4 * integers, 8) + 16
+
+    @property
+    def bytes_of_block(self) -> int:
+        """Bytes of shared memory of a block."""
+        return up(2 * self.pairs, 8) + WARPS * self.bytes_of_desk
+
+
+@cache
+def source_of(shape: Shape, words: str) -> str:
+    """Return the kernel as one text, on the words of CUDA or of something that stands for it."""
+    folder = files(__package__) / "kernels"
+    texts = [(folder / name).read_text(encoding="utf-8") for name in PARTS]
+    return "\n".join([*_constants(shape), words, *texts])
+
+
+def cuda_words() -> str:
+    """Return the words of CUDA that the kernel is written with."""
+    return (files(__package__) / "kernels" / "cuda.cuh").read_text(encoding="utf-8")
+
+
+def _constants(shape: Shape) -> Iterable[str]:
+    numbers: dict[str, int | str] = {
+        "D": shape.d,
+        "K": shape.k,
+        "PAIRS": shape.pairs,
+        "STEPS": -(-shape.pairs // LANES),
+        "FRONT": shape.front,
+        "SLOTS": shape.front // LANES,
+        "SETS": shape.sets,
+        "TIERS": shape.sets + 1,
+        "ROOM_OF_SET(set)": f"(FRONT << ({WIDER.bit_length() - 1} * (set)))",
+        "ROOM_FOR_SETS": shape.room_for_sets,
+        "HALVINGS": HALVINGS,
+        "AT_ONCE": AT_ONCE if shape.d <= 32 else 1,
+        "THREADS": WARPS * LANES,
+        "ABSENT": f"({ABSENT})",
+        "IDEAL": IDEAL,
+        "COUNT_WORK": int(shape.count_work),
+        "RESOLUTION": RESOLUTION.hex(),
+        "ROUNDOFF": f"(Real){ROUNDOFF.hex()}",
+        "LARGEST": LARGEST.hex(),
+        "UNITS": UNIT.hex(),
+        "UNIT": float(random._UNIT).hex(),
+        "STEP": f"{int(random._STEP)}ULL",
+        "MULTIPLIER_1": f"{int(random._MULTIPLIER_1)}ULL",
+        "MULTIPLIER_2": f"{int(random._MULTIPLIER_2)}ULL",
+        "LOG_2": random._LOG_2.hex(),
+        "HALF_ROOT": random._HALF_ROOT.hex(),
+        "TWO_PI": (2.0 * pi).hex(),
+        "LOG_TERMS": len(random._LOG_SERIES),
+        "TRIG_TERMS": len(random._SIN_SERIES),
+        "LOG_SERIES": _series(random._LOG_SERIES),
+        "SIN_SERIES": _series(random._SIN_SERIES),
+        "COS_SERIES": _series(random._COS_SERIES),
+    }
+    kind = "double" if shape.precision == "float64" else "float"
+    return [
+        *(f"#define {name} {value}" for name, value in numbers.items()),
+        f"typedef {kind} Real;",
+    ]
+
+
+def _series(coefficients: Iterable[float]) -> str:
+    return "{" + ", ".join(value.hex() for value in coefficients) + "}"
