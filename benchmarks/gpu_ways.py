@@ -73,6 +73,8 @@ def with_cupy() -> Callable[..., None]:
 
 def with_numba() -> Callable[..., None]:
     """Python, compiled by numba-cuda."""
+    if not hasattr(np, "row_stack"):  # numba-cuda 0.30 asks for it, NumPy 2.5 has it no more
+        np.row_stack = np.vstack  # noqa: NPY201
     from numba import cuda, float64
 
     @cuda.jit(fastmath=False, lineinfo=False)

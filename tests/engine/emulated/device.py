@@ -53,9 +53,12 @@ class EmulatedKernel:
         for name in ("bytes_of_desk", "bytes_of_cell"):
             getattr(self.library, name).restype = ctypes.c_longlong
 
-    def __call__(self, warps: int, arguments: Sequence[Any]) -> None:
+    def serve(self, warps: int, arguments: Sequence[Any]) -> None:
         self._device.launches += 1
         self.library.emulate(*map(as_c, arguments))
+
+    def add_up(self, cells: Any, count: int, rounds: int) -> None:
+        self.library.emulate_adding(as_c(cells), count, rounds)
 
 
 def as_c(value: Any) -> Any:

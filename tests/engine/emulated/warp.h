@@ -66,6 +66,7 @@ static unsigned ballot(bool yes, const char* place) {
 DEVICE int lane() { return running; }
 DEVICE int warp_of_block() { return 0; }
 DEVICE long long warp_of_grid() { return 0; }
+DEVICE long long warps_of_grid() { return 1; }
 DEVICE void add_to(long long* where, long long amount) { *where += amount; }
 DEVICE int take_next(int* next) { return (*next)++; }
 DEVICE void fill_pair_table() {

@@ -15,6 +15,7 @@ from faircascade.policies import Bandit
 from faircascade.policies.bandit import BanditState
 
 INT, FLOAT, ARRAY = "int", "float", "array"
+_BOOKS = ("appearances", "item_clicks", "outcomes", "regrets", "widths", "by_round", "lists")
 
 FIELDS: tuple[tuple[str, str], ...] = (
     *((name, INT) for name in ("users", "items", "padded")),
@@ -39,7 +40,7 @@ FIELDS: tuple[tuple[str, str], ...] = (
     *((name, ARRAY) for name in ("units", "worth", "total", "prices")),
     ("catalogue", INT),
     *((name, ARRAY) for name in ("appearances", "item_clicks", "outcomes", "regrets", "widths")),
-    *((name, ARRAY) for name in ("lists", "work", "broken")),
+    *((name, ARRAY) for name in ("by_round", "lists", "work", "broken")),
 )
 """The fields of `Cell` in records.cuh, in their order."""
 
@@ -152,18 +153,17 @@ class Cell:
         values["outcomes"] = xp.empty((rounds, n), dtype=np.int32)
         values["regrets"] = xp.empty((rounds, n), dtype=np.int64)
         values["widths"] = xp.empty((rounds, n), dtype=np.int64)
+        values["by_round"] = xp.empty((5, rounds), dtype=np.int64)
         values["lists"] = xp.empty((rounds if self.rules.traced else 0, n, k), dtype=np.int32)
 
     def close_books(self) -> None:
         """Give the room back."""
-        for name in ("appearances", "item_clicks", "outcomes", "regrets", "widths", "lists"):
+        for name in _BOOKS:
             del self.values[name]
 
     def is_sound(self) -> bool:
         """Say whether every list had scores, and every sum is a number."""
-        sums = (self.values[name] for name in ("M", "M_inv", "B", "theta"))
-        numbers = all(bool(self.xp.isfinite(array).all()) for array in sums)
-        return numbers and not int(self.values["broken"][0])
+        return not to_host(self.values["broken"])[0]
 
     @staticmethod
     def bytes_a_user(job: Job, shape: Shape) -> int:

@@ -7,6 +7,8 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any, Protocol
 
+import numpy as np
+
 from faircascade.engine.gpu.source import LANES, WARPS, Shape, cuda_words, source_of
 
 BLOCKS = {"float64": (4, 3), "float32": (6, 3)}
@@ -21,8 +23,11 @@ class Kernel(Protocol):
     warps: int
     """How many warps run at the same time."""
 
-    def __call__(self, warps: int, arguments: Sequence[Any]) -> None:
-        """Start so many warps, rounded up to whole blocks, and wait until all have ended."""
+    def serve(self, warps: int, arguments: Sequence[Any]) -> None:
+        """Let so many warps serve users until all are served; a multiple of a block's."""
+
+    def add_up(self, cells: Any, count: int, rounds: int) -> None:
+        """Add up what happened in each round of each cell."""
 
 
 class Device(Protocol):
@@ -78,18 +83,26 @@ class CudaKernel:
         blocks = BLOCKS[shape.precision][shape.d > FEW_FEATURES]
         text = f"#define BLOCKS {blocks}\n" + source_of(shape, cuda_words())
         options = ("--std=c++17", *(["--fmad=false"] if exact else []))
-        self._function = xp.RawModule(code=text, options=options).get_function("serve_bandits")
+        module = xp.RawModule(code=text, options=options)
+        self._serve = module.get_function("serve_bandits")
+        self._add_up = module.get_function("add_up_rounds")
         self._shared = shape.bytes_of_block
-        self._function.max_dynamic_shared_size_bytes = self._shared
+        self._serve.max_dynamic_shared_size_bytes = self._shared
         self._wait = xp.cuda.get_current_stream().synchronize
         fit = xp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
-            self._function.kernel.ptr, WARPS * LANES, self._shared
+            self._serve.kernel.ptr, WARPS * LANES, self._shared
         )
         self.warps = multiprocessors * max(1, fit) * WARPS
 
-    def __call__(self, warps: int, arguments: Sequence[Any]) -> None:
-        blocks, threads = -(-warps // WARPS), WARPS * LANES
-        self._function((blocks,), (threads,), tuple(arguments), shared_mem=self._shared)
+    def serve(self, warps: int, arguments: Sequence[Any]) -> None:
+        shared = self._shared
+        self._serve((warps // WARPS,), (WARPS * LANES,), tuple(arguments), shared_mem=shared)
+        self._wait()
+
+    def add_up(self, cells: Any, count: int, rounds: int) -> None:
+        blocks = min(rounds, self.warps) // WARPS + 1
+        sizes = (np.int32(count), np.int32(rounds))
+        self._add_up((blocks,), (WARPS * LANES,), (cells, *sizes))
         self._wait()
 
 

@@ -202,8 +202,9 @@ class Run:
         each = scores * real.itemsize + 4 * shape.room_for_sets
         most = max(1, int(FOR_BOOKS * self.device.free_bytes() // each))
         warps = up(int(min(users[-1], self.kernel.warps, most)), WARPS)
+        records = xp.asarray(np.concatenate([cell.record() for cell in cells]))
         arguments = (
-            xp.asarray(np.concatenate([cell.record() for cell in cells])),
+            records,
             xp.asarray(users),
             np.int32(len(cells)),
             xp.zeros(1, dtype=np.int32),
@@ -214,7 +215,8 @@ class Run:
             np.int32(last),
             xp.asarray(intervals - here, dtype=np.int32),
         )
-        self.kernel(warps, arguments)
+        self.kernel.serve(warps, arguments)
+        self.kernel.add_up(records, len(cells), len(rounds))
         for share, cell in zip(part, cells, strict=True):
             if not cell.is_sound():
                 raise not_finite(self.jobs[share.number], last)
@@ -230,20 +232,11 @@ class Run:
         seen, clicks = to_host(values["appearances"]), to_host(values["item_clicks"])
         tally.appearances[interval : interval + len(seen)] += seen.astype(tally.appearances.dtype)
         tally.item_clicks[interval : interval + len(seen)] += clicks.astype(tally.appearances.dtype)
-        outcomes = values["outcomes"]
-        came = outcomes != ABSENT
-        clicked = outcomes % IDEAL
-        totals = (
-            (tally.served, came),
-            (tally.clicks, came & (clicked > 0)),
-            (tally.optimal_clicks, came & (outcomes >= IDEAL)),
-            (tally.regret, values["regrets"]),
-            (tally.width, values["widths"]),
-        )
-        for total, by_user in totals:
-            total[rounds] += to_host(by_user.sum(axis=1))
+        totals = (tally.served, tally.clicks, tally.optimal_clicks, tally.regret, tally.width)
+        for total, more in zip(totals, to_host(values["by_round"]), strict=True):
+            total[rounds] += more
         if cell.rules.traced:
-            share.trace(to_host(values["lists"]), to_host(clicked), to_host(came), rounds.start + 1)
+            share.trace(to_host(values["lists"]), to_host(values["outcomes"]), rounds.start + 1)
 
     def _write(self, traces: Sequence[TraceWriter]) -> None:
         for number, trace in enumerate(traces):
@@ -301,11 +294,11 @@ class Share:
             return self.job.policy.compose().start(users, self.job.env.items.dim)
         return self._state
 
-    def trace(self, lists: Any, clicked: Any, came: Any, first: int) -> None:
+    def trace(self, lists: Any, outcomes: Any, first: int) -> None:
         """Note who saw what in the rounds of a launch, from the first one on."""
         for place in range(len(lists)):
-            rows = np.flatnonzero(came[place])
-            hit = clicked[place, rows].astype(np.int32)
+            rows = np.flatnonzero(outcomes[place] != ABSENT)
+            hit = outcomes[place, rows] % IDEAL
             self.rows.append(
                 TraceRows(
                     round=first + place,

@@ -150,14 +150,19 @@ DEVICE void serve(
                 for (int tier = 0; tier < TIERS; tier++) grow(cell, desk, tier, moved);
         }
     }
+    bool sound = true;
     EVERY_LANE(pair, PAIRS) {
+        Real entry = desk.M_inv[row_of(pair) * D + column_of(pair)];
         cell.M[user * PAIRS + pair] = desk.M[pair];
-        cell.M_inv[user * PAIRS + pair] = desk.M_inv[row_of(pair) * D + column_of(pair)];
+        cell.M_inv[user * PAIRS + pair] = entry;
+        sound = sound && isfinite(entry) && isfinite(desk.M[pair]);
     }
     EVERY_LANE(a, D) {
         cell.B[user * D + a] = desk.B[a];
         cell.theta[user * D + a] = desk.theta[a];
+        sound = sound && isfinite(desk.B[a]) && isfinite(desk.theta[a]);
     }
+    if (!sound) *cell.broken = 1;
     if (lane() == 0) cell.updates[user] = updates;
     meet();
 }

@@ -16,6 +16,8 @@ DEVICE int warp_of_block() { return threadIdx.x >> 5; }
 
 DEVICE long long warp_of_grid() { return (long long)blockIdx.x * (THREADS / 32) + warp_of_block(); }
 
+DEVICE long long warps_of_grid() { return (long long)gridDim.x * (THREADS / 32); }
+
 DEVICE void add_to(long long* where, long long amount) {
     atomicAdd((unsigned long long*)where, (unsigned long long)amount);
 }

@@ -66,3 +66,28 @@ DEVICE int observe(
     }
     return clicked;
 }
+
+// Add up what happened to all users of a cell in each round: served, clicks, clicks of the optimal
+// lists, regret, width.
+DEVICE void add_up(const Cell& cell, int rounds) {
+    for (Int round = warp_of_grid(); round < rounds; round += warps_of_grid()) {
+        Int served = 0, clicks = 0, optimal = 0, regret = 0, width = 0;
+        for (Int user = lane(); user < cell.users; user += LANES) {
+            Int at = round * cell.users + user;
+            int outcome = cell.outcomes[at];
+            if (outcome == ABSENT) continue;
+            served++;
+            clicks += outcome % IDEAL > 0;
+            optimal += outcome >= IDEAL;
+            regret += cell.regrets[at];
+            width += cell.widths[at];
+        }
+        Int sums[] = {sum_of(served), sum_of(clicks), sum_of(optimal), sum_of(regret), sum_of(width)};
+        if (lane() == 0)
+            for (int i = 0; i < 5; i++) cell.by_round[i * (Int)rounds + round] = sums[i];
+    }
+}
+
+extern "C" GLOBAL void add_up_rounds(const Cell* cells, int count, int rounds) {
+    for (int cell = 0; cell < count; cell++) add_up(cells[cell], rounds);
+}

@@ -45,6 +45,7 @@ struct Cell {
     Int *appearances, *item_clicks;  // (intervals, catalogue, K)
     int* outcomes;               // clicked position, 0 for none, -1 for absent, (rounds, n)
     Int *regrets, *widths;       // in units of 2^-32, (rounds, n)
+    Int* by_round;               // served, clicks, optimal clicks, regret and width, (5, rounds)
     int* lists;                  // (rounds, n, K), if traced
     Int* work;                   // lists that needed the scores of set 0, 1, ..., all
     Int* broken;
