@@ -75,12 +75,12 @@ def with_numba() -> Callable[..., None]:
     """Python, compiled by numba-cuda."""
     if not hasattr(np, "row_stack"):  # numba-cuda 0.30 asks for it, NumPy 2.5 has it no more
         np.row_stack = np.vstack  # noqa: NPY201
-    from numba import cuda, float64
+    from numba import cuda
 
     @cuda.jit(fastmath=False, lineinfo=False)
     def learn(shown, front, inverse, scores, rounds):  # type: ignore[no-untyped-def]
-        desks = cuda.shared.array((4, D * D + D), float64)
-        x = cuda.local.array(D, float64)
+        desks = cuda.shared.array((4, D * D + D), np.float64)
+        x = cuda.local.array(D, np.float64)
         lane, warp = cuda.threadIdx.x & 31, cuda.threadIdx.x >> 5
         user = cuda.blockIdx.x * 4 + warp
         if user >= len(inverse):

@@ -16,6 +16,7 @@ from faircascade import storage
 from faircascade.engine.job import Job
 from faircascade.metrics import Tally
 from faircascade.registry import Component, from_spec, to_spec
+from faircascade.version import __version__
 
 SECONDS = 30.0
 """A run is saved at most this often."""
@@ -125,14 +126,13 @@ def check(job: Job) -> None:
 
 def identity(job: Job) -> Any:
     """Return all that a job's numbers depend on, as plain data: equal for equal jobs alone."""
-    from importlib.metadata import version  # slow to import, and needed only here
-
     settings = {
-        "release": version("faircascade"),
+        "release": __version__,
         "environment": job.env.fingerprint,
         "policy": to_spec(job.policy),
         "seed": job.seed,
         "checkpoints": job.checkpoints,
+        "precision": job.precision,
         "activity": float(job.activity),
         "realised": bool(job.realised),
     }

@@ -10,7 +10,6 @@ import json
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -24,6 +23,7 @@ from faircascade.engine.result import plain_spec
 from faircascade.environment import Response
 from faircascade.storage import replacing
 from faircascade.types import Floats, Ints
+from faircascade.version import __version__
 
 METADATA = b"faircascade"
 """Key of the schema's metadata that says, as JSON, what run the trace is of."""
@@ -114,7 +114,7 @@ class TraceWriter:
     def _origin(self) -> dict[str, Any]:
         """Return what run the rows are of, as plain data."""
         origin = {
-            "version": version("faircascade"),
+            "version": __version__,
             "policy": plain_spec(self.job.policy),
             "seed": self.job.seed,
         }

@@ -107,6 +107,7 @@ def _constants(shape: Shape) -> Iterable[str]:
         "K": shape.k,
         "PAIRS": shape.pairs,
         "STEPS": -(-shape.pairs // LANES),
+        "COLUMNS": -(-shape.d // LANES),
         "FRONT": shape.front,
         "SLOTS": shape.front // LANES,
         "SETS": shape.sets,

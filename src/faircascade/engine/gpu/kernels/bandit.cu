@@ -72,7 +72,10 @@ DEVICE double recommend(
     if (cell.lazy) {
         if (front.size >= K) {
             Real enough = rank_front(cell, desk, front, ties);
-            while (level > 0 && limit_of(desk, level - 1) < enough) level--;
+            Real limits[TIERS];
+            UNROLL for (int tier = 0; tier < TIERS; tier++) limits[tier] = limit_of(desk, tier);
+            UNROLL for (int tier = TIERS; tier > 0; tier--)
+                if (level == tier && limits[tier - 1] < enough) level--;
         }
         if (level > 0) {
             take_front(cell, desk, front, widen(cell, desk, room, ties, level));

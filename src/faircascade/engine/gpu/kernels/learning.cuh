@@ -10,31 +10,47 @@ DEVICE void multiply(Desk& desk, const Real* x) {
     meet();
 }
 
+// Learn the examined part of the list. Each lane has columns of M^-1 in registers and gets the other
+// lanes' parts of a vector by exchange: nobody waits for shared memory between two positions.
 DEVICE void learn(const Cell& cell, Desk& desk, int examined) {
     Real gain = (Real)cell.gain, scale = (Real)cell.scale;
+    Real columns[COLUMNS][D], sums[COLUMNS];
+    UNROLL for (int c = 0; c < COLUMNS; c++) {
+        int b = c * LANES + lane();
+        sums[c] = b < D ? desk.B[b] : (Real)0;
+        UNROLL for (int a = 0; a < D; a++) columns[c][a] = b < D ? desk.M_inv[a * D + b] : (Real)0;
+    }
     for (int k = 0; k < examined; k++) {
         const Real* x = desk.x[k];
-        multiply(desk, x);
-        Real inner = x[0] * desk.v[0];
-        UNROLL for (int a = 1; a < D; a++) inner = inner + x[a] * desk.v[a];
-        Real shrink = (Real)1 / sqrt((Real)1 / gain + inner);
-        meet();
-        EVERY_LANE(b, D) {
-            desk.v[b] = desk.v[b] * shrink;
-            desk.B[b] = desk.B[b] + desk.weights[k] * x[b];
+        Real own[COLUMNS], v[D];
+        UNROLL for (int c = 0; c < COLUMNS; c++) {  // M^-1 x
+            own[c] = columns[c][0] * x[0];
+            UNROLL for (int a = 1; a < D; a++) own[c] = own[c] + columns[c][a] * x[a];
         }
-        meet();
+        UNROLL for (int a = 0; a < D; a++) v[a] = from_lane(own[a / LANES], a % LANES);
+        Real inner = x[0] * v[0];
+        UNROLL for (int a = 1; a < D; a++) inner = inner + x[a] * v[a];
+        Real shrink = (Real)1 / sqrt((Real)1 / gain + inner);
+        UNROLL for (int c = 0; c < COLUMNS; c++) {
+            int b = c * LANES + lane();
+            own[c] = own[c] * shrink;
+            UNROLL for (int a = 0; a < D; a++)
+                columns[c][a] = columns[c][a] - (v[a] * shrink) * own[c];
+            if (b < D) sums[c] = sums[c] + desk.weights[k] * x[b];
+        }
         UNROLL for (int step = 0; step < STEPS; step++) {
             int pair = step * LANES + lane();
-            if (pair < PAIRS) {
-                int a = row_of(pair), b = column_of(pair);
-                Real entry = desk.M_inv[a * D + b] - desk.v[a] * desk.v[b];
-                desk.M_inv[a * D + b] = desk.M_inv[b * D + a] = entry;
-                desk.M[pair] = desk.M[pair] + gain * (x[a] * x[b]);
-            }
+            if (pair < PAIRS)
+                desk.M[pair] = desk.M[pair] + gain * (x[row_of(pair)] * x[column_of(pair)]);
         }
-        meet();
     }
+    UNROLL for (int c = 0; c < COLUMNS; c++) {
+        int b = c * LANES + lane();
+        if (b < D) desk.B[b] = sums[c];
+        UNROLL for (int a = 0; a < D; a++)
+            if (b < D) desk.M_inv[a * D + b] = columns[c][a];
+    }
+    meet();
     multiply(desk, desk.B);
     EVERY_LANE(b, D) desk.theta[b] = scale * desk.v[b];
     meet();

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from faircascade.engine import Result, Wanted, simulate_together
 from faircascade.engine.abilities import unknown_part
@@ -37,18 +38,23 @@ class Gpu:
         check_counts(threads=self.threads)
 
     def run(self, plan: Plan) -> None:
-        """Run all cells; the next ones are made ready while the GPU is busy."""
+        """Run all cells; what comes before and after a batch is done while the GPU is busy."""
         from faircascade.engine.gpu.run import the_gpu
 
         the_gpu()  # or say what is missing, before anything is done
         left: list[Cell] = []
-        with ThreadPoolExecutor(self.threads or cores()) as pool:
-            ready: list[Future[Environment | ValueError]] = []
-            batches = list(_batches(plan))
-            for place, batch in enumerate(batches):
-                worlds = ready or _begin(pool, plan, batch)
-                ready = _begin(pool, plan, batches[place + 1]) if place + 1 < len(batches) else []
-                left += _run_batch(plan, pool, batch, [world.result() for world in worlds])
+        with ThreadPoolExecutor(self.threads or cores()) as pool, ExitStack() as written:
+            batches = [Batch(plan, pool, cells) for cells in _batches(plan)]
+            for batch, following in zip_longest(batches, batches[1:]):
+                batch.prepare()
+                if following is not None:
+                    following.prepare()
+                with ExitStack() as claims:
+                    batch.claim(claims)
+                    batch.run()
+                    written.close()  # the batch before
+                    written.callback(batch.settle, claims.pop_all())
+                left += batch.left
         if left or len(plan.todo):
             plan.todo.left.extend(left)
             Local(threads=self.threads).run(plan)
@@ -78,15 +84,76 @@ def _batches(plan: Plan) -> Iterator[list[Cell]]:
         yield from (cells[first : first + most] for first in range(0, len(cells), most))
 
 
-def _begin(
-    pool: ThreadPoolExecutor, plan: Plan, batch: Sequence[Cell]
-) -> list[Future[Environment | ValueError]]:
-    """Begin to build the worlds of cells, each once."""
-    known: dict[str, Future[Environment | ValueError]] = {}
-    for cell in batch:
-        if cell.world_key not in known:
-            known[cell.world_key] = pool.submit(_world, plan, cell)
-    return [known[cell.world_key] for cell in batch]
+class Batch:
+    """Cells that run side by side."""
+
+    def __init__(self, plan: Plan, pool: ThreadPoolExecutor, cells: Sequence[Cell]) -> None:
+        self.plan = plan
+        self.pool = pool
+        self.cells = list(cells)
+        self.left: list[Cell] = []
+        """Those that a GPU cannot run."""
+        self._worlds: dict[str, Future[Environment | ValueError]] = {}
+        self._writing: list[Future[None]] = []
+
+    def prepare(self) -> None:
+        """Begin to build the worlds, each once."""
+        for cell in self.cells:
+            if cell.world_key not in self._worlds:
+                self._worlds[cell.world_key] = self.pool.submit(_world, self.plan, cell)
+
+    def claim(self, claims: ExitStack) -> None:
+        """Keep the cells that are ours to run."""
+        todo, results, ours = self.plan.todo, self.plan.results, []
+        for cell in self.cells:
+            claim = claims.enter_context(claimed(results.underway(cell)))
+            world = self._worlds[cell.world_key].result()
+            if results.find(cell) is not None:
+                todo.end(cell, Ending(Status.FINISHED))
+            elif claim is Claim.TAKEN:
+                todo.end(cell, Ending(Status.TAKEN))
+            elif isinstance(world, ValueError):
+                todo.end(cell, Ending(Status.IMPOSSIBLE, reason_of(world)))
+            elif unknown_part(world, cell.policy, yardsticks=False):
+                self.left.append(cell)
+            else:
+                ours.append(cell)
+        self.cells = ours
+
+    def run(self) -> None:
+        """Run them, and begin to write what came out."""
+        if not self.cells:
+            return
+        wanted = [Wanted(self._world(cell), cell.policy, cell.seed) for cell in self.cells]
+        first = self.cells[0]
+        try:
+            results = simulate_together(
+                wanted, rounds=first.rounds, checkpoints=first.checkpoints, progress=self._tell
+            )
+        except ArithmeticError:  # of one of them: each by itself tells which
+            self.left += self.cells
+            self.cells = []
+            return
+        if results[0].interrupted:
+            raise KeyboardInterrupt
+        pairs = zip(self.cells, results, strict=True)
+        self._writing = [self.pool.submit(_write, self.plan, *pair) for pair in pairs]
+        self._worlds.clear()
+
+    def settle(self, claims: ExitStack) -> None:
+        """Wait until all is written, and let go of it."""
+        with claims:
+            for cell, writing in zip(self.cells, self._writing, strict=True):
+                writing.result()
+                self.plan.todo.end(cell, Ending(Status.FINISHED))
+
+    def _world(self, cell: Cell) -> Environment:
+        world = self._worlds[cell.world_key].result()
+        assert isinstance(world, Environment)
+        return world
+
+    def _tell(self, share: float) -> None:
+        self.plan.todo.tell(dict.fromkeys(self.cells, share))
 
 
 def _world(plan: Plan, cell: Cell) -> Environment | ValueError:
@@ -97,53 +164,6 @@ def _world(plan: Plan, cell: Cell) -> Environment | ValueError:
     except ValueError as error:
         return error
     return env
-
-
-def _run_batch(
-    plan: Plan,
-    pool: ThreadPoolExecutor,
-    batch: Sequence[Cell],
-    worlds: Sequence[Environment | ValueError],
-) -> list[Cell]:
-    """Run cells side by side and write them; return those that a GPU cannot run."""
-    todo, left, wanted = plan.todo, [], []
-    with ExitStack() as claims:
-        cells: list[Cell] = []
-        for cell, world in zip(batch, worlds, strict=True):
-            claim = claims.enter_context(claimed(plan.results.underway(cell)))
-            if plan.results.find(cell) is not None:
-                todo.end(cell, Ending(Status.FINISHED))
-            elif claim is Claim.TAKEN:
-                todo.end(cell, Ending(Status.TAKEN))
-            elif isinstance(world, ValueError):
-                todo.end(cell, Ending(Status.IMPOSSIBLE, reason_of(world)))
-            elif unknown_part(world, cell.policy, yardsticks=False):
-                left.append(cell)
-            else:
-                cells.append(cell)
-                wanted.append(Wanted(world, cell.policy, cell.seed))
-        if not cells:
-            return left
-
-        def tell(share: float) -> None:
-            todo.tell(dict.fromkeys(cells, share))
-
-        checkpoints = cells[0].checkpoints
-        try:
-            results = simulate_together(
-                wanted, rounds=cells[0].rounds, checkpoints=checkpoints, progress=tell
-            )
-        except ArithmeticError:  # one of them; each by itself tells which
-            return [*left, *cells]
-        if results[0].interrupted:
-            raise KeyboardInterrupt
-        for written in [
-            pool.submit(_write, plan, *pair) for pair in zip(cells, results, strict=True)
-        ]:
-            written.result()
-        for cell in cells:
-            todo.end(cell, Ending(Status.FINISHED))
-    return left
 
 
 def _write(plan: Plan, cell: Cell, result: Result) -> None:
