@@ -18,6 +18,7 @@ import cupy as cp
 import numpy as np
 
 D, K, FRONT, ROUNDS = 10, 10, 32, 2000
+DESKS = (4, D * D + D)
 
 CUDA = r"""
 extern "C" __global__ void learn(
@@ -79,8 +80,8 @@ def with_numba() -> Callable[..., None]:
 
     @cuda.jit(fastmath=False, lineinfo=False)
     def learn(shown, front, inverse, scores, rounds):  # type: ignore[no-untyped-def]
-        desks = cuda.shared.array((4, D * D + D), np.float64)
-        x = cuda.local.array(D, np.float64)
+        desks = cuda.shared.array(shape=DESKS, dtype=np.float64)
+        x = cuda.local.array(shape=D, dtype=np.float64)
         lane, warp = cuda.threadIdx.x & 31, cuda.threadIdx.x >> 5
         user = cuda.blockIdx.x * 4 + warp
         if user >= len(inverse):

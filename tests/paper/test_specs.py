@@ -8,7 +8,7 @@ import pytest
 
 from faircascade.experiment.spec import Spec
 from faircascade.paper.published import published, row_of
-from faircascade.paper.specs import EXPERIMENTS, adapt, find_specs
+from faircascade.paper.specs import EXPERIMENTS, LARGE, adapt, find_specs
 from faircascade.policies import EALinUCB
 
 ROOT = Path(__file__).parents[2]
@@ -20,8 +20,8 @@ def lines(name: str) -> list:
 
 
 def test_there_is_a_file_for_each_where_a_reader_looks_for_it() -> None:
-    assert {path.stem for path in (ROOT / "experiments").glob("*.toml")} == set(EXPERIMENTS)
-    for name in EXPERIMENTS:
+    assert {path.stem for path in (ROOT / "experiments").glob("*.toml")} == {*EXPERIMENTS, *LARGE}
+    for name in (*EXPERIMENTS, *LARGE):
         assert Spec.load(ROOT / "experiments" / f"{name}.toml").name == name
 
 

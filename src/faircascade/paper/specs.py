@@ -9,6 +9,8 @@ from faircascade.registry import suggest
 
 EXPERIMENTS = ("fig1", "rq1", "rq2", "rq3", "theory", "readings", "worlds", "frm")
 """In the order of the page."""
+LARGE = ("grid",)
+"""Only run if they are named: a day's work for a processor."""
 ALL = "all"
 
 QUICK_DATA = {"name": "synthetic", "users": 200, "items": 600}
@@ -24,10 +26,10 @@ def find_specs(names: list[str]) -> list[Spec]:
             found.append(Spec.load(name))
         elif name == ALL:
             found.extend(_shipped(each) for each in EXPERIMENTS)
-        elif name in EXPERIMENTS:
+        elif name in (*EXPERIMENTS, *LARGE):
             found.append(_shipped(name))
         else:
-            known = (*EXPERIMENTS, ALL)
+            known = (*EXPERIMENTS, *LARGE, ALL)
             raise ValueError(
                 f"what to reproduce must be one of {', '.join(known)} or a spec file (.toml)"
                 f"{suggest(name, known)}, got {name!r}"

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import zip_longest
 
 from faircascade.engine import Result, Wanted, simulate_together
 from faircascade.engine.abilities import unknown_part
@@ -45,13 +44,12 @@ class Gpu:
         left: list[Cell] = []
         with ThreadPoolExecutor(self.threads or cores()) as pool, ExitStack() as written:
             batches = [Batch(plan, pool, cells) for cells in _batches(plan)]
-            for batch, following in zip_longest(batches, batches[1:]):
-                batch.prepare()
-                if following is not None:
-                    following.prepare()
+            for place, batch in enumerate(batches):
+                for near in batches[place : place + 2]:
+                    near.prepare()
                 with ExitStack() as claims:
                     batch.claim(claims)
-                    batch.run()
+                    batch.run(batches[place - 1] if place else None)
                     written.close()  # the batch before
                     written.callback(batch.settle, claims.pop_all())
                 left += batch.left
@@ -120,15 +118,20 @@ class Batch:
                 ours.append(cell)
         self.cells = ours
 
-    def run(self) -> None:
-        """Run them, and begin to write what came out."""
+    def run(self, before: Batch | None) -> None:
+        """Run them, and begin to write what came out, as was begun for the batch before."""
         if not self.cells:
             return
+        written = dict.fromkeys(before.cells if before is not None else (), 1.0)
+
+        def tell(share: float) -> None:
+            self.plan.todo.tell(dict.fromkeys(self.cells, share) | written)
+
         wanted = [Wanted(self._world(cell), cell.policy, cell.seed) for cell in self.cells]
         first = self.cells[0]
         try:
             results = simulate_together(
-                wanted, rounds=first.rounds, checkpoints=first.checkpoints, progress=self._tell
+                wanted, rounds=first.rounds, checkpoints=first.checkpoints, progress=tell
             )
         except ArithmeticError:  # of one of them: each by itself tells which
             self.left += self.cells
@@ -151,9 +154,6 @@ class Batch:
         world = self._worlds[cell.world_key].result()
         assert isinstance(world, Environment)
         return world
-
-    def _tell(self, share: float) -> None:
-        self.plan.todo.tell(dict.fromkeys(self.cells, share))
 
 
 def _world(plan: Plan, cell: Cell) -> Environment | ValueError:
