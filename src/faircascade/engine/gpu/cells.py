@@ -35,7 +35,7 @@ FIELDS: tuple[tuple[str, str], ...] = (
     ("gained", ARRAY),
     ("refine_every", INT),
     ("activity", FLOAT),
-    *((name, INT) for name in ("realised", "lazy", "traced")),
+    *((name, INT) for name in ("realised", "lazy", "lazy_draws", "traced")),
     *((name, ARRAY) for name in ("M", "M_inv", "B", "theta", "updates")),
     *((name, ARRAY) for name in ("units", "worth", "total", "prices")),
     ("catalogue", INT),
@@ -134,7 +134,7 @@ class Cell:
         return {name: self.xp.asarray(words) for name, words in draws.items()}
 
     def _rules(self) -> dict[str, Any]:
-        rules = self.rules._asdict()
+        rules = self.rules._asdict() | {"lazy_draws": self.job.lazy}
         del rules["k"]
         return {
             name: self.xp.asarray(value) if isinstance(value, np.ndarray) else value

@@ -197,7 +197,7 @@ class Run:
         for cell in cells:
             cell.open_books(len(rounds), int(intervals[-1]) - here + 1)
         users = np.cumsum([0, *(cell.values["users"] for cell in cells)])
-        scores = max(2 * shape.d**2, max(cell.values["padded"] for cell in cells))
+        scores = shape.room_for_work + max(cell.values["padded"] for cell in cells)
         real = np.dtype(shape.precision)
         each = scores * real.itemsize + 4 * shape.room_for_sets
         most = max(1, int(FOR_BOOKS * self.device.free_bytes() // each))

@@ -17,6 +17,8 @@ from faircascade.ranking import RESOLUTION
 LANES = 32
 """Threads of a warp."""
 HALVINGS = 40
+MOST_DRAWN = 128
+"""Items whose luck is worked out before it is cheaper to score all anew."""
 AT_ONCE = 2
 """Items that a lane scores together, where all are."""
 WARPS = 4
@@ -74,6 +76,11 @@ class Shape:
         return sum(self.front * WIDER**i for i in range(1, self.sets + 1))
 
     @property
+    def room_for_work(self) -> int:
+        """Numbers that a warp needs at a time beside its scores: two matrices, or values."""
+        return max(2 * self.d**2, MOST_DRAWN)
+
+    @property
     def bytes_of_desk(self) -> int:
         """Bytes of `Desk`, or a few more: what a warp needs of the shared memory."""
         d, k, front, tiers = self.d, self.k, self.front, self.sets + 1
@@ -114,6 +121,8 @@ def _constants(shape: Shape) -> Iterable[str]:
         "TIERS": shape.sets + 1,
         "ROOM_OF_SET(set)": f"(FRONT << ({WIDER.bit_length() - 1} * (set)))",
         "ROOM_FOR_SETS": shape.room_for_sets,
+        "ROOM_FOR_WORK": shape.room_for_work,
+        "MOST_DRAWN": MOST_DRAWN,
         "HALVINGS": HALVINGS,
         "AT_ONCE": AT_ONCE if shape.d <= 32 else 1,
         "THREADS": WARPS * LANES,

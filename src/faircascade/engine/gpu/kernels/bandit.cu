@@ -3,6 +3,7 @@
 // The items at the front: each lane holds some, with their features in registers.
 struct Front {
     int size;
+    Leaders leaders;
     int items[SLOTS];
     Real x[SLOTS][D];
 };
@@ -45,10 +46,14 @@ DEVICE Real rank_front(const Cell& cell, Desk& desk, const Front& front, Word ti
 }
 
 // Score every item, with a draw from the posterior if the policy makes one, and rank them.
-DEVICE void rank_all(const Cell& cell, Desk& desk, Room& room, Int user, Word ties, Word word) {
+DEVICE void rank_all(
+    const Cell& cell, Desk& desk, Room& room, Front& front, Int user, Word ties, Word word
+) {
     const Real* theta = desk.theta;
+    bool draws_lazily = cell.lazy_draws && cell.drawn_by_merit && cell.noise == 0.0 && K <= LANES;
+    if (draws_lazily && draw_list(cell, desk, room, front.leaders, user, ties, word)) return;
     if (cell.noise > 0.0) {
-        draw_theta(cell, desk, user, word, room.scores);
+        draw_theta(cell, desk, user, word, room.work);
         theta = desk.drawn;
     }
     score_all(cell, theta, desk, room);
@@ -82,7 +87,7 @@ DEVICE double recommend(
             rank_front(cell, desk, front, ties);
         }
     } else {
-        rank_all(cell, desk, room, user, ties, word);
+        rank_all(cell, desk, room, front, user, ties, word);
     }
     if (lane() == 0) {
         if (!isfinite(desk.best[K - 1])) *cell.broken = 1;
@@ -123,6 +128,7 @@ DEVICE void serve(
     Int updates = cell.updates[user];
     Front front;
     front.size = 0;
+    front.leaders.known = false;
     meet();
     for (int t = first; t <= last; t++) {
         int place = t - first;
@@ -148,9 +154,10 @@ DEVICE void serve(
         learn(cell, desk, examined);
         updates++;
         if (updates % cell.refine_every == 0 || (updates & (updates - 1)) == 0) {
-            Real moved = refine(cell, desk, room.scores);
-            if (cell.lazy && front.size > 0)
-                for (int tier = 0; tier < TIERS; tier++) grow(cell, desk, tier, moved);
+            Real moved = refine(cell, desk, room.work);
+            if (front.size > 0 || front.leaders.known)
+                for (int tier = 0; tier < (front.size > 0 ? TIERS : 1); tier++)
+                    grow(cell, desk, tier, moved);
         }
     }
     bool sound = true;
@@ -177,7 +184,8 @@ extern "C" GLOBAL void serve_bandits(
 ) {
     fill_pair_table();
     Desk& desk = DESKS[warp_of_block()];
-    Room room = {scores + warp_of_grid() * room_for_scores, sets + warp_of_grid() * (Int)ROOM_FOR_SETS};
+    Real* work = scores + warp_of_grid() * room_for_scores;
+    Room room = {work + ROOM_FOR_WORK, work, sets + warp_of_grid() * (Int)ROOM_FOR_SETS};
     for (;;) {
         int taken = 0;
         if (lane() == 0) taken = take_next(next);

@@ -31,7 +31,7 @@ struct Cell {
     const Int* gained;           // (K,)
     Int refine_every;
     double activity;
-    Int realised, lazy, traced;
+    Int realised, lazy, lazy_draws, traced;
     // what is learned of each user
     Real *M, *M_inv;             // (n, PAIRS)
     Real *B, *theta;             // (n, D)
@@ -73,6 +73,7 @@ struct Desk {
 // Room in global memory, one for each warp that runs at a time.
 struct Room {
     Real* scores;                // (padded,)
+    Real* work;                  // (ROOM_FOR_WORK,)
     int* sets;                   // items of sets 1, 2, ..., one after the other
 };
 

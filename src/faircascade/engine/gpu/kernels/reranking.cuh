@@ -36,6 +36,90 @@ DEVICE void adjust(const Cell& cell, Real* scores, Int user, Word word) {
     }
 }
 
+// What is remembered of the last time that all items were scored; the scores are in `room.scores`.
+struct Leaders {
+    bool known;
+    int item;  // this lane's best
+};
+
+// Score all items, and note which did best, and from where on they can have risen.
+DEVICE void score_leaders(const Cell& cell, Desk& desk, Room& room, Leaders& leaders) {
+    score_all(cell, desk.theta, desk, room);
+    Real mine = (Real)-INFINITY;
+    leaders.item = 0;
+    EVERY_LANE(i, cell.items) {
+        if (room.scores[i] > mine) {
+            mine = room.scores[i];
+            leaders.item = i;
+        }
+    }
+    begin(cell, desk, 0, 0, (Real)cell.radius);
+    leaders.known = true;
+}
+
+// An item's score with its luck: `FairX.adjust` of one item.
+DEVICE Real drawn_value(const Cell& cell, const Desk& desk, Word luck, int item) {
+    Real x[1][D], score, width;
+    const Real* row = cell.features + (Int)item * D;
+    UNROLL for (int a = 0; a < D; a++) x[0][a] = row[a];
+    scores_of<1>(x, desk.theta, desk.M_inv, (Real)cell.alpha, &score, &width);
+    return (Real)cell.sharpness * score + (Real)gumbel(absorb(luck, cell.keys[item]));
+}
+
+// Collect the items that can come into a list that takes a value of `floor`: how high they scored
+// and can have risen since, and the first bits of their luck, rule out nearly all. Return how many
+// there are; beyond MOST_DRAWN they are not all there.
+DEVICE int within_reach(
+    const Cell& cell, const Desk& desk, Room& room, Word luck, Real floor
+) {
+    Real rise = limit_of(desk, 0), rounding = 4 * (D + 4) * ROUNDOFF;
+    int found = 0;
+    for (int first = 0; first < cell.items && found <= MOST_DRAWN; first += LANES) {
+        int i = first + lane();
+        bool reaches = false;
+        if (i < cell.items) {
+            Real score = room.scores[i];
+            double most = cell.sharpness * (double)(score + rise + rounding * fabs(score));
+            double needed = (double)floor - most - 1e-9 * fabs(most);
+            int zeros = needed > 2.0 * LOG_2 ? (int)fmin(needed / LOG_2, 53.0) - 1 : 0;
+            reaches = zeros == 0 || absorb(luck, cell.keys[i]) >> (64 - zeros) == 0;
+        }
+        unsigned lanes = which(reaches);
+        int place = found + before_me(lanes);
+        if (reaches && place < MOST_DRAWN) room.sets[place] = i;
+        found += __popc(lanes);
+    }
+    meet();
+    return found;
+}
+
+// Draw a list by merit without scoring every item; return false if that cannot be done. K of the
+// leaders' values are a floor that every listed item reaches.
+DEVICE bool draw_list(
+    const Cell& cell, Desk& desk, Room& room, Leaders& leaders, Int user, Word ties, Word word
+) {
+    if (cell.items < LANES) return false;
+    Word luck = absorb(cell.fair[user], word);
+    bool fresh = !leaders.known;
+    for (;; fresh = true) {
+        if (fresh) score_leaders(cell, desk, room, leaders);
+        Real mine = drawn_value(cell, desk, luck, leaders.item);
+        int larger = 0;
+        for (int other = 0; other < LANES; other++) larger += from_lane(mine, other) > mine;
+        Real floor = smallest_of(larger < K ? mine : (Real)INFINITY) - 2 * (Real)RESOLUTION;
+        int found = within_reach(cell, desk, room, luck, floor);
+        if (found >= K && found <= MOST_DRAWN) {
+            EVERY_LANE(i, found) room.work[i] = drawn_value(cell, desk, luck, room.sets[i]);
+            meet();
+            keep_best(cell, desk, room.work, room.sets, found, K, ties, desk.slate, desk.best);
+            return true;
+        }
+        if (fresh) break;
+    }
+    leaders.known = false;
+    return false;
+}
+
 // Replace items by random ones at random positions: `exploration.epsilon.mingle`. One lane does it.
 DEVICE void mingle(const Cell& cell, Desk& desk, Int user, Word word) {
     if (lane() == 0) {
