@@ -62,7 +62,7 @@ DEVICE void rank_all(
         cell, desk, room.scores, 0, (int)cell.items, K, ties, desk.slate, desk.best
     );
     if (kept < K) {  // some are not numbers
-        EVERY_LANE(position, K) { desk.slate[position] = position; desk.best[position] = (Real)INFINITY; }
+        EVERY_LANE(position, K) desk.best[position] = (Real)INFINITY;
         meet();
     }
 }
@@ -107,7 +107,8 @@ DEVICE double recommend(
         meet();
     }
     Real total = desk.shown_widths[0];
-    UNROLL for (int position = 1; position < K; position++) total = total + desk.shown_widths[position];
+    UNROLL for (int position = 1; position < K; position++)
+        total = total + desk.shown_widths[position];
     return (double)(total / K);
 }
 
@@ -125,6 +126,7 @@ DEVICE void serve(
         desk.B[a] = cell.B[user * D + a];
         desk.theta[a] = cell.theta[user * D + a];
     }
+    EVERY_LANE(position, K) desk.slate[position] = position;  // whatever comes, these are items
     Int updates = cell.updates[user];
     Front front;
     front.size = 0;
@@ -179,8 +181,8 @@ DEVICE void serve(
 
 // Serve the users of all cells; each warp takes the next one that nobody has.
 extern "C" GLOBAL void serve_bandits(
-    const Cell* cells, const Int* first_user, int count, int* next, Real* scores, Int room_for_scores,
-    int* sets, int first, int last, const int* intervals
+    const Cell* cells, const Int* first_user, int count, int* next, Real* scores,
+    Int room_for_scores, int* sets, int first, int last, const int* intervals
 ) {
     fill_pair_table();
     Desk& desk = DESKS[warp_of_block()];

@@ -10,8 +10,8 @@ DEVICE void multiply(Desk& desk, const Real* x) {
     meet();
 }
 
-// Learn the examined part of the list. Each lane has columns of M^-1 in registers and gets the other
-// lanes' parts of a vector by exchange: nobody waits for shared memory between two positions.
+// Learn the examined part of the list. Each lane has columns of M^-1 in registers and gets the
+// other lanes' parts of a vector by exchange: nobody waits for shared memory between positions.
 DEVICE void learn(const Cell& cell, Desk& desk, int examined) {
     Real gain = (Real)cell.gain, scale = (Real)cell.scale;
     Real columns[COLUMNS][D], sums[COLUMNS];
@@ -63,7 +63,8 @@ DEVICE Real refine(const Cell& cell, Desk& desk, Real* room) {
     EVERY_LANE(i, D * D) {
         int row = i / D, column = i % D;
         Real total = desk.M[pair_of(row, 0)] * desk.M_inv[column];
-        for (int c = 1; c < D; c++) total = total + desk.M[pair_of(row, c)] * desk.M_inv[c * D + column];
+        for (int c = 1; c < D; c++)
+            total = total + desk.M[pair_of(row, c)] * desk.M_inv[c * D + column];
         rest[i] = row == column ? -total + 2 : -total;
     }
     meet();

@@ -62,7 +62,8 @@ DEVICE int observe(
         cell.widths[at] = to_units(width);
     }
     if (cell.traced) {
-        EVERY_LANE(position, K) cell.lists[at * K + position] = (int)cell.rows[desk.slate[position]];
+        EVERY_LANE(position, K)
+            cell.lists[at * K + position] = (int)cell.rows[desk.slate[position]];
     }
     return clicked;
 }
@@ -82,9 +83,11 @@ DEVICE void add_up(const Cell& cell, int rounds) {
             regret += cell.regrets[at];
             width += cell.widths[at];
         }
-        Int sums[] = {sum_of(served), sum_of(clicks), sum_of(optimal), sum_of(regret), sum_of(width)};
-        if (lane() == 0)
-            for (int i = 0; i < 5; i++) cell.by_round[i * (Int)rounds + round] = sums[i];
+        Int sums[] = {served, clicks, optimal, regret, width};
+        for (int i = 0; i < 5; i++) {
+            Int total = sum_of(sums[i]);
+            if (lane() == 0) cell.by_round[i * (Int)rounds + round] = total;
+        }
     }
 }
 

@@ -53,8 +53,9 @@ DEVICE void rank_among(
     for (int i = 0; i < size; i++) {
         Real other = desk.values[i];
         UNROLL for (int slot = 0; slot < SLOTS; slot++) {
+            int me = slot * LANES + lane();
             rank[slot] += other > own[slot];
-            tied |= other == own[slot] && i != slot * LANES + lane() && slot * LANES + lane() < size;
+            tied |= other == own[slot] && i != me && me < size;
         }
     }
     if (!any(tied)) return;
@@ -125,7 +126,8 @@ DEVICE int keep_best(
         }
     }
     meet();
-    if (found > FRONT) return keep_best_by_passes(cell, scores, items, count, size, ties, best, values);
+    if (found > FRONT)
+        return keep_best_by_passes(cell, scores, items, count, size, ties, best, values);
     Real own[SLOTS];
     int mine[SLOTS], rank[SLOTS];
     UNROLL for (int slot = 0; slot < SLOTS; slot++) {

@@ -132,7 +132,8 @@ DEVICE void mingle(const Cell& cell, Desk& desk, Int user, Word word) {
         for (int position = 0; position < K; position++) {
             int pick;
             if (uniform(absorb(coins, position + 1)) < cell.epsilon) {
-                Int rank = (Int)(uniform(absorb(lots, position + 1)) * (double)(cell.items - position));
+                double share = uniform(absorb(lots, position + 1));
+                Int rank = (Int)(share * (double)(cell.items - position));
                 for (int i = 0; i < position; i++) rank += rank >= listed[i];
                 pick = (int)cell.by_key[rank];
             } else {

@@ -170,7 +170,8 @@ DEVICE int widen(const Cell& cell, Desk& desk, Room& room, Word ties, int level)
     meet();
     Place left_out = next_after(cell, room.scores, items, all, ties, last);
     for (int tier = 0; tier < level - 1; tier++) begin(cell, desk, tier, (Real)-INFINITY, 0);
-    Real ceiling = left_out.item == NONE ? (Real)-INFINITY : (left_out.value + (Real)0.5) * (Real)RESOLUTION;
+    Real ceiling = (left_out.value + (Real)0.5) * (Real)RESOLUTION;
+    if (left_out.item == NONE) ceiling = (Real)-INFINITY;
     begin(cell, desk, level - 1, ceiling, (Real)cell.radius);
     return count;
 }
