@@ -12,6 +12,8 @@ import pytest
 from faircascade.engine.gpu import run as gpu
 from faircascade.engine.gpu.device import NoGPU, is_present, the_gpu
 from faircascade.experiment.running import todo
+from faircascade.experiment.running.costs import Costs, duration
+from faircascade.experiment.running.executors import Local, Plan
 from faircascade.experiment.running.executors import gpu as executor
 from faircascade.experiment.running.executors.gpu import Gpu
 from faircascade.experiment.running.runner import run_cells
@@ -106,3 +108,16 @@ def test_without_a_gpu_nothing_is_begun(tmp_path: Path) -> None:
     with pytest.raises(NoGPU, match="engine='cpu'"):
         run_cells(SOME, SOURCES, Results(tmp_path), executor=Gpu())
     assert not (tmp_path / "cells").exists()
+
+
+@needs_compiler
+def test_what_a_gpu_took_tells_nothing_of_a_processor(device, tmp_path: Path) -> None:
+    results = Results(tmp_path)
+    assert run_cells(SOME[:2], SOURCES, results, executor=Gpu()).complete
+    plan = Plan(todo.Todo(SOME, results, Costs.on(SOURCES)), results, SOURCES)
+    nothing = Plan(todo.Todo(SOME, Results(tmp_path / "none"), plan.todo.costs), results, SOURCES)
+    for executor_, same in ((Local(workers=1), True), (Gpu(), False)):
+        left, anew = (duration(SOME[2:], each, executor_) for each in (plan, nothing))
+        assert left == anew
+        told = duration(SOME, plan, executor_)
+        assert (told == anew) is same

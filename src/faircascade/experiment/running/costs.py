@@ -81,14 +81,26 @@ def scores_every_item(policy: Policy) -> bool:
 def duration(cells: Sequence[Cell], plan: Plan, executor: Executor) -> float:
     """Return about how many seconds it takes to run what is missing of some cells.
 
-    What is finished tells how far this machine is from the one of the figures.
+    What is finished tells how far this machine is from the one of the figures; what a GPU finished
+    tells nothing of a processor, and the other way round.
     """
     costs, found = plan.todo.costs, [(cell, plan.results.find(cell)) for cell in cells]
-    ratios = [seconds_of(run) / costs.of(cell) for cell, run in found if run is not None]
+    cores = executor.cores(plan)
+    ratios = [
+        seconds_of(run, cores) / costs.of(cell)
+        for cell, run in found
+        if run is not None and on_gpu(run) == executor.uses_gpu
+    ]
     missing = sum(costs.of(cell) for cell, run in found if run is None)
-    return _BEGIN + missing * (statistics.median(ratios) if ratios else 1.0) / executor.cores(plan)
+    return _BEGIN + missing * (statistics.median(ratios) if ratios else 1.0) / cores
 
 
-def seconds_of(found: Finished) -> float:
-    """Return the seconds of one core that a finished cell took."""
-    return float(found.about["seconds"]) * int(found.about["threads"])
+def on_gpu(found: Finished) -> bool:
+    """Say whether a GPU ran a finished cell."""
+    return bool(found.about["engine"] == "gpu")
+
+
+def seconds_of(found: Finished, cores: int) -> float:
+    """Return the seconds of one core that a finished cell took; a GPU stands for several."""
+    busy = cores if on_gpu(found) else int(found.about["threads"])
+    return float(found.about["seconds"]) * busy

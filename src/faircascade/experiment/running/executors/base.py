@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from faircascade.experiment.running.todo import Todo
 from faircascade.experiment.store.results import Results
@@ -29,6 +29,8 @@ class Executor(Protocol):
     It writes each cell when it is finished, notes in `todo` how each ended, and returns when
     nothing is left. Ctrl-C and an error of the disk come out as they are.
     """
+
+    uses_gpu: ClassVar[bool]
 
     def run(self, plan: Plan) -> None: ...
 

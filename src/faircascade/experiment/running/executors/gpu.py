@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import ClassVar
 
 from faircascade.engine import Result, Wanted, simulate_together
 from faircascade.engine.abilities import unknown_part
@@ -29,6 +30,8 @@ SPEED_UP = 40
 @dataclass(frozen=True)
 class Gpu:
     """Runs cells on the GPU of this machine, to the bits that a processor gives."""
+
+    uses_gpu: ClassVar[bool] = True
 
     threads: int | None = None
     """Threads that build worlds and take metrics; None is one for each core."""

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, ClassVar
 
 from faircascade.engine.simulation import cores
 from faircascade.experiment.cell import Cell
@@ -29,6 +29,8 @@ _POLL_SECONDS = 0.2
 @dataclass(frozen=True)
 class Local:
     """Runs cells on this machine, with no more threads than cores unless asked for."""
+
+    uses_gpu: ClassVar[bool] = False
 
     workers: int | None = None
     """Cells at once; None goes by how many and how long they are."""

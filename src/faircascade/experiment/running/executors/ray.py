@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import ceil
-from typing import Any
+from typing import Any, ClassVar
 
 from faircascade.engine import Result
 from faircascade.engine.parts import join_parts, splittable
@@ -47,6 +47,8 @@ _ANSWER_SECONDS = 10.0
 @dataclass(frozen=True)
 class Ray:
     """Runs cells on a Ray cluster, or on a Ray of this machine's own."""
+
+    uses_gpu: ClassVar[bool] = False
 
     address: str | None = None
     """Of the cluster ("auto" or "host:port"); None starts Ray on this machine."""
