@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from faircascade.engine import loop, simulate
+from faircascade.engine import join_parts, loop, simulate
 from faircascade.engine.gpu import run as gpu
 from faircascade.engine.gpu.cells import FIELDS
 from faircascade.engine.gpu.device import NoGPU, is_present, the_gpu
@@ -252,6 +252,17 @@ def test_float32_learns_what_its_own_lists_teach(device, tmp_path: Path) -> None
     assert pytest.approx(state.sums.M, rel=1e-4, abs=1e-4) == found.state.sums.M
     regret = found.tally.regret.reshape(3, 100).sum(axis=1)
     assert regret[2] < regret[0]
+
+
+def test_parts_of_a_gpu_and_of_a_processor_are_the_whole(chosen) -> None:
+    env, run = world(items=40, dim=3, k=4), {"rounds": 12, "checkpoints": (5, 12), "seed": 3}
+    parts = [
+        simulate(env.take(users), LinUCB(), engine=engine, **run)
+        for users, engine in ((slice(0, 2), "gpu"), (slice(2, 4), "cpu"), (slice(4, 5), "loop"))
+    ]
+    whole = join_parts(env, parts)
+    assert_same(whole, simulate(env, LinUCB(), engine="loop", **run))
+    assert whole.engine == "gpu, cpu, loop"
 
 
 def test_simulate_names_the_device_and_refuses_what_is_not_compiled_in(chosen) -> None:
