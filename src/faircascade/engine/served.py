@@ -17,7 +17,6 @@ from faircascade.engine.kernels.yardstick import serve_yardstick
 from faircascade.estimators import RidgeState
 from faircascade.policies import Bandit, Policy
 from faircascade.policies.bandit import BanditState
-from faircascade.types import Floats
 
 
 class Served(ABC):
@@ -105,17 +104,9 @@ class Standing(Served):
 
 def unpack_sums(sums: Sums, n: int) -> RidgeState:
     """Return what was learned in the layout of the library: the user is the last axis."""
-    d = sums.B.shape[1] // USERS
-    a, b = np.triu_indices(d)
-
-    def full(packed: Floats) -> Floats:
-        matrix = np.empty((d, d, n))
-        matrix[a, b] = matrix[b, a] = by_user(packed, n)
-        return matrix
-
     return RidgeState(
-        M=full(sums.M),
-        M_inv=full(sums.M_inv),
+        M=packing.symmetric(by_user(sums.M, n)),
+        M_inv=packing.symmetric(by_user(sums.M_inv, n)),
         B=by_user(sums.B, n),
         theta=by_user(sums.theta, n),
         updates=by_user(sums.updates, n)[0],

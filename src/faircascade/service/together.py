@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
+from faircascade.service.waiting import fail, succeed
+
 Entry = TypeVar("Entry")
 Result = TypeVar("Result")
 
@@ -54,11 +56,9 @@ class Together(Generic[Entry, Result]):
             results = await self._work([entry for entries, _ in calls for entry in entries])
         except Exception as error:
             for _, done in calls:
-                if not done.done():
-                    done.set_exception(error)
+                fail(done, error)
             return
         first = 0
         for entries, done in calls:
-            if not done.done():  # nobody waits any more if the client has gone
-                done.set_result(results[first : first + len(entries)])
+            succeed(done, results[first : first + len(entries)])
             first += len(entries)

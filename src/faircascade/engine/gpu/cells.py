@@ -25,7 +25,7 @@ FIELDS: tuple[tuple[str, str], ...] = (
     *((name, ARRAY) for name in ("preferences", "optimal_rewards", "optimal_lists")),
     *((name, ARRAY) for name in ("attraction", "tie", "visit", "radius_draw", "angle_draw")),
     *((name, ARRAY) for name in ("coin", "lot", "shuffle", "fair")),
-    *((name, FLOAT) for name in ("alpha", "noise", "epsilon", "gain", "scale", "first_theta")),
+    *((name, FLOAT) for name in ("alpha", "noise", "epsilon", "gain", "scale")),
     *((name, ARRAY) for name in ("clicked", "ignored")),
     ("tolerance", FLOAT),
     *((name, ARRAY) for name in ("stops", "shares")),
@@ -40,7 +40,7 @@ FIELDS: tuple[tuple[str, str], ...] = (
     *((name, ARRAY) for name in ("units", "worth", "total", "prices")),
     ("catalogue", INT),
     *((name, ARRAY) for name in ("appearances", "item_clicks", "outcomes", "regrets", "widths")),
-    *((name, ARRAY) for name in ("by_round", "lists", "work", "broken")),
+    *((name, ARRAY) for name in ("by_round", "lists", "broken")),
 )
 """The fields of `Cell` in records.cuh, in their order."""
 
@@ -94,7 +94,6 @@ class Cell:
             "worth": xp.zeros(account.worth.shape, dtype=np.int64),
             "total": xp.zeros(max(1, len(account.total)), dtype=np.int64),
             "prices": xp.asarray(account.prices),
-            "work": xp.zeros(shape.sets + 2, dtype=np.int64),
             "broken": xp.zeros(1, dtype=np.int64),
         }
 
@@ -135,7 +134,7 @@ class Cell:
 
     def _rules(self) -> dict[str, Any]:
         rules = self.rules._asdict() | {"lazy_draws": self.job.lazy}
-        del rules["k"]
+        del rules["k"], rules["first_theta"]
         return {
             name: self.xp.asarray(value) if isinstance(value, np.ndarray) else value
             for name, value in rules.items()
@@ -193,19 +192,11 @@ class Cell:
 
     def state(self) -> BanditState:
         """Return what was learned in the layout of the library: the user is the last axis."""
-        d = self.values["B"].shape[1]
-        a, b = np.triu_indices(d)
-        columns = {name: self._float64(name).T for name in ("M", "M_inv", "B", "theta")}
-        n = columns["B"].shape[1]
-        full = {}
-        for name in ("M", "M_inv"):
-            matrix = np.empty((d, d, n))
-            matrix[a, b] = matrix[b, a] = columns[name]
-            full[name] = matrix
         sums = RidgeState(
-            **full,
-            B=np.ascontiguousarray(columns["B"]),
-            theta=np.ascontiguousarray(columns["theta"]),
+            M=packing.symmetric(self._by_user("M")),
+            M_inv=packing.symmetric(self._by_user("M_inv")),
+            B=self._by_user("B"),
+            theta=self._by_user("theta"),
             updates=to_host(self.values["updates"]),
         )
         ledger = None
@@ -213,8 +204,9 @@ class Cell:
             ledger = packing.unpack_account(self.job, self.world, to_host(self.values["units"]))
         return BanditState(users=self.job.env.users, sums=sums, ledger=ledger)
 
-    def _float64(self, name: str) -> Any:
-        return to_host(self.values[name]).astype(np.float64)
+    def _by_user(self, name: str) -> Any:
+        """Return what was learned in float64 with one column a user."""
+        return np.ascontiguousarray(to_host(self.values[name]).T, dtype=np.float64)
 
 
 def address_of(array: Any) -> int:

@@ -10,13 +10,13 @@ from math import pi
 
 from faircascade import random
 from faircascade.engine.kernels.packing import LARGEST_SET, SPARE, WIDER, up
+from faircascade.engine.kernels.records import HALVINGS
 from faircascade.metrics.tally import LARGEST, UNIT
 from faircascade.numerics import ROUNDOFF
 from faircascade.ranking import RESOLUTION
 
 LANES = 32
 """Threads of a warp."""
-HALVINGS = 40
 MOST_DRAWN = 128
 """Items whose luck is worked out before it is cheaper to score all anew."""
 AT_ONCE = 2
@@ -49,17 +49,16 @@ class Shape:
     """Sets of items between the front and all of them."""
     precision: str
     """`float64` or `float32`."""
-    count_work: bool = False
 
     @classmethod
-    def of(cls, *, d: int, k: int, items: int, precision: str, count_work: bool = False) -> Shape:
+    def of(cls, *, d: int, k: int, items: int, precision: str) -> Shape:
         """Return the shape of a problem."""
         room = WIDER * up(k + SPARE, LANES)
         sets = 1
         while WIDER * room <= min(LARGEST_SET, items // 2):
             room *= WIDER
             sets += 1
-        return cls(d=d, k=k, sets=sets, precision=precision, count_work=count_work)
+        return cls(d=d, k=k, sets=sets, precision=precision)
 
     @property
     def front(self) -> int:
@@ -128,7 +127,6 @@ def _constants(shape: Shape) -> Iterable[str]:
         "THREADS": WARPS * LANES,
         "ABSENT": f"({ABSENT})",
         "IDEAL": IDEAL,
-        "COUNT_WORK": int(shape.count_work),
         "RESOLUTION": RESOLUTION.hex(),
         "ROUNDOFF": f"(Real){ROUNDOFF.hex()}",
         "LARGEST": LARGEST.hex(),

@@ -186,6 +186,16 @@ def start_sums(estimator: Ridge, n: int, d: int) -> Sums:
     )
 
 
+def symmetric(halves: Floats) -> Floats:
+    """Return matrices (d, d, n) from their upper halves, one column a user, (d (d + 1) / 2, n)."""
+    pairs, n = halves.shape
+    d = int((2 * pairs) ** 0.5)
+    a, b = np.triu_indices(d)
+    matrices = np.empty((d, d, n))
+    matrices[a, b] = matrices[b, a] = halves
+    return matrices
+
+
 def start_account(job: Job, world: World, rules: Rules) -> Account:
     n, p = (len(world.preferences), len(world.keys)) if rules.accounts else (0, 0)
     return Account(

@@ -18,6 +18,8 @@ USERS = 8
 """Users that learn side by side."""
 ITEMS = 16
 """Items that are scored side by side."""
+HALVINGS = 40
+"""Steps in the search for a score to cut at; with many equal scores there is none."""
 
 Small = NDArray[np.int32]
 

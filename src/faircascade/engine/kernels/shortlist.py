@@ -24,13 +24,10 @@ from faircascade.engine.kernels.lanes import (
     where_below,
 )
 from faircascade.engine.kernels.ranking import is_before, keep_best
-from faircascade.engine.kernels.records import ITEMS, USERS
+from faircascade.engine.kernels.records import HALVINGS, ITEMS, USERS
 from faircascade.engine.kernels.scoring import gather, score
 from faircascade.numerics import ROUNDOFF
 from faircascade.ranking import RESOLUTION
-
-HALVINGS = 40
-"""Steps in the search for a score to cut at; with many equal scores there is none."""
 
 
 @part

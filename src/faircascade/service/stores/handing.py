@@ -8,6 +8,8 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
+from faircascade.service.waiting import fail, succeed
+
 Work = Callable[[], Any]
 
 
@@ -41,16 +43,6 @@ class WorkThread:
             try:
                 result = work()
             except BaseException as error:
-                self._loop.call_soon_threadsafe(_fail, done, error)
+                self._loop.call_soon_threadsafe(fail, done, error)
             else:
-                self._loop.call_soon_threadsafe(_succeed, done, result)
-
-
-def _succeed(done: asyncio.Future[Any], result: Any) -> None:
-    if not done.done():  # nobody waits any more if it was cancelled
-        done.set_result(result)
-
-
-def _fail(done: asyncio.Future[Any], error: BaseException) -> None:
-    if not done.done():
-        done.set_exception(error)
+                self._loop.call_soon_threadsafe(succeed, done, result)

@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 
 from faircascade.service.stores.base import StoreDown
 from faircascade.service.stores.handing import WorkThread
+from faircascade.service.waiting import fail, succeed
 
 log = logging.getLogger(__name__)
 
@@ -43,14 +44,6 @@ Job = Callable[[sqlite3.Connection], Any]
 class _Waiting:
     job: Job
     done: asyncio.Future[Any]
-
-    def succeed(self, result: Any) -> None:
-        if not self.done.done():  # nobody waits any more if the client has gone
-            self.done.set_result(result)
-
-    def fail(self, error: Exception) -> None:
-        if not self.done.done():
-            self.done.set_exception(error)
 
 
 class SQLiteFile:
@@ -145,9 +138,9 @@ class SQLiteFile:
         try:
             await self._commit([waiting])
         except sqlite3.Error as error:
-            waiting.fail(StoreDown(f"{self.path}: {error}"))
+            fail(waiting.done, StoreDown(f"{self.path}: {error}"))
         except Exception as error:
-            waiting.fail(error)
+            fail(waiting.done, error)
 
     async def _commit(self, batch: Sequence[_Waiting]) -> None:
         writer = self._writer
@@ -160,7 +153,7 @@ class SQLiteFile:
                 writer.execute("ROLLBACK")
             raise
         for waiting, result in zip(batch, results, strict=True):
-            waiting.succeed(result)
+            succeed(waiting.done, result)
 
     async def _tidy(self) -> None:
         """Carry the log over into the file while others write.

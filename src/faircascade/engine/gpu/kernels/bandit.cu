@@ -89,10 +89,7 @@ DEVICE double recommend(
     } else {
         rank_all(cell, desk, room, front, user, ties, word);
     }
-    if (lane() == 0) {
-        if (!isfinite(desk.best[K - 1])) *cell.broken = 1;
-        if (COUNT_WORK) add_to(cell.work + level, 1);
-    }
+    if (lane() == 0 && !isfinite(desk.best[K - 1])) *cell.broken = 1;
     const Real* theta = cell.noise > 0.0 ? desk.drawn : desk.theta;
     if (cell.epsilon > 0.0) mingle(cell, desk, user, word);
     if (!cell.lazy || cell.epsilon > 0.0) gather(cell, desk);

@@ -101,9 +101,7 @@ DEVICE Real reached_by(const Real* scores, int count, int size) {
     if (size > LANES) return (Real)-INFINITY;
     Real mine = (Real)-INFINITY;
     EVERY_LANE(i, count) mine = scores[i] > mine ? scores[i] : mine;
-    int larger = 0;
-    for (int other = 0; other < LANES; other++) larger += from_lane(mine, other) > mine;
-    return smallest_of(larger < size ? mine : (Real)INFINITY);
+    return largest_but(size, mine);
 }
 
 // Put the first `size` of `count` scored items in order into `best`, their rounded scores into

@@ -19,7 +19,7 @@ struct Cell {
     // where each user's draws begin, (n,) each
     const Word *attraction, *tie, *visit, *radius_draw, *angle_draw, *coin, *lot, *shuffle, *fair;
     // the policy and the options of a run, as numbers
-    double alpha, noise, epsilon, gain, scale, first_theta;
+    double alpha, noise, epsilon, gain, scale;
     const double* clicked;       // weight of a click at each position, (K,)
     const double* ignored;       // weight of an ignored position for each examined length, (K, K)
     double tolerance;
@@ -47,7 +47,6 @@ struct Cell {
     Int *regrets, *widths;       // in units of 2^-32, (rounds, n)
     Int* by_round;               // served, clicks, optimal clicks, regret and width, (5, rounds)
     int* lists;                  // (rounds, n, K), if traced
-    Int* work;                   // lists that needed the scores of set 0, 1, ..., all
     Int* broken;
 };
 

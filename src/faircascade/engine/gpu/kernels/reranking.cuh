@@ -1,5 +1,12 @@
 // What happens to a ranking before it is shown: the re-rankers, and random items.
 
+// Say whether the luck of a draw can be as large as is needed: Gumbel noise of g takes a draw that
+// begins with about g / ln 2 zeros, so that most are ruled out without a logarithm.
+DEVICE bool can_be(double needed, Word draw) {
+    int zeros = needed > 2.0 * LOG_2 ? (int)fmin(needed / LOG_2, 53.0) - 1 : 0;
+    return zeros == 0 || draw >> (64 - zeros) == 0;
+}
+
 // Change the scores of all items: `FairX.adjust` and `FairCo.adjust`.
 DEVICE void adjust(const Cell& cell, Real* scores, Int user, Word word) {
     if (cell.drawn_by_merit) {
@@ -12,18 +19,12 @@ DEVICE void adjust(const Cell& cell, Real* scores, Int user, Word word) {
             if (i < cell.items) {
                 Word draw = absorb(luck, cell.keys[i]);
                 Real base = sharpness * scores[i], value = (Real)-INFINITY;
-                double needed = floor - base;
-                // Gumbel noise of g takes a draw that begins with about g / ln 2 zeros
-                int zeros = needed > 2.0 * LOG_2 ? (int)fmin(needed / LOG_2, 53.0) - 1 : 0;
-                if (zeros == 0 || draw >> (64 - zeros) == 0) value = base + (Real)gumbel(draw);
+                if (can_be(floor - base, draw)) value = base + (Real)gumbel(draw);
                 scores[i] = value;
                 mine = value > mine ? value : mine;
             }
-            if ((++turn & 7) == 0 && K <= LANES) {
-                int larger = 0;
-                for (int other = 0; other < LANES; other++) larger += from_lane(mine, other) > mine;
-                floor = smallest_of(larger < K ? mine : (Real)INFINITY) - 2 * (Real)RESOLUTION;
-            }
+            if ((++turn & 7) == 0 && K <= LANES)
+                floor = largest_but(K, mine) - 2 * (Real)RESOLUTION;
         }
         meet();
     }
@@ -80,9 +81,7 @@ DEVICE int within_reach(
         if (i < cell.items) {
             Real score = room.scores[i];
             double most = cell.sharpness * (double)(score + rise + rounding * fabs(score));
-            double needed = (double)floor - most - 1e-9 * fabs(most);
-            int zeros = needed > 2.0 * LOG_2 ? (int)fmin(needed / LOG_2, 53.0) - 1 : 0;
-            reaches = zeros == 0 || absorb(luck, cell.keys[i]) >> (64 - zeros) == 0;
+            reaches = can_be(floor - most - 1e-9 * fabs(most), absorb(luck, cell.keys[i]));
         }
         unsigned lanes = which(reaches);
         int place = found + before_me(lanes);
@@ -104,9 +103,7 @@ DEVICE bool draw_list(
     for (;; fresh = true) {
         if (fresh) score_leaders(cell, desk, room, leaders);
         Real mine = drawn_value(cell, desk, luck, leaders.item);
-        int larger = 0;
-        for (int other = 0; other < LANES; other++) larger += from_lane(mine, other) > mine;
-        Real floor = smallest_of(larger < K ? mine : (Real)INFINITY) - 2 * (Real)RESOLUTION;
+        Real floor = largest_but(K, mine) - 2 * (Real)RESOLUTION;
         int found = within_reach(cell, desk, room, luck, floor);
         if (found >= K && found <= MOST_DRAWN) {
             EVERY_LANE(i, found) room.work[i] = drawn_value(cell, desk, luck, room.sets[i]);

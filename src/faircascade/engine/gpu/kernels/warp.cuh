@@ -35,3 +35,10 @@ template <typename T> DEVICE T largest_of(T value) {
 }
 
 template <typename T> DEVICE T smallest_of(T value) { return -largest_of(-value); }
+
+// The count-th largest of what the lanes hold, or a value that is level with it.
+template <typename T> DEVICE T largest_but(int count, T value) {
+    int larger = 0;
+    for (int other = 0; other < LANES; other++) larger += from_lane(value, other) > value;
+    return smallest_of(larger < count ? value : (T)INFINITY);
+}
