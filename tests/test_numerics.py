@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from faircascade import numerics
-from faircascade.numerics import ordered_dot, quadratic_form
+from faircascade.numerics import one_blas_thread, ordered_dot, quadratic_form
 
 
 def dot_by_hand(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -49,3 +50,18 @@ def test_few_numbers_and_many_give_the_same_bits(
             patch.setattr(numerics, "_FEW", few)
             assert np.array_equal(ordered_dot(A[0], x), dot_by_hand(A[0], x))
             assert np.array_equal(quadratic_form(A, x), form_by_hand(A, x))
+
+
+def test_linear_algebra_stays_at_one_thread_until_the_last_one_leaves():
+    def threads() -> set[int]:
+        return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
+
+    first, second = one_blas_thread(), one_blas_thread()
+    with threadpool_limits(2, user_api="blas"):
+        before = threads()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert threads() == {1}
+        second.__exit__(None, None, None)
+        assert threads() == before

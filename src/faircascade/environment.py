@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from faircascade import ranking, storage
 from faircascade.clicks import Cascade, ClickModel
@@ -23,7 +22,7 @@ from faircascade.data.factors import (
     user_preferences,
 )
 from faircascade.data.prepare import Sampling, Split, binarise, sample_users, split_positives
-from faircascade.numerics import ordered_sum
+from faircascade.numerics import one_blas_thread, ordered_sum
 from faircascade.random import uniforms
 from faircascade.registry import from_spec, to_spec
 from faircascade.types import Floats, Ids, Ints, Items, Rows, Users, as_ids, check_finite, whole
@@ -119,7 +118,7 @@ class Environment:
                 f"the sample has {positives.n_items}"
             )
         split = split_positives(positives, train_share, seed)
-        with _one_thread():
+        with one_blas_thread():
             svd = truncated_svd(split.train, dim, raw_signs=align == "none")
             X = item_features(split.train, svd, normalize=normalize)
             theta = user_preferences(split.test, svd, X, method=preferences, align=align)
@@ -289,17 +288,6 @@ class Environment:
     def _arrays(self) -> dict[str, Any]:
         known = {"user_ids": self.users.ids, "preferences": self.preferences}
         return self.items.arrays() | known
-
-
-def _one_thread() -> threadpool_limits:
-    """Keep linear algebra to one thread: several would round in another order.
-
-    SciPy brings a BLAS of its own, which must be loaded to be limited.
-    """
-    import scipy.linalg
-    import scipy.sparse.linalg  # noqa: F401
-
-    return threadpool_limits(1, user_api="blas")
 
 
 def with_merit(ratings: Ratings, merit: Any) -> Ratings:

@@ -5,10 +5,14 @@ Sums are taken in index order, one addition after the other.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 Floats = NDArray[np.float64]
 
@@ -16,6 +20,28 @@ _FEW = 8192
 """Numbers up to which a call costs more than the arithmetic in it."""
 ROUNDOFF = 2.0**-53
 """Largest relative error of one rounding in float64."""
+_inside: list[threadpool_limits] = []
+_entrance = Lock()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep linear algebra to one thread: several would round in another order.
+
+    The limit is the whole process's, so it stays until the last of those who asked for it leaves.
+    """
+    import scipy.linalg  # brings a BLAS of its own, which must be loaded to be limited
+    import scipy.sparse.linalg  # noqa: F401
+
+    with _entrance:
+        _inside.append(threadpool_limits(1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _entrance:
+            if len(_inside) == 1:
+                _inside[0].restore_original_limits()
+            _inside.pop()  # the first one, who knows what was before, goes last
 
 
 def ordered_sum(terms: Floats) -> Floats:

@@ -14,7 +14,6 @@ from threading import Event, Lock
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from faircascade.engine.interrupts import uninterrupted
 from faircascade.engine.job import Job, Outcome
@@ -22,6 +21,7 @@ from faircascade.engine.propensities import Rater
 from faircascade.engine.snapshot import Reached, Snapshot
 from faircascade.engine.trace import TraceRows, TraceWriter
 from faircascade.metrics.tally import Tally, to_units
+from faircascade.numerics import one_blas_thread
 from faircascade.random import uniforms
 from faircascade.types import Feedback, Ints, Rows
 
@@ -127,7 +127,7 @@ def run(job: Job) -> Outcome:
     step = 1 if shares else max(1, STEP // len(job.env.users))
     interrupted = False
     with (
-        threadpool_limits(1, user_api="blas"),
+        one_blas_thread(),
         ThreadPoolExecutor(job.threads) as pool,
         TraceWriter(job) as trace,
     ):
