@@ -70,7 +70,7 @@ class World:
         """Return a metric of a policy and of another (the baseline) for the seeds both have.
 
         If the other ran longer, it is taken as it stood when the policy ended. Runs in worlds that
-        are not the same to the bit (another BLAS can do that) are no pair.
+        are not the same (code that builds them may have changed) are no pair.
         """
         other = self.baseline if against is None else against
         rounds = min(self.rounds(label), self.rounds(other)) or None

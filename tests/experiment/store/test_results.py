@@ -224,9 +224,20 @@ def test_another_runner_s_cell_is_not_run_again(
     assert ran == [CELLS[0].policy, CELLS[2].policy]
 
 
-def test_runs_in_worlds_that_differ_are_no_pair(finished: Results) -> None:
-    study = Study(SPEC, tuple(CELLS), finished)
-    world = study.worlds[0]
+@pytest.mark.parametrize(
+    ("mark", "change", "pairs"),
+    [
+        ("fingerprint", "another", 2),  # two machines need not agree on the last bit
+        ("optimal_clicks", 1 + 1e-14, 2),
+        ("optimal_clicks", 1 + 1e-6, 1),
+        ("largest_preference", 1 + 1e-6, 1),
+    ],
+)
+def test_runs_in_worlds_that_differ_by_more_than_rounding_are_no_pair(
+    finished: Results, mark: str, change: float | str, pairs: int
+) -> None:
+    world = Study(SPEC, tuple(CELLS), Results(finished.folder)).worlds[0]
     assert len(world.paired("EALinUCB log", "clicks")[0]) == 2
-    world.runs["EALinUCB log"][0].about["fingerprint"] = "another"
-    assert len(world.paired("EALinUCB log", "clicks")[0]) == 1
+    about = world.runs["EALinUCB log"][0].about
+    about[mark] = change if isinstance(change, str) else about[mark] * change
+    assert len(world.paired("EALinUCB log", "clicks")[0]) == pairs
