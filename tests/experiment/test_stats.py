@@ -146,6 +146,9 @@ def test_a_contrast_is_the_paired_test_with_its_change() -> None:
     assert change.difference == pytest.approx((OWN - OTHER).mean())
     assert (change.low, change.high) == pytest.approx(theirs.confidence_interval(0.95))
     assert change.percent == pytest.approx(100 * (OWN.mean() / OTHER.mean() - 1))
+    ends = np.array(theirs.confidence_interval(0.95)) / OTHER.mean()
+    assert change.percents == pytest.approx(100 * ends)
+    assert np.isnan(found["b"].percents).all()
     assert change.p == pytest.approx(theirs.pvalue)
     assert change.corrected == pytest.approx(2 * change.p)
     assert change.seeds == 6

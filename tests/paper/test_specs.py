@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from faircascade.engine import simulate
 from faircascade.experiment.spec import Spec
 from faircascade.paper.published import published, row_of
 from faircascade.paper.specs import EXPERIMENTS, LARGE, adapt, find_specs
 from faircascade.policies import EALinUCB
+from tests.worlds import small_world
 
 ROOT = Path(__file__).parents[2]
 
@@ -56,6 +60,16 @@ def test_cells_that_several_experiments_ask_for_are_run_once() -> None:
     }
     for name in ("rq1", "rq3", "readings", "worlds"):
         assert keys[name] & keys["rq2"], name
+
+
+def test_the_grid_leaves_out_only_what_another_reading_gives() -> None:
+    env, policies = small_world(), [policy for _, policy, _ in lines("grid")]
+    assert {policy.reading for policy in policies} == {"reference", "paper", "intended"}
+    for policy in policies:
+        intended = replace(policy, reading="intended")
+        if policy.reading == "paper" and intended not in policies:
+            one, other = (simulate(env, p, rounds=40, seed=1) for p in (policy, intended))
+            np.testing.assert_array_equal(one.record.appearances, other.record.appearances)
 
 
 def test_tuning_has_seeds_of_its_own() -> None:

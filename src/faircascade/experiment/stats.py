@@ -88,6 +88,12 @@ class Contrast:
     seeds: int
 
     @property
+    def percents(self) -> tuple[float, float]:
+        """The ends of the interval in percent of the other's mean; NaN where there is none."""
+        one = self.percent / self.difference if self.difference else math.nan
+        return self.low * one, self.high * one
+
+    @property
     def hedges_gz(self) -> float:
         """d_z without its bias (Hedges' correction); NaN with fewer than three seeds.
 

@@ -22,6 +22,8 @@ from faircascade.report.tables import number, p_value
 from tests.report.study.runs import HOSTILE, study_of, table
 from tests.report.test_page import read
 
+NUMBER = re.compile(r"[−+]?[\d,]+(?:\.\d+)?(?=%)")
+DIFFERENCE = ("difference", "difference_low", "difference_high")
 RUN = """
 name = "run"
 title = "A run of my own"
@@ -240,6 +242,36 @@ def test_the_page_shows_what_the_statistics_file_has(written: Path) -> None:
             assert cells[7].startswith(p_value(float(row["holm_p"])))
             assert ("†" in cells[7]) == (float(row["holm_p"]) < 0.05)
             assert cells[9] == "–".join(row[name] for name in ("wins", "ties", "losses"))
+
+
+def test_changes_stand_world_by_world_with_their_intervals(ran: Study, tmp_path: Path) -> None:
+    spec = replace(ran.spec, show=("changes", "statistics"))
+    write_study([Study(spec, ran.cells, ran.results)], tmp_path)
+    page, compared = read(tmp_path / "report.html"), ("LinUCB", "Random")
+    shown = [row for row in page.rows if len(row) == 3 and row[0] in compared]
+    assert [row[0] for row in shown] == [label for _ in spec.metrics for label in compared]
+    rows = [row for row in table(tmp_path, "statistics.csv") if row["p"]]
+    for place, (label, *cells) in enumerate(shown):
+        metric = spec.metrics[place // len(compared)]
+        mine = [row for row in rows if (row["policy"], row["metric"]) == (label, metric)]
+        assert len(mine) == len(ran.worlds)
+        for cell, row in zip(cells, mine, strict=True):
+            assert ("†" in cell) == (float(row["holm_p"]) < 0.05)
+            first, *ends = (float(row[name]) for name in DIFFERENCE)
+            one = float(row["percent"]) / first if first else 0.0
+            wanted = [first * one, *(end * one for end in ends if first)]
+            found = [float(n.replace("−", "-").replace(",", "")) for n in NUMBER.findall(cell)]
+            assert found == pytest.approx(wanted, rel=0.01, abs=0.06)
+
+
+def test_changes_say_what_is_not_there_yet(ran: Study, tmp_path: Path) -> None:
+    spec = replace(ran.spec, show=("changes",))
+    empty = Study(spec, ran.cells, Results(tmp_path / "none"))
+    assert text_of(empty, tmp_path).count("not run yet") == len(spec.metrics) * 2 * 2
+    alone = of_seeds(Study(spec, ran.cells, ran.results), [2])
+    text_of(alone, tmp_path)
+    rows = [row for row in read(tmp_path / "report.html").rows if row[0] == "Random"]
+    assert all("[" not in cell for row in rows for cell in row)
 
 
 def test_one_seed_says_that_nothing_can_be_tested(ran: Study, tmp_path: Path) -> None:

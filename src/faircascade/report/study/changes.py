@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from faircascade.experiment.comparison import higher_is_better
 from faircascade.experiment.stats import (
@@ -48,7 +49,8 @@ def change_lines(
         return ()
     if not world.runs[world.baseline]:
         return (Line("no baseline yet", "soft"),)
-    return (_line(found[place, label, metric], metric, len(world.runs[label])),)
+    line = change_line(found[place, label, metric], metric, len(world.runs[label]))
+    return (replace(line, text=f"change {line.text}"),)
 
 
 def tone_of(change: Contrast, metric: str) -> Tone:
@@ -58,7 +60,8 @@ def tone_of(change: Contrast, metric: str) -> Tone:
     return "better" if (change.percent > 0) == higher_is_better(metric) else "worse"
 
 
-def _line(change: Contrast, metric: str, seeds: int) -> Line:
+def change_line(change: Contrast, metric: str, seeds: int) -> Line:
+    """Return a change in percent, of a policy with so many seeds."""
     tone = tone_of(change, metric)
     shown = percent(change.percent)
     spoken = [f"{tone} than the baseline"] if tone else []
@@ -67,7 +70,7 @@ def _line(change: Contrast, metric: str, seeds: int) -> Line:
         spoken.append("significant")
     if change.seeds < seeds:
         shown += f" ({change.seeds} {'pair' if change.seeds == 1 else 'pairs'})"
-    return Line(f"change {shown}", tone or "soft", ", ".join(spoken))
+    return Line(shown, tone or "soft", ", ".join(spoken))
 
 
 def too_few(found: Changes, test: Test) -> str:

@@ -10,6 +10,7 @@ from faircascade.experiment.study import Study
 from faircascade.registry import suggest
 from faircascade.report.study.blocks import Section
 from faircascade.report.study.exhibits.bound import bound
+from faircascade.report.study.exhibits.changes import changes
 from faircascade.report.study.exhibits.curves import curves
 from faircascade.report.study.exhibits.equality import equality
 from faircascade.report.study.exhibits.exploration import exploration
@@ -23,6 +24,7 @@ from faircascade.report.study.exhibits.table import table
 
 TESTED: Mapping[str, Callable[[Study, Test], Section]] = {
     "table": table,
+    "changes": changes,
     "published": published,
     "statistics": statistics,
 }
@@ -30,6 +32,7 @@ TESTED: Mapping[str, Callable[[Study, Test], Section]] = {
 
 EXHIBITS: Mapping[str, Callable[[Study], Section]] = {
     "table": table,
+    "changes": changes,
     "pareto": pareto,
     "curves": curves,
     "statistics": statistics,
