@@ -39,7 +39,13 @@ from faircascade.types import Feedback
 from tests.engine.emulated import Emulated, compiler
 from tests.engine.test_cpu import assert_same, estimators, explorations, rerankers, rewards
 
-SHAPES = {"one": (1, 1, 1), "small": (40, 3, 4), "all": (40, 3, 40), "long": (150, 5, 17)}
+SHAPES = {
+    "one": (1, 1, 1),
+    "small": (40, 3, 4),
+    "all": (40, 3, 40),
+    "long": (150, 5, 17),
+    "wide": (70, 33, 5),
+}
 """Items, features and K of worlds: few, since a kernel is compiled for each."""
 POLICIES = [
     LinUCB(),
@@ -188,24 +194,52 @@ def test_what_does_not_fit_is_cut_into_parts(policy, tmp_path: Path) -> None:
     if not compiler():
         pytest.skip("no C++ compiler")
     env = world(items=40, dim=3, k=4, users=7)
-    each = gpu.Cell.bytes_a_user(
-        Job(env=env, policy=policy, checkpoints=(1,), seed=0, threads=1),
-        Shape.of(d=3, k=4, items=40, precision="float64"),
-    )
-    small = Emulated(free=int(3.5 * each / gpu.FOR_STATE))
     job = Job(
         env=env, policy=policy, checkpoints=(5, 20), seed=4, threads=1,
         trace=tmp_path / "gpu.parquet",
     )  # fmt: skip
+    shape = gpu.shape_of([job])
+    users = 3.5 * gpu.Cell.bytes_a_user(job, shape) + gpu.Cell.bytes_of_interval(job)
+    small = Emulated(free=gpu.Cell.bytes_of_items(job, shape) + int(users / gpu.FOR_STATE))
     under = gpu.Run([job], small)
     assert [len(part) for part in under.parts] == [1, 1, 1]
     (found,) = under.to_the_end()
+    assert len(under.shelf) == 1  # the items were packed and sent once
     expected = loop.run(
         Job(env=env, policy=policy, checkpoints=(5, 20), seed=4, threads=1,
             trace=tmp_path / "loop.parquet")
     )  # fmt: skip
     assert_same(expected, found)
     assert_same_trace(tmp_path / "loop.parquet", tmp_path / "gpu.parquet")
+
+
+def test_room_for_what_is_counted_is_that_of_every_catalogue() -> None:
+    if not compiler():
+        pytest.skip("no C++ compiler")
+    envs = [world(items=items, dim=3, k=4) for items in (40, 1100)]
+    jobs = [
+        Job(env=env, policy=LinUCB(), checkpoints=tuple(range(1, 301)), seed=0, threads=1)
+        for env in envs
+    ]
+    rounds = [
+        gpu.Run(order, Emulated(free=50 * 2**20))._room_for_rounds() for order in (jobs, jobs[::-1])
+    ]
+    assert rounds[0] == rounds[1] < 300
+
+
+@pytest.mark.parametrize("fixed", [0.0, 0.1, 0.3, 1.0])
+@pytest.mark.parametrize("each", [1e-5, 1e-3, 0.1, 0.4])
+def test_launches_are_short_unless_longer_ones_pay(fixed: float, each: float) -> None:
+    if not compiler():
+        pytest.skip("no C++ compiler")
+    job = Job(env=world(items=40, dim=3, k=4), policy=LinUCB(), checkpoints=(9,), seed=0, threads=1)
+    under, rounds, spent, done = gpu.Run([job], Emulated()), 1, 0.0, 0
+    while spent < 60:
+        seconds = fixed + each * rounds
+        assert seconds < max(2 * gpu.LONGEST_STEP, fixed + each)
+        spent, done = spent + seconds, done + rounds
+        rounds = under._next_step(rounds, seconds)
+    assert spent / done < 3 * (each + fixed * each / gpu.LONGEST_STEP)
 
 
 def test_ctrl_c_ends_all_users_in_the_same_round_and_a_snapshot_goes_on(

@@ -20,6 +20,7 @@ from faircascade.policies import LinUCB, Optimal, Random
 from tests.engine.emulated import Emulated, compiler
 from tests.worlds import small_world
 
+SMALL = Shape.of(d=3, k=4, items=40, precision="float64")
 needs_compiler = pytest.mark.skipif(not compiler(), reason="no C++ compiler")
 
 
@@ -47,7 +48,6 @@ def fake_cupy(count: Any, **properties: Any) -> ModuleType:
             runtimeGetVersion=lambda: 13000,
             memGetInfo=lambda: (700, 1000),
             CUDARuntimeError=CUDARuntimeError,
-            errorInsufficientDriver=35,
         ),
     )
     cupy.get_default_memory_pool = lambda: SimpleNamespace(  # type: ignore[attr-defined]
@@ -90,18 +90,48 @@ def test_a_gpu_is_known_by_name_and_memory(monkeypatch) -> None:
     found = devices.the_gpu()
     assert found.name == "Fake GPU"
     assert found.free_bytes() == 750
-    with pytest.raises(NoGPU, match="no room for 200 features on this Fake GPU"):
-        found.kernel(Shape.of(d=200, k=10, items=1000, precision="float64"))
+    large = Shape.of(d=200, k=10, items=1000, precision="float64")
+    assert found.lacks(large).startswith("room for d = 200 with K = 10 on this Fake GPU")
+    with pytest.raises(NoGPU, match="no room for d = 200 with K = 10"):
+        found.kernel(large)
+    assert found.lacks(SMALL) == ""
+
+
+@pytest.mark.parametrize("why", ["libnvrtc.so.13: not found\nmore", ""])
+def test_a_kernel_that_cannot_be_compiled_is_one_line(monkeypatch, why: str) -> None:
+    def compiled(**_: Any) -> Any:
+        raise RuntimeError(why)
+
+    cupy = fake_cupy(1)
+    cupy.RawModule = compiled  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    with pytest.raises(NoGPU) as caught:
+        devices.the_gpu().kernel(SMALL)
+    assert f"cannot compile for this Fake GPU: {why[:25] or 'RuntimeError'};" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_gpu_that_fails_in_a_way_of_its_own_is_none(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy(1))
+    monkeypatch.setattr(devices, "find_spec", lambda _: True)
+    assert devices.is_present()
+    devices.the_gpu.cache_clear()
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy(AttributeError("no such thing")))
+    assert not devices.is_present()
+
+
+class OutOfMemoryError(MemoryError):
+    """As CuPy calls its own."""
+
+
+class Full(Emulated):
+    """A GPU without memory."""
+
+    def kernel(self, shape: Shape) -> Any:
+        raise OutOfMemoryError("allocating 5 bytes")
 
 
 def test_no_memory_left_is_one_line() -> None:
-    class OutOfMemoryError(MemoryError):
-        pass
-
-    class Full(Emulated):
-        def kernel(self, shape: Shape) -> Any:
-            raise OutOfMemoryError("allocating 5 bytes")
-
     job = Job(env=small_world(), policy=LinUCB(), checkpoints=(5,), seed=0, threads=1)
     with pytest.raises(NoGPU, match="no memory left on this emulated GPU: allocating 5 bytes; end"):
         gpu.run_together([job], Full())
@@ -115,13 +145,65 @@ def test_no_memory_left_is_one_line() -> None:
 def test_auto_takes_a_gpu_for_long_runs_if_there_is_one(
     monkeypatch, present: bool, policy: Any, taken: str
 ) -> None:
-    monkeypatch.setattr(simulation, "LONG", 0)
-    monkeypatch.setattr(simulation, "SHORT", 0)
-    monkeypatch.setattr(gpu, "the_gpu", Emulated)
-    monkeypatch.setattr(gpu, "is_present", lambda: present)
-    result = simulate(small_world(), policy, rounds=3)
+    auto_finds(monkeypatch, Emulated if present else None)
+    result = simulate(small_world(users=10), policy, rounds=3, threads=1)
     assert result.engine == taken
     assert result.engine_reason.startswith("the fastest that can run it")
+
+
+def auto_finds(monkeypatch: pytest.MonkeyPatch, device: Any) -> None:
+    """Let every run be long enough for a GPU, and that be there or not."""
+    monkeypatch.setattr(simulation, "LONG", 0)
+    monkeypatch.setattr(simulation, "SHORT", 0)
+    monkeypatch.setattr(gpu, "the_gpu", device)
+    monkeypatch.setattr(gpu, "is_present", lambda: device is not None)
+
+
+class Narrow(Emulated):
+    """A GPU that has no room for anything."""
+
+    def lacks(self, shape: Shape) -> str:
+        return "room"
+
+
+@pytest.mark.parametrize(
+    ("device", "users", "reason"),
+    [
+        (Full, 10, "the fastest that can run it now: engine 'gpu' has no memory left"),
+        (Narrow, 10, "the fastest that can run it"),
+        (Emulated, 9, "the fastest that can run it"),  # each is served slowly
+    ],
+)
+def test_auto_goes_to_the_processor_where_a_gpu_is_no_help(
+    monkeypatch, device: Any, users: int, reason: str
+) -> None:
+    auto_finds(monkeypatch, device)
+    env = small_world(users=users)
+    result = simulate(env, LinUCB(), rounds=3, threads=1)
+    assert result.engine == "cpu"
+    assert result.engine_reason.startswith(reason)
+    expected = simulate(env, LinUCB(), rounds=3, engine="loop")
+    assert np.array_equal(result.tally.appearances, expected.tally.appearances)
+    if device is not Emulated:
+        with pytest.raises(ValueError, match=r"has no (memory left|room)"):
+            simulate(env, LinUCB(), rounds=3, engine="gpu")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "options", "said"),
+    [
+        (("no world", LinUCB()), {}, "env must be an Environment"),
+        ((small_world(), "linucb"), {}, "policy must be a policy such as"),
+        ((small_world(), LinUCB(), 1.5), {}, "seed must be a whole number"),
+        ((small_world(), LinUCB()), {"rounds": 0}, "rounds must be at least 1"),
+        ((small_world(), LinUCB()), {"rounds": 2.5}, "rounds must be a whole number"),
+        ((small_world(), LinUCB()), {"precision": "float16"}, r"did you mean 'float(32|64)'"),
+    ],
+)
+def test_runs_together_are_checked_as_one_is(wanted: Any, options: Any, said: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=said):
+        simulate_together([Wanted(*wanted)], **{"rounds": 3} | options)
+    assert simulate_together([], rounds=3) == []
 
 
 @needs_compiler

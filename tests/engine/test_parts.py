@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -142,3 +143,10 @@ def test_parts_of_different_runs_are_refused(changed: dict, message: str) -> Non
     ]
     with pytest.raises(ValueError, match=message):
         join_parts(env, parts)
+
+
+def test_parts_of_another_precision_are_refused() -> None:
+    env = small_world(users=6)
+    first, second = in_parts(env, LinUCB(), [0, 2, 6], rounds=3)
+    with pytest.raises(ValueError, match="the same precision, got float64 and float32"):
+        join_parts(env, [first, replace(second, precision="float32")])

@@ -32,8 +32,8 @@ class Job:
     propensity_draws: int = 0
     """How often a list is drawn again to estimate what is not known exactly."""
     snapshot: Path | None = None
-    keep_snapshot: bool = False
     """Where the run is kept while it is under way."""
+    keep_snapshot: bool = False
     lazy: bool = True
     """Whether scores that cannot matter may be left out."""
     precision: str = "float64"

@@ -37,6 +37,7 @@ def join_parts(env: Environment, parts: Sequence[Result]) -> Result:
         interrupted=any(part.interrupted for part in parts),
         realised=first.realised,
         activity=first.activity,
+        precision=first.precision,
     )
 
 
@@ -50,7 +51,7 @@ def _check_alike(parts: Sequence[Result]) -> None:
             f"parts must be of a policy whose users are independent; those of "
             f"{first.policy.label} share a ledger"
         )
-    for name in ("policy", "seed", "activity", "realised", "rounds"):
+    for name in ("policy", "seed", "activity", "realised", "precision", "rounds"):
         expected = getattr(first, name)
         for part in parts[1:]:
             found = getattr(part, name)

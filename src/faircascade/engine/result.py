@@ -42,6 +42,8 @@ class Result:
     """True if realised regret was counted."""
     activity: float = 1.0
     """Probability that a user came in a round."""
+    precision: str = "float64"
+    """Of what the policy computed."""
 
     @property
     def rounds(self) -> int:
@@ -141,6 +143,7 @@ class Result:
             "seed": self.seed,
             "engine": self.engine,
             "engine_reason": self.engine_reason,
+            "precision": self.precision,
             "interrupted": self.interrupted,
             "optimal_clicks": self.optimal_clicks,
             **{name: None if math.isnan(v) else v for name, v in self._all_metrics()},

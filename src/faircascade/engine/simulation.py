@@ -13,11 +13,13 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from faircascade.engine import loop
+from faircascade.engine.gpu.device import NoGPU
 from faircascade.engine.job import Job, Outcome, Progress
 from faircascade.engine.result import Result
 from faircascade.engine.snapshot import check as check_snapshot
 from faircascade.environment import Environment
 from faircascade.policies import Policy
+from faircascade.registry import suggest
 from faircascade.types import whole
 
 ENGINES = ("auto", "gpu", "cpu", "loop")
@@ -26,6 +28,9 @@ SHORT = 20_000_000
 """Work up to which `auto` does not load the cpu engine: `loop` needs a second or two for it."""
 LONG = 50_000_000_000
 """Work from which on `auto` looks for a GPU: the cpu engine needs ten seconds or so for it."""
+USERS_A_CORE = 10
+"""Users for each core from which on it does: a GPU serves many at once, one of them slowly."""
+FASTEST = "the fastest that can run it"
 
 
 def simulate(
@@ -79,17 +84,12 @@ def simulate(
     Ctrl-C ends the run with the rounds that all users finished, and `interrupted` set. With a
     `snapshot`, the same call later goes on from there, to the same result as without the break.
     """
-    if not isinstance(env, Environment):
-        raise TypeError(f"env must be an Environment, got {env!r}")
-    if not isinstance(policy, Policy):
-        raise TypeError(f"policy must be a policy such as LinUCB(), got {policy!r}")
-    rounds, seed = whole(rounds, "rounds"), whole(seed, "seed")
-    if rounds < 1:
-        raise ValueError(f"rounds must be at least 1, got {rounds}")
+    rounds, seed = _checked(env, policy, rounds, seed, precision)
     if engine not in ENGINES:
-        raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
-    if precision not in PRECISIONS:
-        raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, got {precision!r}")
+        known = ", ".join(ENGINES)
+        raise ValueError(
+            f"engine must be one of {known}, got {engine!r}{suggest(str(engine), ENGINES)}"
+        )
     if precision != "float64" and engine != "gpu":
         raise ValueError(f"precision must be float64 unless engine is 'gpu', got {precision!r}")
     if not 0 < activity <= 1:
@@ -125,7 +125,14 @@ def simulate(
     check_snapshot(job)
     run, name, reason = _choose(engine, job)
     begin = time.perf_counter()
-    outcome = run(job)
+    try:
+        outcome = run(job)
+    except NoGPU as error:  # found now that it was to be used: its memory is used up, say
+        if engine != "auto":
+            raise
+        run, name, reason = _on_processor(engine, job)
+        reason = f"{reason} now: {error}"
+        outcome = run(job)
     return _result(job, outcome, name, reason, time.perf_counter() - begin)
 
 
@@ -152,11 +159,15 @@ def simulate_together(
     """
     from faircascade.engine.gpu import run as gpu
 
-    at = look_at(checkpoints, rounds)
-    jobs = [
-        Job(env=env, policy=policy, checkpoints=at, seed=seed, threads=1, precision=precision)
-        for env, policy, seed in wanted
-    ]
+    if not wanted:
+        return []
+    jobs = []
+    for env, policy, given in wanted:
+        rounds, seed = _checked(env, policy, rounds, given, precision)
+        at = look_at(checkpoints, rounds)
+        jobs.append(
+            Job(env=env, policy=policy, checkpoints=at, seed=seed, threads=1, precision=precision)
+        )
     if progress is not None:
         jobs[0] = replace(jobs[0], progress=progress)
     for job in jobs:
@@ -187,31 +198,62 @@ def _result(job: Job, outcome: Outcome, name: str, reason: str, seconds: float) 
         interrupted=outcome.interrupted,
         realised=job.realised,
         activity=job.activity,
+        precision=job.precision,
     )
+
+
+def _checked(
+    env: Environment, policy: Policy, rounds: int, seed: int, precision: str
+) -> tuple[int, int]:
+    """Return rounds and seed as whole numbers, if all of these can be run."""
+    if not isinstance(env, Environment):
+        raise TypeError(f"env must be an Environment, got {env!r}")
+    if not isinstance(policy, Policy):
+        raise TypeError(f"policy must be a policy such as LinUCB(), got {policy!r}")
+    rounds, seed = whole(rounds, "rounds"), whole(seed, "seed")
+    if rounds < 1:
+        raise ValueError(f"rounds must be at least 1, got {rounds}")
+    _check_name("precision", precision, PRECISIONS)
+    return rounds, seed
+
+
+def _check_name(what: str, given: str, known: Sequence[str]) -> None:
+    if given not in known:
+        hint = suggest(str(given), known)
+        raise ValueError(f"{what} must be one of {', '.join(known)}, got {given!r}{hint}")
 
 
 def _choose(engine: str, job: Job) -> tuple[Callable[[Job], Outcome], str, str]:
     """Return the engine to use, its name, and why it is used."""
-    if engine == "loop":
-        return loop.run, "loop", "asked for"
     work = len(job.env.users) * job.rounds * (1000 + len(job.env.items))
-    if engine == "auto" and work <= SHORT:
-        return loop.run, "loop", "a short run"
-    if engine == "gpu" or (engine == "auto" and work >= LONG):
+    if engine == "gpu":
         from faircascade.engine.gpu import run as gpu
 
-        lacking = gpu.lacks(job)
-        if engine == "gpu" and lacking:
+        lacking = gpu.lacks(job) or gpu.the_gpu().lacks(gpu.shape_of([job]))
+        if lacking:
             raise ValueError(f"engine 'gpu' has no {lacking}; 'auto' takes one that has")
-        if engine == "gpu":
-            return gpu.run, "gpu", f"asked for: {gpu.the_gpu().name}, {job.precision}"
-        if not lacking and gpu.is_present():
-            return gpu.run, "gpu", f"the fastest that can run it: {gpu.the_gpu().name}"
+        return gpu.run, "gpu", f"asked for: {gpu.the_gpu().name}, {job.precision}"
+    if engine == "auto" and work <= SHORT:
+        return loop.run, "loop", "a short run"
+    if engine == "auto" and work >= LONG and len(job.env.users) >= USERS_A_CORE * job.threads:
+        from faircascade.engine.gpu import run as gpu
+
+        if not gpu.lacks(job) and gpu.is_present():
+            device = gpu.the_gpu()
+            if not device.lacks(gpu.shape_of([job])):
+                return gpu.run, "gpu", f"{FASTEST}: {device.name}"
+    return _on_processor(engine, job)
+
+
+def _on_processor(engine: str, job: Job) -> tuple[Callable[[Job], Outcome], str, str]:
+    """Return the engine to use without a GPU, its name, and why it is used."""
+    if engine == "loop":
+        return loop.run, "loop", "asked for"
     from faircascade.engine import cpu  # loads Numba
 
     lacking = cpu.lacks(job)
     if not lacking:
-        return cpu.run, "cpu", "asked for" if engine == "cpu" else "the fastest that can run it"
+        return cpu.run, "cpu", "asked for" if engine == "cpu" else FASTEST
     if engine == "cpu":
         raise ValueError(f"engine 'cpu' has no {lacking}; 'loop' has, and 'auto' takes it")
     return loop.run, "loop", f"cpu has no {lacking}"

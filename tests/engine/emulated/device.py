@@ -35,11 +35,20 @@ class Emulated:
         self.free = free
         self.launches = 0
 
+    def lacks(self, shape: Shape) -> str:
+        return ""
+
     def kernel(self, shape: Shape) -> EmulatedKernel:
         return EmulatedKernel(shape, self)
 
     def free_bytes(self) -> int:
         return self.free
+
+    def use(self) -> None:
+        pass
+
+    def release(self) -> None:
+        pass
 
 
 class EmulatedKernel:

@@ -1,6 +1,8 @@
 // A warp without a GPU: 32 fibres that take turns, each from one meeting of all lanes to the next.
 //
-// Lanes that meet in different places, which would hang or worse on a device, end the program.
+// They come in another order each time, so that one that reads what another is yet to write finds
+// it missing. Lanes that meet in different ways, which would hang or worse on a device, end the
+// program.
 
 #include <cmath>
 #include <cstdio>
@@ -99,9 +101,13 @@ static void run_warp(void (*work)(), size_t shared_bytes) {
         fibres[i].uc_link = 0;
         makecontext(&fibres[i], live, 0);
     }
+    unsigned luck = 1;
     for (bool all = false; !all;) {
         all = true;
-        for (running = 0; running < FIBRES; running++) {
+        luck = luck * 1664525u + 1013904223u;
+        int first = luck >> 27, stride = (luck >> 22 & 31) | 1;
+        for (int turn = 0; turn < FIBRES; turn++) {
+            running = (first + turn * stride) % FIBRES;
             if (!finished[running]) swapcontext(&scheduler, &fibres[running]);
             all = all && finished[running];
         }

@@ -104,6 +104,24 @@ def test_ctrl_c_keeps_what_is_finished(device, tmp_path: Path, monkeypatch) -> N
 
 
 @pytest.mark.skipif(is_present(), reason="there is a GPU")
+@needs_compiler
+def test_what_a_gpu_has_no_memory_for_goes_to_the_processor(
+    device,
+    undisturbed,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch,
+) -> None:
+    def full(*_: Any, **__: Any) -> Any:
+        raise NoGPU("no memory left")
+
+    monkeypatch.setattr(executor, "simulate_together", full)
+    results = Results(tmp_path)
+    left_over = results.underway(SOME[0])
+    assert run_cells(SOME, SOURCES, results, executor=Gpu()).complete
+    assert content_of(results) == content_of(undisturbed)
+    assert not left_over.exists()
+
+
 def test_without_a_gpu_nothing_is_begun(tmp_path: Path) -> None:
     with pytest.raises(NoGPU, match="engine='cpu'"):
         run_cells(SOME, SOURCES, Results(tmp_path), executor=Gpu())

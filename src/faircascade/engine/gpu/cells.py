@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,20 +59,33 @@ def pack(values: dict[str, Any], address: Any) -> np.ndarray[Any, np.dtype[np.ui
     return record
 
 
+class Catalogue(NamedTuple):
+    """The items of a world, which cells share."""
+
+    world: World
+    """As it was packed for the first of them."""
+    values: dict[str, Any]
+    """The fields of the record that are about items."""
+
+
+Shelf = dict[int, Catalogue]
+"""Catalogues on the device, by the identity of their items."""
+
+
 class Cell:
     """A job's arrays on a device."""
 
-    def __init__(self, job: Job, shape: Shape, xp: Any, items: dict[int, dict[str, Any]]) -> None:
-        """Put a job's world, rules and fresh sums into arrays of `xp`, NumPy or CuPy.
-
-        `items` keeps the arrays of catalogues for other cells.
-        """
+    def __init__(self, job: Job, shape: Shape, xp: Any, shelf: Shelf) -> None:
+        """Put a job's world, rules and fresh sums into arrays of `xp`, NumPy or CuPy."""
         self.job = job
         self.xp = xp
         policy = job.policy.compose()
         assert isinstance(policy, Bandit)
         self._real = np.dtype(shape.precision)
-        world = packing.pack_world(job)
+        known = shelf.get(id(job.env.items))
+        world = packing.pack_world(job, known and known.world)
+        if known is None:
+            known = shelf[id(job.env.items)] = Catalogue(world, self._items(world))
         rules = packing.pack_rules(job, policy)
         self.world, self.rules = world, rules
         n, d = world.preferences.shape
@@ -81,7 +94,7 @@ class Cell:
         account = packing.start_account(job, world, rules)
         estimator = policy.estimator
         self.values: dict[str, Any] = {
-            **self._items(world, items),
+            **known.values,
             **self._users(world),
             **self._draws(),
             **self._rules(),
@@ -97,26 +110,24 @@ class Cell:
             "broken": xp.zeros(1, dtype=np.int64),
         }
 
-    def _items(self, world: World, known: dict[int, dict[str, Any]]) -> dict[str, Any]:
-        xp, catalogue = self.xp, self.job.env.items
-        if id(catalogue) not in known:
-            known[id(catalogue)] = {
-                "items": len(world.keys),
-                "padded": world.padded,
-                "features": self._reals(world.features),
-                "by_feature": self._reals(world.by_feature),
-                "norms": self._reals(
-                    np.nextafter(world.norms.astype(self._real), self._real.type(np.inf))
-                ),
-                "radius": world.radius,
-                "keys": xp.asarray(world.keys),
-                "rows": xp.asarray(world.rows),
-                "by_key": xp.asarray(world.by_key),
-                "rank": xp.asarray(world.rank),
-                "true_features": xp.asarray(world.features),
-                "catalogue": len(catalogue),
-            }
-        return known[id(catalogue)]
+    def _items(self, world: World) -> dict[str, Any]:
+        xp = self.xp
+        return {
+            "items": len(world.keys),
+            "padded": world.padded,
+            "features": self._reals(world.features),
+            "by_feature": self._reals(world.by_feature),
+            "norms": self._reals(
+                np.nextafter(world.norms.astype(self._real), self._real.type(np.inf))
+            ),
+            "radius": world.radius,
+            "keys": xp.asarray(world.keys),
+            "rows": xp.asarray(world.rows),
+            "by_key": xp.asarray(world.by_key),
+            "rank": xp.asarray(world.rank),
+            "true_features": xp.asarray(world.features),
+            "catalogue": len(self.job.env.items),
+        }
 
     def _users(self, world: World) -> dict[str, Any]:
         return {
@@ -171,6 +182,17 @@ class Cell:
         sums = (2 * shape.pairs + 2 * shape.d) * np.dtype(shape.precision).itemsize
         world = 8 * shape.d + 4 * shape.k + 8 * 12
         return sums + world + (16 * len(job.env.items.pool) if accounts else 0)
+
+    @staticmethod
+    def bytes_of_items(job: Job, shape: Shape) -> int:
+        """Return how much of the device's memory a catalogue takes, about."""
+        each = (2 * shape.d + 1) * np.dtype(shape.precision).itemsize + 8 * shape.d + 40
+        return each * len(job.env.items)
+
+    @staticmethod
+    def bytes_of_interval(job: Job) -> int:
+        """Return how much what is counted between two checkpoints takes."""
+        return 2 * 8 * len(job.env.items) * job.env.k
 
     def record(self) -> Any:
         """Return the record of this cell."""

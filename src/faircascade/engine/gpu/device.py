@@ -15,6 +15,8 @@ BLOCKS = {"float64": (4, 3), "float32": (6, 3)}
 """Blocks of a multiprocessor that registers are shared out for, with few features and with many."""
 FEW_FEATURES = 16
 INSTEAD = "engine='cpu' needs no GPU"
+INSUFFICIENT_DRIVER = 35
+"""CUDA's number for a driver that is missing or too old, for which CuPy has no name."""
 
 
 class Kernel(Protocol):
@@ -37,11 +39,20 @@ class Device(Protocol):
     xp: Any
     """Makes arrays there: CuPy, or NumPy."""
 
+    def lacks(self, shape: Shape) -> str:
+        """Return what a shape of problem has too much of; nothing if it has not."""
+
     def kernel(self, shape: Shape) -> Kernel:
         """Return the kernel for a shape of problem, compiled now or before."""
 
     def free_bytes(self) -> int:
         """Return how much memory is left."""
+
+    def use(self) -> None:
+        """Let what this thread makes and launches be on this device."""
+
+    def release(self) -> None:
+        """Give memory that is kept for later back to others."""
 
 
 class NoGPU(ValueError):  # noqa: N818 (it is what is missing that it names)
@@ -53,26 +64,51 @@ class Cuda:
 
     def __init__(self) -> None:
         self.xp = _cupy()
-        device = self.xp.cuda.Device()
-        properties = self.xp.cuda.runtime.getDeviceProperties(device.id)
+        self._device = self.xp.cuda.Device()
+        properties = self.xp.cuda.runtime.getDeviceProperties(self._device.id)
         self.name = properties["name"].decode()
         self._multiprocessors = properties["multiProcessorCount"]
         self._shared = properties["sharedMemPerBlockOptin"]
         self._kernels: dict[Shape, Kernel] = {}
 
+    def lacks(self, shape: Shape) -> str:
+        if shape.bytes_of_block <= self._shared:
+            return ""
+        return (
+            f"room for d = {shape.d} with K = {shape.k} on this {self.name} "
+            f"({shape.bytes_of_block:,} bytes, it has {self._shared:,})"
+        )
+
     def kernel(self, shape: Shape) -> Kernel:
-        if shape.bytes_of_block > self._shared:
-            raise NoGPU(
-                f"engine 'gpu' has no room for {shape.d} features on this {self.name}; {INSTEAD}"
-            )
+        lacking = self.lacks(shape)
+        if lacking:
+            raise NoGPU(f"engine 'gpu' has no {lacking}; {INSTEAD}")
         if shape not in self._kernels:
-            self._kernels[shape] = CudaKernel(self.xp, shape, self._multiprocessors)
+            self._kernels[shape] = self._compile(shape)
         return self._kernels[shape]
+
+    def _compile(self, shape: Shape) -> Kernel:
+        try:
+            return CudaKernel(self.xp, shape, self._multiprocessors)
+        except Exception as error:  # each part of CuPy has a kind of its own
+            if no_memory(error):
+                raise
+            why = str(error).strip().splitlines() or [type(error).__name__]
+            raise NoGPU(
+                f"engine 'gpu' cannot compile for this {self.name}: {why[0]}; NVRTC comes with "
+                f"pip install 'faircascade[gpu]'; {INSTEAD}"
+            ) from error
 
     def free_bytes(self) -> int:
         pool = self.xp.get_default_memory_pool()
         free, _ = self.xp.cuda.runtime.memGetInfo()
         return int(free) + int(pool.free_bytes())
+
+    def use(self) -> None:
+        self._device.use()
+
+    def release(self) -> None:
+        self.xp.get_default_memory_pool().free_all_blocks()
 
 
 class CudaKernel:
@@ -88,7 +124,7 @@ class CudaKernel:
         self._add_up = module.get_function("add_up_rounds")
         self._shared = shape.bytes_of_block
         self._serve.max_dynamic_shared_size_bytes = self._shared
-        self._wait = xp.cuda.get_current_stream().synchronize
+        self._stream = xp.cuda.get_current_stream
         fit = xp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
             self._serve.kernel.ptr, WARPS * LANES, self._shared
         )
@@ -97,13 +133,13 @@ class CudaKernel:
     def serve(self, warps: int, arguments: Sequence[Any]) -> None:
         shared = self._shared
         self._serve((warps // WARPS,), (WARPS * LANES,), tuple(arguments), shared_mem=shared)
-        self._wait()
+        self._stream().synchronize()
 
     def add_up(self, cells: Any, count: int, rounds: int) -> None:
         blocks = min(rounds, self.warps) // WARPS + 1
         sizes = (np.int32(count), np.int32(rounds))
         self._add_up((blocks,), (WARPS * LANES,), (cells, *sizes))
-        self._wait()
+        self._stream().synchronize()
 
 
 @cache
@@ -118,7 +154,7 @@ def is_present() -> bool:
         return False
     try:
         the_gpu()
-    except NoGPU:
+    except Exception:  # whatever is wrong with it, nobody asked for it
         return False
     return True
 
@@ -127,10 +163,10 @@ def _cupy() -> Any:
     try:
         import cupy
     except ImportError as error:
-        raise NoGPU(
-            "engine 'gpu' needs CuPy, which is not here: pip install 'faircascade[gpu]' "
-            f"(CUDA 13) or cupy-cuda12x; {INSTEAD}"
-        ) from error
+        how = "pip install 'faircascade[gpu]' (CUDA 13) or pip install cupy-cuda12x"
+        here = find_spec("cupy") is not None
+        what = f"which cannot be imported ({error}): again" if here else "which is not here:"
+        raise NoGPU(f"engine 'gpu' needs CuPy, {what} {how}; {INSTEAD}") from error
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
@@ -142,7 +178,7 @@ def _cupy() -> Any:
 
 def _why(cupy: Any, error: Any) -> str:
     """Return what is wrong with the driver in words that help."""
-    if error.status == cupy.cuda.runtime.errorInsufficientDriver:
+    if error.status == INSUFFICIENT_DRIVER:
         version = cupy.cuda.runtime.runtimeGetVersion() // 1000
         return (
             f"its driver is missing, or too old for CUDA {version} (nvidia-smi tells): update it, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from faircascade.engine.abilities import unknown_part
-from faircascade.engine.gpu.cells import Cell, to_host
+from faircascade.engine.gpu.cells import Cell, Shelf, to_host
 from faircascade.engine.gpu.device import INSTEAD, Device, NoGPU, is_present, no_memory, the_gpu
 from faircascade.engine.gpu.source import ABSENT, IDEAL, WARPS, Shape
 from faircascade.engine.interrupts import uninterrupted
@@ -26,8 +27,10 @@ __all__ = ["alike", "is_present", "lacks", "run", "run_together", "the_gpu"]
 
 STEP_SECONDS = 0.25
 """How long a launch takes, about: until then neither progress nor Ctrl-C can be seen."""
-FIRST_STEP = 100_000
-"""Lists of the first launch; the next ones grow until they take long enough."""
+LONGEST_STEP, FASTER = 2.0, 1.25
+"""Seconds that it may take where twice as many rounds are each so many times faster."""
+FIRST_STEP = 3e8
+"""Items that can be scored in the first launch; the next ones grow until they take long enough."""
 FOR_STATE, FOR_BOOKS = 0.6, 0.2
 """Shares of the free memory that users, and what is counted in a launch, may take."""
 MOST_BOOKS = 4 * 2**30
@@ -59,6 +62,7 @@ def run(job: Job) -> Outcome:
 def run_together(jobs: Sequence[Job], device: Device | None = None) -> list[Outcome]:
     """Run jobs that are alike side by side; Ctrl-C ends all of them in the same round."""
     device = device or the_gpu()
+    device.use()
     try:
         return Run(jobs, device).to_the_end()
     except Exception as error:
@@ -68,6 +72,8 @@ def run_together(jobs: Sequence[Job], device: Device | None = None) -> list[Outc
                 f"uses it, or run fewer users at a time; {INSTEAD}"
             ) from error
         raise
+    finally:
+        device.release()
 
 
 class Run:
@@ -90,28 +96,32 @@ class Run:
         if any(one.rounds != self.done for one in reached):
             raise ValueError("jobs that run together must have come equally far")
         self.tallies = [one.tally for one in reached]
-        self.items: dict[int, dict[str, Any]] = {}
-        """Arrays of catalogues on the device, which cells share."""
+        self.shelf: Shelf = {}
         self.parts = self._cut([one.state for one in reached])
-        self.step = max(1, FIRST_STEP // max(self._users(part) for part in self.parts))
+        work = max(sum(share.items for share in part) for part in self.parts)
+        self.step = max(1, int(FIRST_STEP / work))
+        self.last = (0, math.inf)
+        """Rounds of the last launch, and the seconds for each."""
 
     def _cut(self, states: Sequence[Any]) -> list[list[Share]]:
         """Put the users of all jobs into parts, each small enough for the device's memory."""
-        room = FOR_STATE * self.device.free_bytes()
+        catalogues = {id(job.env.items): job for job in self.jobs}.values()
+        shared = sum(Cell.bytes_of_items(job, self.shape) for job in catalogues)
+        room = FOR_STATE * max(0, self.device.free_bytes() - shared)
         parts: list[list[Share]] = [[]]
         used = 0.0
         for number, (job, state) in enumerate(zip(self.jobs, states, strict=True)):
-            each = Cell.bytes_a_user(job, self.shape)
+            each, fixed = Cell.bytes_a_user(job, self.shape), Cell.bytes_of_interval(job)
             n, begin = len(job.env.users), 0
             while begin < n:
-                fit = int((room - used) // each)
+                fit = int((room - used - fixed) // each)
                 if fit < min(n - begin, 1024) and parts[-1]:
                     parts.append([])
                     used = 0.0
                     continue
                 end = min(n, begin + max(1, fit))
                 parts[-1].append(Share(self, number, slice(begin, end), state))
-                used += each * (end - begin)
+                used += fixed + each * (end - begin)
                 begin = end
         if len(parts) == 1:
             for share in parts[0]:
@@ -125,7 +135,7 @@ class Run:
     def to_the_end(self) -> list[Outcome]:
         """Go on to the last checkpoint, or until Ctrl-C."""
         interrupted = False
-        with ThreadPoolExecutor(1) as pool, ExitStack() as stack:
+        with ThreadPoolExecutor(1, initializer=self.device.use) as pool, ExitStack() as stack:
             traces = [stack.enter_context(TraceWriter(job)) for job in self.jobs]
             try:
                 while self.done < self.checkpoints[-1]:
@@ -170,9 +180,23 @@ class Run:
         for part in self.parts:
             self._launch(part, first, last)
         self.done = last
-        seconds, rounds = time.perf_counter() - begin, last - first + 1
-        faster = STEP_SECONDS * len(self.parts) / max(seconds, 1e-6)
-        self.step = max(1, int(rounds * min(8.0, faster)))
+        seconds, rounds = max(time.perf_counter() - begin, 1e-6), last - first + 1
+        self.step = self._next_step(rounds, seconds / len(self.parts))
+
+    def _next_step(self, rounds: int, seconds: float) -> int:
+        """Return how many rounds to have in the next launch, after one of so many and so long.
+
+        A launch begins with a look at every item. Where that takes most of its time, it is to have
+        more rounds than time would allow, as long as that makes them faster.
+        """
+        pace = seconds / rounds
+        (before, slower), self.last = self.last, (rounds, pace)
+        if STEP_SECONDS < seconds < LONGEST_STEP:
+            longer_pays = rounds > before and FASTER * pace < slower
+            shorter_does_not = rounds < before and pace > FASTER * slower
+            if longer_pays or shorter_does_not:
+                return 2 * rounds
+        return max(1, math.ceil(rounds * min(8.0, STEP_SECONDS / seconds)))
 
     def _room_for_rounds(self) -> int:
         """Return how many rounds the next launch may have."""
@@ -180,8 +204,9 @@ class Run:
         room = min(FOR_BOOKS * self.device.free_bytes(), MOST_BOOKS)
         users = max(self._users(part) for part in self.parts)
         traced = any(job.trace is not None for job in self.jobs)
-        cells = max(len(part) for part in self.parts)
-        by_interval = 16 * len(job.env.items) * job.env.k * cells
+        by_interval = max(
+            sum(Cell.bytes_of_interval(share.job) for share in part) for part in self.parts
+        )
         intervals = 1 if traced else max(1, int(0.5 * room // by_interval))
         place = int(np.searchsorted(self.checkpoints, self.done, side="right"))
         end = int(self.checkpoints[min(place + intervals, len(self.checkpoints)) - 1])
@@ -266,6 +291,8 @@ class Share:
         whole = run.jobs[number]
         n = len(whole.env.users)
         self.job = whole if users == slice(0, n) else replace(whole, env=whole.env.take(users))
+        self.items = (users.stop - users.start) * len(whole.env.items.pool)
+        """Those that each of them could be shown, all together."""
         self.rows: list[TraceRows] = []
         """What is to be written of a trace."""
         self._cell: Cell | None = None
@@ -275,7 +302,7 @@ class Share:
     def fetch(self) -> Cell:
         """Return the users' arrays on the device."""
         if self._cell is None:
-            self._cell = Cell(self.job, self.run.shape, self.run.device.xp, self.run.items)
+            self._cell = Cell(self.job, self.run.shape, self.run.device.xp, self.run.shelf)
             if self._state is not None:
                 self._cell.resume(self._state)
         return self._cell

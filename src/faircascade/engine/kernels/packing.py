@@ -32,7 +32,7 @@ from faircascade.random import draws as words
 from faircascade.rerankers import EARS, FairCo, FairX, Identity, Ledger, Reorder, Reranker
 from faircascade.rerankers.ears import set_shares, stops
 from faircascade.rerankers.ledger import exposure_units, prices
-from faircascade.types import Floats, Ints
+from faircascade.types import Floats, Ints, Pool
 
 SPARE = 22
 """How many more items than a list has are at the front; rounded up to 16s."""
@@ -78,31 +78,38 @@ def up(count: int, step: int) -> int:
     return -(-count // step) * step
 
 
-def pack_world(job: Job) -> World:
+def pack_world(job: Job, like: World | None = None) -> World:
+    """Pack items and users; the items are those of `like`, if that has the same."""
     env, pool = job.env, job.env.items.pool
-    p, d = len(pool), env.items.dim
+    place = np.full(len(env.items), -1, dtype=np.int32)
+    place[pool.rows] = np.arange(len(pool))
+    users: dict[str, Any] = {
+        "preferences": np.array(env.preferences, order="C"),
+        "optimal_rewards": np.array(env.optimal_rewards),
+        "optimal_lists": place[env.optimal_lists],
+    }
+    return like._replace(**users) if like is not None else World(**_pack_items(pool), **users)
+
+
+def _pack_items(pool: Pool) -> dict[str, Any]:
+    p, d = len(pool), len(pool.by_feature)
     padded = up(p, ITEMS)
     by_feature = zeros(d, padded)
     by_feature[:, :p] = pool.by_feature
     norms = zeros(padded)
     norms[:p] = pool.norms
-    place = np.full(len(env.items), -1, dtype=np.int32)
-    place[pool.rows] = np.arange(p)
     by_key = np.argsort(pool.keys)
-    return World(
-        features=np.array(pool.by_feature.T, order="C"),
-        by_feature=by_feature.reshape(-1),
-        padded=padded,
-        norms=norms,
-        radius=pool.radius,
-        keys=np.array(pool.keys),
-        rows=np.array(pool.rows),
-        by_key=by_key,
-        rank=np.argsort(by_key),
-        preferences=np.array(env.preferences, order="C"),
-        optimal_rewards=np.array(env.optimal_rewards),
-        optimal_lists=place[env.optimal_lists],
-    )
+    return {
+        "features": np.array(pool.by_feature.T, order="C"),
+        "by_feature": by_feature.reshape(-1),
+        "padded": padded,
+        "norms": norms,
+        "radius": pool.radius,
+        "keys": np.array(pool.keys),
+        "rows": np.array(pool.rows),
+        "by_key": by_key,
+        "rank": np.argsort(by_key),
+    }
 
 
 def pack_draws(job: Job) -> Draws:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from faircascade.engine import Result, Wanted, simulate_together
 from faircascade.engine.abilities import unknown_part
+from faircascade.engine.gpu.device import NoGPU
 from faircascade.engine.simulation import cores
 from faircascade.environment import Environment
 from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS, Cell
@@ -47,15 +48,20 @@ class Gpu:
         left: list[Cell] = []
         with ThreadPoolExecutor(self.threads or cores()) as pool, ExitStack() as written:
             batches = [Batch(plan, pool, cells) for cells in _batches(plan)]
-            for place, batch in enumerate(batches):
-                for near in batches[place : place + 2]:
-                    near.prepare()
-                with ExitStack() as claims:
-                    batch.claim(claims)
-                    batch.run(batches[place - 1] if place else None)
-                    written.close()  # the batch before
-                    written.callback(batch.settle, claims.pop_all())
-                left += batch.left
+            try:
+                for place, batch in enumerate(batches):
+                    for near in batches[place : place + 2]:
+                        near.prepare()
+                    with ExitStack() as claims:
+                        batch.claim(claims)
+                        batch.run(batches[place - 1] if place else None)
+                        written.close()  # the batch before
+                        written.callback(batch.settle, claims.pop_all())
+                    left += batch.left
+            except BaseException:
+                for batch in batches:
+                    batch.give_up()
+                raise
         if left or len(plan.todo):
             plan.todo.left.extend(left)
             Local(threads=self.threads).run(plan)
@@ -73,14 +79,14 @@ class Gpu:
 
 def _batches(plan: Plan) -> Iterator[list[Cell]]:
     """Yield cells that can share a launch, as many as fill a GPU."""
-    groups: dict[object, list[Cell]] = {}
+    groups: dict[tuple[Any, ...], list[Cell]] = {}
     while (cell := plan.todo.take()) is not None:
         options = ENVIRONMENT_DEFAULTS | dict(cell.environment)
         slow = scores_every_item(cell.policy)  # those are not to hold up the others
-        alike = (options["dim"], options["k"], cell.fingerprint, cell.checkpoints, slow)
+        users = int(options["users"])
+        alike = (options["dim"], options["k"], users, cell.fingerprint, cell.checkpoints, slow)
         groups.setdefault(alike, []).append(cell)
-    for cells in groups.values():
-        users = int((ENVIRONMENT_DEFAULTS | dict(cells[0].environment))["users"])
+    for (_, _, users, *_), cells in groups.items():
         most = max(1, USERS // users)
         yield from (cells[first : first + most] for first in range(0, len(cells), most))
 
@@ -102,6 +108,11 @@ class Batch:
         for cell in self.cells:
             if cell.world_key not in self._worlds:
                 self._worlds[cell.world_key] = self.pool.submit(_world, self.plan, cell)
+
+    def give_up(self) -> None:
+        """Do not build what was not begun."""
+        for world in self._worlds.values():
+            world.cancel()
 
     def claim(self, claims: ExitStack) -> None:
         """Keep the cells that are ours to run."""
@@ -136,7 +147,7 @@ class Batch:
             results = simulate_together(
                 wanted, rounds=first.rounds, checkpoints=first.checkpoints, progress=tell
             )
-        except ArithmeticError:  # of one of them: each by itself tells which
+        except (ArithmeticError, NoGPU):  # of one of them, which each by itself tells; no memory
             self.left += self.cells
             self.cells = []
             return
@@ -171,3 +182,4 @@ def _world(plan: Plan, cell: Cell) -> Environment | ValueError:
 
 def _write(plan: Plan, cell: Cell, result: Result) -> None:
     plan.results.add(cell, Product.of(cell, result))
+    plan.results.underway(cell).unlink(missing_ok=True)  # of a processor that was interrupted
