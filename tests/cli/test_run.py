@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import faircascade as fc
+from faircascade.engine.gpu.device import is_present
 from tests.cli.conftest import Run
 from tests.cli.processes import interrupted
 from tests.experiment.specs import TINY
@@ -37,6 +38,26 @@ def test_a_run_tells_its_plan_and_prints_a_table_for_every_world(run: Run) -> No
     for cell in manifest["cells"].values():
         assert {"seed", "engine", "seconds", "machine", "versions", "finished"} <= cell.keys()
         assert cell["versions"]["faircascade"] == fc.__version__
+
+
+@pytest.mark.skipif(is_present(), reason="there is a GPU")
+@pytest.mark.parametrize(
+    ("command", "instead"),
+    [
+        (("run", "tiny.toml", "--executor", "gpu", "--out", "made"), "--executor local"),
+        (("reproduce", "rq1", "--executor", "gpu", "--out", "made"), "--executor local"),
+        (("simulate", "--data", "ml-1m", "--engine", "gpu", "--out", "made"), "engine='cpu'"),
+        (("simulate", "--data", "ml-1m", "--engine", "gpuu", "--out", "made"), "mean 'gpu'"),
+    ],
+)
+def test_without_a_gpu_one_line_says_so_before_anything_is_done(
+    run: Run, command: tuple[str, ...], instead: str
+) -> None:
+    code, out, err = run(*command)
+    assert (code, out) == (2, "")
+    assert instead in err
+    assert err.startswith("Error: engine")
+    assert not Path("made").exists()
 
 
 def test_a_second_run_adds_only_what_is_new(run: Run) -> None:

@@ -68,7 +68,7 @@ def bench(
     ] = None,
     users: Annotated[
         int | None,
-        typer.Option(help="Users to serve, in all cases but large.", show_default="1000"),
+        typer.Option(help="Users to serve, in all cases but large and crowd.", show_default="1000"),
     ] = None,
     crowd_rounds: Annotated[
         int | None, typer.Option(help="Rounds of crowd.", show_default="5000")

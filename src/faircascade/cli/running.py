@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from faircascade.experiment.store.worlds import Sources
     from faircascade.experiment.study import Study
 
-EXECUTORS = ("local", "gpu", "ray")
 STOPPED = 130
 """Exit code after Ctrl-C."""
 
@@ -32,7 +31,8 @@ def choose_executor(
     name: str, *, address: str | None, workers: int | None, threads: int | None
 ) -> Executor:
     """Return the executor that the command line asks for."""
-    from faircascade.experiment.running.executors import Local
+    from faircascade.engine.gpu.device import NoGPU
+    from faircascade.experiment.running.executors import EXECUTORS, executor_of
     from faircascade.registry import suggest
 
     if name not in EXECUTORS:
@@ -42,17 +42,17 @@ def choose_executor(
         )
     if name != "ray" and address is not None:
         raise ValueError("--address goes with --executor ray")
-    if name == "local":
-        return Local(workers=workers, threads=threads)
-    if name == "gpu":
-        from faircascade.experiment.running.executors.gpu import Gpu
-
-        if workers is not None:
-            raise ValueError("--workers goes with --executor local or ray: a GPU takes many cells")
-        return Gpu(threads=threads)
-    from faircascade.experiment.running.executors.ray import Ray
-
-    return Ray(address=address, workers=workers, threads=threads)
+    if name == "gpu" and workers is not None:
+        raise ValueError("--workers goes with --executor local or ray: a GPU takes many cells")
+    options = {
+        "threads": threads,
+        **({"workers": workers} if name != "gpu" else {}),
+        **({"address": address} if name == "ray" else {}),
+    }
+    try:
+        return executor_of(name, **options)
+    except NoGPU as error:
+        raise ValueError(f"{error.why}; --executor local needs no GPU") from error
 
 
 def plan(

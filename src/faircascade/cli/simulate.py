@@ -67,10 +67,12 @@ def simulate(
 ) -> None:
     """Simulate one policy and print clicks, regret and exposure fairness."""
     import faircascade as fc
+    from faircascade.engine.simulation import check_engine
     from faircascade.experiment.comparison import Comparison
     from faircascade.experiment.store.comparisons import save_comparison
 
     flags = locals()
+    check_engine(engine, precision)
     if out is not None:
         check_folder(out)
     policy = policy or DEFAULT_POLICY

@@ -28,8 +28,8 @@ def fetch_zip(
 
     url = f"{os.environ.get(MIRROR_VARIABLE, base).rstrip('/')}/{file}"
     advice = (
-        f"get {file} from {page} and pass it with --path FILE on the command line "
-        "or path= in Python"
+        f"get {file} from {page} and pass it with --path FILE (run, tune: --set "
+        "data.path=FILE) on the command line or path= in Python"
     )
     pooch.get_logger().setLevel(logging.WARNING)
     try:

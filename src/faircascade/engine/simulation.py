@@ -85,13 +85,7 @@ def simulate(
     `snapshot`, the same call later goes on from there, to the same result as without the break.
     """
     rounds, seed = _checked(env, policy, rounds, seed, precision)
-    if engine not in ENGINES:
-        known = ", ".join(ENGINES)
-        raise ValueError(
-            f"engine must be one of {known}, got {engine!r}{suggest(str(engine), ENGINES)}"
-        )
-    if precision != "float64" and engine != "gpu":
-        raise ValueError(f"precision must be float64 unless engine is 'gpu', got {precision!r}")
+    check_engine(engine, precision)
     if not 0 < activity <= 1:
         raise ValueError(f"activity must be in (0, 1], got {activity}")
     if trace is not None and Path(trace).is_dir():
@@ -215,6 +209,18 @@ def _checked(
         raise ValueError(f"rounds must be at least 1, got {rounds}")
     _check_name("precision", precision, PRECISIONS)
     return rounds, seed
+
+
+def check_engine(engine: str, precision: str = "float64") -> None:
+    """Refuse an engine that does not exist, is not here, or has no such precision."""
+    _check_name("engine", engine, ENGINES)
+    _check_name("precision", precision, PRECISIONS)
+    if precision != "float64" and engine != "gpu":
+        raise ValueError(f"precision must be float64 unless engine is 'gpu', got {precision!r}")
+    if engine == "gpu":
+        from faircascade.engine.gpu import run as gpu
+
+        gpu.the_gpu()
 
 
 def _check_name(what: str, given: str, known: Sequence[str]) -> None:

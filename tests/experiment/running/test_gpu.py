@@ -16,7 +16,7 @@ from faircascade.experiment.running.costs import Costs, duration
 from faircascade.experiment.running.executors import Local, Plan
 from faircascade.experiment.running.executors import gpu as executor
 from faircascade.experiment.running.executors.gpu import Gpu
-from faircascade.experiment.running.runner import run_cells
+from faircascade.experiment.running.runner import run_cells, run_experiment
 from faircascade.experiment.running.work import run
 from faircascade.experiment.store.claims import Claim, claimed
 from faircascade.experiment.store.results import Product, Results
@@ -103,7 +103,6 @@ def test_ctrl_c_keeps_what_is_finished(device, tmp_path: Path, monkeypatch) -> N
     assert list((results.folder / "underway").iterdir()) == []
 
 
-@pytest.mark.skipif(is_present(), reason="there is a GPU")
 @needs_compiler
 def test_what_a_gpu_has_no_memory_for_goes_to_the_processor(
     device,
@@ -122,10 +121,11 @@ def test_what_a_gpu_has_no_memory_for_goes_to_the_processor(
     assert not left_over.exists()
 
 
+@pytest.mark.skipif(is_present(), reason="there is a GPU")
 def test_without_a_gpu_nothing_is_begun(tmp_path: Path) -> None:
     with pytest.raises(NoGPU, match="engine='cpu'"):
-        run_cells(SOME, SOURCES, Results(tmp_path), executor=Gpu())
-    assert not (tmp_path / "cells").exists()
+        run_experiment({"name": "mine"}, tmp_path / "out", executor="gpu")
+    assert not (tmp_path / "out").exists()
 
 
 @needs_compiler

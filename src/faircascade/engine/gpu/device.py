@@ -58,6 +58,10 @@ class Device(Protocol):
 class NoGPU(ValueError):  # noqa: N818 (it is what is missing that it names)
     """There is no GPU that can be used; the text says why, and what to do."""
 
+    def __init__(self, why: str) -> None:
+        super().__init__(f"{why}; {INSTEAD}")
+        self.why = why
+
 
 class Cuda:
     """A GPU through CuPy."""
@@ -82,7 +86,7 @@ class Cuda:
     def kernel(self, shape: Shape) -> Kernel:
         lacking = self.lacks(shape)
         if lacking:
-            raise NoGPU(f"engine 'gpu' has no {lacking}; {INSTEAD}")
+            raise NoGPU(f"engine 'gpu' has no {lacking}")
         if shape not in self._kernels:
             self._kernels[shape] = self._compile(shape)
         return self._kernels[shape]
@@ -96,7 +100,7 @@ class Cuda:
             why = str(error).strip().splitlines() or [type(error).__name__]
             raise NoGPU(
                 f"engine 'gpu' cannot compile for this {self.name}: {why[0]}; NVRTC comes with "
-                f"pip install 'faircascade[gpu]'; {INSTEAD}"
+                "pip install 'faircascade[gpu]'"
             ) from error
 
     def free_bytes(self) -> int:
@@ -166,13 +170,13 @@ def _cupy() -> Any:
         how = "pip install 'faircascade[gpu]' (CUDA 13) or pip install cupy-cuda12x"
         here = find_spec("cupy") is not None
         what = f"which cannot be imported ({error}): again" if here else "which is not here:"
-        raise NoGPU(f"engine 'gpu' needs CuPy, {what} {how}; {INSTEAD}") from error
+        raise NoGPU(f"engine 'gpu' needs CuPy, {what} {how}") from error
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise NoGPU(f"engine 'gpu' finds no GPU: {_why(cupy, error)}; {INSTEAD}") from error
+        raise NoGPU(f"engine 'gpu' finds no GPU: {_why(cupy, error)}") from error
     if count == 0:
-        raise NoGPU(f"engine 'gpu' finds no GPU; {INSTEAD}")
+        raise NoGPU("engine 'gpu' finds no GPU")
     return cupy
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from faircascade.engine.abilities import unknown_part
 from faircascade.engine.gpu.cells import Cell, Shelf, to_host
-from faircascade.engine.gpu.device import INSTEAD, Device, NoGPU, is_present, no_memory, the_gpu
+from faircascade.engine.gpu.device import Device, NoGPU, is_present, no_memory, the_gpu
 from faircascade.engine.gpu.source import ABSENT, IDEAL, WARPS, Shape
 from faircascade.engine.interrupts import uninterrupted
 from faircascade.engine.job import Job, Outcome, not_finite
@@ -69,7 +69,7 @@ def run_together(jobs: Sequence[Job], device: Device | None = None) -> list[Outc
         if no_memory(error):
             raise NoGPU(
                 f"engine 'gpu' has no memory left on this {device.name}: {error}; end what else "
-                f"uses it, or run fewer users at a time; {INSTEAD}"
+                "uses it, or run fewer users at a time"
             ) from error
         raise
     finally:

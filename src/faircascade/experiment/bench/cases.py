@@ -198,7 +198,9 @@ CASES: dict[str, Case] = {
     "loop": Case(tasks=_loop),
     "large": Case(tasks=_large, note=lambda _: "large: random users and items of low rank."),
     "crowd": Case(
-        tasks=_crowd, only_if_named=True, note=lambda _: "crowd: many users, of low rank as well."
+        tasks=_crowd,
+        only_if_named=True,
+        note=lambda _: "crowd: many random users, 2,800 items.",
     ),
 }
 AGAINST = Case(

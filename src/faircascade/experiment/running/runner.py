@@ -11,7 +11,7 @@ from typing import Any
 from faircascade.experiment.cell import Cell
 from faircascade.experiment.comparison import Progress
 from faircascade.experiment.running.costs import Costs
-from faircascade.experiment.running.executors import Executor, Local, Plan
+from faircascade.experiment.running.executors import Executor, Local, Plan, executor_of
 from faircascade.experiment.running.planning import plan_studies, try_worlds
 from faircascade.experiment.running.todo import Todo
 from faircascade.experiment.spec import Spec
@@ -62,15 +62,17 @@ def run_experiment(
     out: str | Path | None = None,
     *,
     settings: Iterable[str] = (),
-    executor: Executor | None = None,
+    executor: Executor | str | None = None,
     progress: Progress | None = None,
     backend: str | None = None,
 ) -> Any:
     """Run what a spec file, or the same as plain data, asks for; return `load_results` of it.
 
     Results go to the folder `out` (default: runs/NAME), and what is finished there is not run
-    again. `settings` are `path.to.key=value` in place of what the file says.
+    again. `settings` are `path.to.key=value` in place of what the file says. `executor` is where
+    cells run: "local" (default), "gpu", "ray", or one with options of its own.
     """
+    where = executor_of(executor) if isinstance(executor, str) else executor
     if isinstance(spec, Mapping):
         asked = Spec.of(spec, settings=settings)
         asked.check_data()
@@ -80,7 +82,7 @@ def run_experiment(
     studies, sources = plan_studies([asked], results)
     try_worlds(studies, sources)
     record(studies, results.folder)
-    ended = run_cells(studies[0].cells, sources, results, executor=executor, progress=progress)
+    ended = run_cells(studies[0].cells, sources, results, executor=where, progress=progress)
     record(studies, results.folder)
     for cell, reason in ended.failures.items():
         log.warning("Not run: %s: %s", cell, reason)

@@ -54,8 +54,10 @@ def change_lines(
 
 
 def tone_of(change: Contrast, metric: str) -> Tone:
-    """Return "better" or "worse", or nothing where no change is to be seen."""
+    """Return "better" or "worse", or nothing where seeds do not tell which."""
     if not math.isfinite(change.percent) or percent(change.percent) == percent(0.0):
+        return ""
+    if change.low <= 0 <= change.high:  # it may as well be the other way round
         return ""
     return "better" if (change.percent > 0) == higher_is_better(metric) else "worse"
 

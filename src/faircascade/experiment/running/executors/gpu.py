@@ -38,13 +38,13 @@ class Gpu:
     """Threads that build worlds and take metrics; None is one for each core."""
 
     def __post_init__(self) -> None:
+        from faircascade.engine.gpu.run import the_gpu
+
         check_counts(threads=self.threads)
+        the_gpu()  # or say what is missing, before anything is done
 
     def run(self, plan: Plan) -> None:
         """Run all cells; what comes before and after a batch is done while the GPU is busy."""
-        from faircascade.engine.gpu.run import the_gpu
-
-        the_gpu()  # or say what is missing, before anything is done
         left: list[Cell] = []
         with ThreadPoolExecutor(self.threads or cores()) as pool, ExitStack() as written:
             batches = [Batch(plan, pool, cells) for cells in _batches(plan)]

@@ -31,27 +31,47 @@ def changes(study: Study, test: Test = "t") -> Section:
     if not study.worlds:
         return Section(title, [NOTHING_SIMULATED])
     found = found_in(study.matched, study.spec.metrics, test)
-    blocks: list[Block] = [_table(study, found, metric) for metric in study.spec.metrics]
-    among = "these tables" if len(blocks) > 1 else "this table"
-    words = "95% intervals of the changes in brackets (Student's t over paired seeds). "
-    blocks.append(Prose(words + tested_words(found, study.matched, test, among=among), soft=True))
+    metrics = study.spec.metrics if _compared(study) else ()
+    among = "these tables" if len(metrics) > 1 else "this table"
+    said = tested_words(found, study.matched, test, among=among)
+    if metrics:
+        said += " In brackets are 95% intervals of the changes (Student's t over paired seeds)."
+    blocks: list[Block] = [Prose(said), *(_table(study, found, metric) for metric in metrics)]
     return Section(title, blocks)
+
+
+def _compared(study: Study) -> dict[str, tuple[str, ...]]:
+    """Return the policies that are held against another, and what is said below each."""
+    labels: dict[str, tuple[str, ...]] = {}
+    for world in study.matched:
+        for label in world.runs:
+            if label != world.baseline:
+                rounds = world.rounds(label)
+                fewer = 0 < rounds < study.spec.rounds
+                labels[label] = (f"{rounds:,} rounds",) if fewer else labels.get(label, ())
+    return labels
 
 
 def _table(study: Study, found: Changes, metric: str) -> Table:
     worlds, about = study.matched, head(metric)
     drawn = {label: look.colour for world in worlds for label, look in looks_of(world).items()}
-    compared = [label for label in drawn if any(label != w.baseline for w in worlds)]
     rows = tuple(
         Row(
             label,
             tuple(_cell(study, found, place, label, metric) for place in range(len(worlds))),
             drawn[label],
+            tags,
         )
-        for label in compared
+        for label, tags in _compared(study).items()
     )
-    heads = tuple(Head(world_name(study, world)) for world in worlds)
+    heads = tuple(_head(world_name(study, world)) for world in worlds)
     return Table(f"{about.title} ({about.below})", heads, (Group(rows),))
+
+
+def _head(world: str) -> Head:
+    """Return the head of a world's column: d and K, and below them the rest of its name."""
+    options = world.split(", ")
+    return Head(", ".join(options[:2]), ", ".join(options[2:]))
 
 
 def _cell(study: Study, found: Changes, place: int, label: str, metric: str) -> tuple[Line, ...]:
