@@ -22,7 +22,7 @@ from faircascade.report.tables import number, p_value
 from tests.report.study.runs import HOSTILE, study_of, table
 from tests.report.test_page import read
 
-NUMBER = re.compile(r"[−+]?[\d,]+(?:\.\d+)?(?=%)")
+NUMBER = re.compile(r"[−+]?\d[\d,]*(?:\.\d+)?(?=%|, |\])")
 DIFFERENCE = ("difference", "difference_low", "difference_high")
 RUN = """
 name = "run"

@@ -84,4 +84,5 @@ def _cell(study: Study, found: Changes, place: int, label: str, metric: str) -> 
     line, ends = change_line(change, metric, len(world.runs[label])), change.percents
     if not all(map(math.isfinite, ends)):
         return (line,)
-    return line, Line(f"[{', '.join(map(percent, ends))}]", "soft")
+    low, high = (percent(end).removesuffix("%") for end in ends)
+    return line, Line(f"[{low}, {high}]", "soft")
