@@ -3,7 +3,6 @@
 // The items at the front: each lane holds some, with their features in registers.
 struct Front {
     int size;
-    Leaders leaders;
     int items[SLOTS];
     Real x[SLOTS][D];
 };
@@ -47,11 +46,11 @@ DEVICE Real rank_front(const Cell& cell, Desk& desk, const Front& front, Word ti
 
 // Score every item, with a draw from the posterior if the policy makes one, and rank them.
 DEVICE void rank_all(
-    const Cell& cell, Desk& desk, Room& room, Front& front, Int user, Word ties, Word word
+    const Cell& cell, Desk& desk, Room& room, Leaders& leaders, Int user, Word ties, Word word
 ) {
     const Real* theta = desk.theta;
     bool draws_lazily = cell.lazy_draws && cell.drawn_by_merit && cell.noise == 0.0 && K <= LANES;
-    if (draws_lazily && draw_list(cell, desk, room, front.leaders, user, ties, word)) return;
+    if (draws_lazily && draw_list(cell, desk, room, leaders, user, ties, word)) return;
     if (cell.noise > 0.0) {
         draw_theta(cell, desk, user, word, room.work);
         theta = desk.drawn;
@@ -69,7 +68,7 @@ DEVICE void rank_all(
 
 // Put a user's list into the slate; return the mean confidence width of what it shows.
 DEVICE double recommend(
-    const Cell& cell, Desk& desk, Room& room, Front& front, Int user, Word word
+    const Cell& cell, Desk& desk, Room& room, Front& front, Leaders& leaders, Int user, Word word
 ) {
     Word ties = absorb(cell.tie[user], word);
     bool as_it_is = cell.epsilon == 0.0 && cell.tolerance == 0.0 && !cell.reorders;
@@ -87,7 +86,7 @@ DEVICE double recommend(
             rank_front(cell, desk, front, ties);
         }
     } else {
-        rank_all(cell, desk, room, front, user, ties, word);
+        rank_all(cell, desk, room, leaders, user, ties, word);
     }
     if (lane() == 0 && !isfinite(desk.best[K - 1])) *cell.broken = 1;
     const Real* theta = cell.noise > 0.0 ? desk.drawn : desk.theta;
@@ -109,6 +108,17 @@ DEVICE double recommend(
     return (double)(total / K);
 }
 
+// Refine the inverse after so many updates; what was known of scores before is less certain then.
+DEVICE void refine_if_due(
+    const Cell& cell, Desk& desk, Room& room, const Front& front, const Leaders& leaders,
+    Int updates
+) {
+    if (updates % cell.refine_every != 0 && (updates & (updates - 1)) != 0) return;
+    Real moved = refine(cell, desk, room.work);
+    int tiers = front.size > 0 ? TIERS : leaders.known ? RISE + 1 : 0;
+    for (int tier = 0; tier < tiers; tier++) grow(cell, desk, tier, moved);
+}
+
 // Serve a user in rounds first, ..., last.
 DEVICE void serve(
     const Cell& cell, Desk& desk, Room& room, Int user, int first, int last, const int* intervals
@@ -126,8 +136,9 @@ DEVICE void serve(
     EVERY_LANE(position, K) desk.slate[position] = position;  // whatever comes, these are items
     Int updates = cell.updates[user];
     Front front;
+    Leaders leaders;
     front.size = 0;
-    front.leaders.known = false;
+    leaders.known = false;
     meet();
     for (int t = first; t <= last; t++) {
         int place = t - first;
@@ -140,7 +151,7 @@ DEVICE void serve(
             }
             continue;
         }
-        double width = recommend(cell, desk, room, front, user, word);
+        double width = recommend(cell, desk, room, front, leaders, user, word);
         int clicked = observe(cell, desk, user, width, word, place, intervals[place]);
         int examined = clicked > 0 ? clicked : K;
         EVERY_LANE(position, examined) {
@@ -152,12 +163,7 @@ DEVICE void serve(
         meet();
         learn(cell, desk, examined);
         updates++;
-        if (updates % cell.refine_every == 0 || (updates & (updates - 1)) == 0) {
-            Real moved = refine(cell, desk, room.work);
-            if (front.size > 0 || front.leaders.known)
-                for (int tier = 0; tier < (front.size > 0 ? TIERS : 1); tier++)
-                    grow(cell, desk, tier, moved);
-        }
+        refine_if_due(cell, desk, room, front, leaders, updates);
     }
     bool sound = true;
     EVERY_LANE(pair, PAIRS) {

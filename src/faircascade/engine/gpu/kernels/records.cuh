@@ -43,7 +43,8 @@ struct Cell {
     Int catalogue;               // items of the catalogue, those that are never shown included
     // what is counted in this launch
     Int *appearances, *item_clicks;  // (intervals, catalogue, K)
-    int* outcomes;               // clicked position, 0 for none, -1 for absent, (rounds, n)
+    int* outcomes;               // clicked position (IDEAL added if the optimal list was clicked),
+                                 // 0 for none, -1 for absent, (rounds, n)
     Int *regrets, *widths;       // in units of 2^-32, (rounds, n)
     Int* by_round;               // served, clicks, optimal clicks, regret and width, (5, rounds)
     int* lists;                  // (rounds, n, K), if traced
@@ -58,14 +59,15 @@ struct Desk {
     Real drawn[D + 1];           // theta of a draw from the posterior
     Real x[K][D];                // features of the list
     Real weights[K];
-    Real values[FRONT];          // rounded scores of the front
+    Real values[FRONT];          // rounded scores of the front, or of a set's best so far
     Real best[K];                // rounded scores of the list
     Real shown_widths[K];        // confidence widths of the list
     Real fixed[TIERS], slope[TIERS], ceiling[TIERS], tier_radius[TIERS], theta_norm[TIERS];
     Real norm[TIERS], growth[TIERS], base[TIERS * D];
     double misses[K], missed[2 * (K + 1)];
     Word lots[FRONT];
-    int slate[K], greedy[K], listed[K], found[FRONT];
+    int slate[K], greedy[K], listed[K];
+    int found[FRONT];            // items of a set, or which places `mingle` has used
     int sizes[SETS];
 };
 

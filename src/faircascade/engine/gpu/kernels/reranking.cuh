@@ -37,6 +37,9 @@ DEVICE void adjust(const Cell& cell, Real* scores, Int user, Word word) {
     }
 }
 
+// Where a list is drawn by merit there is no front, and one tier: how far any item can have risen.
+const int RISE = 0;
+
 // What is remembered of the last time that all items were scored; the scores are in `room.scores`.
 struct Leaders {
     bool known;
@@ -54,7 +57,7 @@ DEVICE void score_leaders(const Cell& cell, Desk& desk, Room& room, Leaders& lea
             leaders.item = i;
         }
     }
-    begin(cell, desk, 0, 0, (Real)cell.radius);
+    begin(cell, desk, RISE, 0, (Real)cell.radius);
     leaders.known = true;
 }
 
@@ -73,7 +76,7 @@ DEVICE Real drawn_value(const Cell& cell, const Desk& desk, Word luck, int item)
 DEVICE int within_reach(
     const Cell& cell, const Desk& desk, Room& room, Word luck, Real floor
 ) {
-    Real rise = limit_of(desk, 0), rounding = 4 * (D + 4) * ROUNDOFF;
+    Real rise = limit_of(desk, RISE), rounding = 4 * (D + 4) * ROUNDOFF;
     int found = 0;
     for (int first = 0; first < cell.items && found <= MOST_DRAWN; first += LANES) {
         int i = first + lane();
