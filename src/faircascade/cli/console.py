@@ -88,7 +88,9 @@ def counted(count: int, noun: str) -> str:
 
 def percent(value: float) -> str:
     """Format a change in percent with its sign."""
-    return "–" if math.isnan(value) else f"{value:+.1f}%"
+    if math.isnan(value):
+        return "–"
+    return f"{value:+.1f}%" if abs(value) >= 0.05 else "0.0%"
 
 
 @contextmanager

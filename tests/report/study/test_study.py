@@ -267,7 +267,9 @@ def test_changes_stand_world_by_world_with_their_intervals(ran: Study, tmp_path:
 def test_changes_say_what_is_not_there_yet(ran: Study, tmp_path: Path) -> None:
     spec = replace(ran.spec, show=("changes",))
     empty = Study(spec, ran.cells, Results(tmp_path / "none"))
-    assert text_of(empty, tmp_path).count("not run yet") == len(spec.metrics) * 2 * 2
+    text = text_of(empty, tmp_path)
+    assert text.count("not run yet") == len(spec.metrics) * 2 * 2
+    assert "figures" not in text.split("## Files")[1]  # there are none
     alone = of_seeds(Study(spec, ran.cells, ran.results), [2])
     text_of(alone, tmp_path)
     rows = [row for row in read(tmp_path / "report.html").rows if row[0] == "Random"]

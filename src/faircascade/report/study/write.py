@@ -10,7 +10,14 @@ from typing import Any
 
 from faircascade.experiment.stats import Test, check_test
 from faircascade.experiment.study import Study
-from faircascade.report.pages import Plate, remove_figure, template, write_page, write_plate
+from faircascade.report.pages import (
+    Picture,
+    Plate,
+    remove_figure,
+    template,
+    write_page,
+    write_plate,
+)
 from faircascade.report.study.blocks import Notice, Section
 from faircascade.report.study.exhibits import check_show, exhibit
 from faircascade.report.study.facts import facts, study_line, unfinished
@@ -94,13 +101,18 @@ def write_under(
     figures_before, tables_before = _figures_of(text), _tables_of(text)
     with drawing():
         chapters = list(_chapters(studies, folder / "figures", test))
+    sections = [section for chapter in chapters for section in chapter.sections]
+    drawn = any(isinstance(block, Picture) for section in sections for block in section.blocks)
     values: dict[str, Any] = {
         "cover": cover,
         "notices": [*cover.notices, *unfinished(studies)],
         "facts": facts(studies),
         "chapters": chapters,
         "alone": len(chapters) == 1 and chapters[0].title == cover.title,
-        "files": [*((table.name, table.about) for table in cover.tables), _FIGURES],
+        "files": [
+            *((table.name, table.about) for table in cover.tables),
+            *([_FIGURES] if drawn else []),
+        ],
     }
     for table in cover.tables:
         table.write(studies, folder)
