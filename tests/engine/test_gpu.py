@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
+import weakref
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -211,6 +213,26 @@ def test_what_does_not_fit_is_cut_into_parts(policy, tmp_path: Path) -> None:
     )  # fmt: skip
     assert_same(expected, found)
     assert_same_trace(tmp_path / "loop.parquet", tmp_path / "gpu.parquet")
+
+
+def test_nothing_stays_on_the_device(monkeypatch) -> None:
+    if not compiler():
+        pytest.skip("no C++ compiler")
+    made: list[Any] = []
+
+    class Noted(gpu.Cell):
+        def __init__(self, *parts: Any) -> None:
+            super().__init__(*parts)
+            made.append(weakref.ref(self))
+
+    monkeypatch.setattr(gpu, "Cell", Noted)
+    job = Job(env=world(items=40, dim=3, k=4), policy=LinUCB(), checkpoints=(3,), seed=0, threads=1)
+    gc.disable()
+    try:
+        gpu.run_together([job, job], Emulated())
+        assert [cell() for cell in made] == [None, None]
+    finally:
+        gc.enable()
 
 
 def test_room_for_what_is_counted_is_that_of_every_catalogue() -> None:

@@ -64,7 +64,8 @@ def run_together(jobs: Sequence[Job], device: Device | None = None) -> list[Outc
     device = device or the_gpu()
     device.use()
     try:
-        return Run(jobs, device).to_the_end()
+        with Run(jobs, device) as under_way:
+            return under_way.to_the_end()
     except Exception as error:
         if no_memory(error):
             raise NoGPU(
@@ -102,6 +103,16 @@ class Run:
         self.step = max(1, int(FIRST_STEP / work))
         self.last = (0, math.inf)
         """Rounds of the last launch, and the seconds for each."""
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Take everything off the device: it is too full to wait until rubbish is collected."""
+        for part in self.parts:
+            for share in part:
+                share.drop()
+        self.shelf.clear()
 
     def _cut(self, states: Sequence[Any]) -> list[list[Share]]:
         """Put the users of all jobs into parts, each small enough for the device's memory."""
@@ -308,8 +319,12 @@ class Share:
         return self._cell
 
     def park(self) -> None:
-        """Take the users off the device."""
+        """Take the users off the device, and keep what was learned of them."""
         self._state = self.state()
+        self.drop()
+
+    def drop(self) -> None:
+        """Let go of the arrays on the device."""
         self._cell = None
 
     def state(self) -> Any:
