@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from faircascade.engine import join_parts, loop, simulate
 from faircascade.engine.gpu import run as gpu
+from faircascade.engine.gpu import share
 from faircascade.engine.gpu.cells import FIELDS
 from faircascade.engine.gpu.device import NoGPU, is_present, the_gpu
 from faircascade.engine.gpu.source import Shape
@@ -220,12 +221,12 @@ def test_nothing_stays_on_the_device(monkeypatch) -> None:
         pytest.skip("no C++ compiler")
     made: list[Any] = []
 
-    class Noted(gpu.Cell):
+    class Noted(share.Cell):
         def __init__(self, *parts: Any) -> None:
             super().__init__(*parts)
             made.append(weakref.ref(self))
 
-    monkeypatch.setattr(gpu, "Cell", Noted)
+    monkeypatch.setattr(share, "Cell", Noted)
     job = Job(env=world(items=40, dim=3, k=4), policy=LinUCB(), checkpoints=(3,), seed=0, threads=1)
     gc.disable()
     try:

@@ -32,14 +32,9 @@ def choose_executor(
 ) -> Executor:
     """Return the executor that the command line asks for."""
     from faircascade.engine.gpu.device import NoGPU
-    from faircascade.experiment.running.executors import EXECUTORS, executor_of
-    from faircascade.registry import suggest
+    from faircascade.experiment.running.executors import executor_named
 
-    if name not in EXECUTORS:
-        raise ValueError(
-            f"--executor must be one of {', '.join(EXECUTORS)}{suggest(name, EXECUTORS)}, "
-            f"got {name!r}"
-        )
+    kind = executor_named(name, asked_as="--executor")
     if name != "ray" and address is not None:
         raise ValueError("--address goes with --executor ray")
     if name == "gpu" and workers is not None:
@@ -50,7 +45,7 @@ def choose_executor(
         **({"address": address} if name == "ray" else {}),
     }
     try:
-        return executor_of(name, **options)
+        return kind(**options)
     except NoGPU as error:
         raise ValueError(f"{error.why}; --executor local needs no GPU") from error
 

@@ -84,7 +84,7 @@ def simulate(
     Ctrl-C ends the run with the rounds that all users finished, and `interrupted` set. With a
     `snapshot`, the same call later goes on from there, to the same result as without the break.
     """
-    rounds, seed = _checked(env, policy, rounds, seed, precision)
+    rounds, seed = _checked(env, policy, rounds, seed)
     check_engine(engine, precision)
     if not 0 < activity <= 1:
         raise ValueError(f"activity must be in (0, 1], got {activity}")
@@ -119,13 +119,16 @@ def simulate(
     check_snapshot(job)
     run, name, reason = _choose(engine, job)
     begin = time.perf_counter()
+    trouble = ""
     try:
         outcome = run(job)
     except NoGPU as error:  # found now that it was to be used: its memory is used up, say
         if engine != "auto":
             raise
+        trouble = str(error)
+    if trouble:  # and what the error held on the device is gone
         run, name, reason = _on_processor(engine, job)
-        reason = f"{reason} now: {error}"
+        reason = f"{reason} now: {trouble}"
         outcome = run(job)
     return _result(job, outcome, name, reason, time.perf_counter() - begin)
 
@@ -155,9 +158,10 @@ def simulate_together(
 
     if not wanted:
         return []
+    _check_name("precision", precision, PRECISIONS)
     jobs = []
     for env, policy, given in wanted:
-        rounds, seed = _checked(env, policy, rounds, given, precision)
+        rounds, seed = _checked(env, policy, rounds, given)
         at = look_at(checkpoints, rounds)
         jobs.append(
             Job(env=env, policy=policy, checkpoints=at, seed=seed, threads=1, precision=precision)
@@ -196,9 +200,7 @@ def _result(job: Job, outcome: Outcome, name: str, reason: str, seconds: float) 
     )
 
 
-def _checked(
-    env: Environment, policy: Policy, rounds: int, seed: int, precision: str
-) -> tuple[int, int]:
+def _checked(env: Environment, policy: Policy, rounds: int, seed: int) -> tuple[int, int]:
     """Return rounds and seed as whole numbers, if all of these can be run."""
     if not isinstance(env, Environment):
         raise TypeError(f"env must be an Environment, got {env!r}")
@@ -207,7 +209,6 @@ def _checked(
     rounds, seed = whole(rounds, "rounds"), whole(seed, "seed")
     if rounds < 1:
         raise ValueError(f"rounds must be at least 1, got {rounds}")
-    _check_name("precision", precision, PRECISIONS)
     return rounds, seed
 
 

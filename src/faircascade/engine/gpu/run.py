@@ -15,13 +15,14 @@ import numpy as np
 from faircascade.engine.abilities import unknown_part
 from faircascade.engine.gpu.cells import Cell, Shelf, to_host
 from faircascade.engine.gpu.device import Device, NoGPU, is_present, no_memory, the_gpu
-from faircascade.engine.gpu.source import ABSENT, IDEAL, WARPS, Shape
+from faircascade.engine.gpu.share import Share
+from faircascade.engine.gpu.source import WARPS, Shape
 from faircascade.engine.interrupts import uninterrupted
 from faircascade.engine.job import Job, Outcome, not_finite
 from faircascade.engine.kernels.packing import up
 from faircascade.engine.propensities import asked_of
 from faircascade.engine.snapshot import Snapshot
-from faircascade.engine.trace import TraceRows, TraceWriter
+from faircascade.engine.trace import TraceWriter
 
 __all__ = ["alike", "is_present", "lacks", "run", "run_together", "the_gpu"]
 
@@ -64,8 +65,7 @@ def run_together(jobs: Sequence[Job], device: Device | None = None) -> list[Outc
     device = device or the_gpu()
     device.use()
     try:
-        with Run(jobs, device) as under_way:
-            return under_way.to_the_end()
+        return Run(jobs, device).to_the_end()
     except Exception as error:
         if no_memory(error):
             raise NoGPU(
@@ -104,16 +104,6 @@ class Run:
         self.last = (0, math.inf)
         """Rounds of the last launch, and the seconds for each."""
 
-    def __enter__(self) -> Run:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Take everything off the device: it is too full to wait until rubbish is collected."""
-        for part in self.parts:
-            for share in part:
-                share.drop()
-        self.shelf.clear()
-
     def _cut(self, states: Sequence[Any]) -> list[list[Share]]:
         """Put the users of all jobs into parts, each small enough for the device's memory."""
         catalogues = {id(job.env.items): job for job in self.jobs}.values()
@@ -131,13 +121,22 @@ class Run:
                     used = 0.0
                     continue
                 end = min(n, begin + max(1, fit))
-                parts[-1].append(Share(self, number, slice(begin, end), state))
+                parts[-1].append(self._share(number, slice(begin, end), state))
                 used += fixed + each * (end - begin)
                 begin = end
         if len(parts) == 1:
             for share in parts[0]:
                 share.fetch()
         return parts
+
+    def _share(self, number: int, users: slice, state: Any) -> Share:
+        """Return some users of a job, who go on from a state of all of its users."""
+        job = self.jobs[number]
+        if users != slice(0, len(job.env.users)):
+            job = replace(job, env=job.env.take(users))
+        if state is not None:
+            state = job.policy.compose().take(state, users)
+        return Share(number, users, job, state, self.shape, self.device.xp, self.shelf)
 
     @staticmethod
     def _users(part: Sequence[Share]) -> int:
@@ -290,63 +289,3 @@ class Run:
         for job in self.jobs:
             if job.progress is not None:
                 job.progress(min(1.0, self.done / int(self.checkpoints[-1])))
-
-
-class Share:
-    """Some users of a job: on the device, or put aside while others are."""
-
-    def __init__(self, run: Run, number: int, users: slice, state: Any) -> None:
-        self.run = run
-        self.number = number
-        self.users = users
-        whole = run.jobs[number]
-        n = len(whole.env.users)
-        self.job = whole if users == slice(0, n) else replace(whole, env=whole.env.take(users))
-        self.items = (users.stop - users.start) * len(whole.env.items.pool)
-        """Those that each of them could be shown, all together."""
-        self.rows: list[TraceRows] = []
-        """What is to be written of a trace."""
-        self._cell: Cell | None = None
-        policy = whole.policy.compose()
-        self._state = None if state is None else policy.take(state, users)
-
-    def fetch(self) -> Cell:
-        """Return the users' arrays on the device."""
-        if self._cell is None:
-            self._cell = Cell(self.job, self.run.shape, self.run.device.xp, self.run.shelf)
-            if self._state is not None:
-                self._cell.resume(self._state)
-        return self._cell
-
-    def park(self) -> None:
-        """Take the users off the device, and keep what was learned of them."""
-        self._state = self.state()
-        self.drop()
-
-    def drop(self) -> None:
-        """Let go of the arrays on the device."""
-        self._cell = None
-
-    def state(self) -> Any:
-        """Return the policy's state of these users."""
-        if self._cell is not None:
-            return self._cell.state()
-        if self._state is None:
-            users = self.job.env.users
-            return self.job.policy.compose().start(users, self.job.env.items.dim)
-        return self._state
-
-    def trace(self, lists: Any, outcomes: Any, first: int) -> None:
-        """Note who saw what in the rounds of a launch, from the first one on."""
-        for place in range(len(lists)):
-            rows = np.flatnonzero(outcomes[place] != ABSENT)
-            hit = outcomes[place, rows] % IDEAL
-            self.rows.append(
-                TraceRows(
-                    round=first + place,
-                    users=(rows + self.users.start).astype(np.int32),
-                    lists=lists[place, rows],
-                    clicked=hit,
-                    examined=np.where(hit > 0, hit, self.job.env.k).astype(np.int32),
-                )
-            )

@@ -11,7 +11,7 @@ from typing import Any
 from faircascade.experiment.cell import Cell
 from faircascade.experiment.comparison import Progress
 from faircascade.experiment.running.costs import Costs
-from faircascade.experiment.running.executors import Executor, Local, Plan, executor_of
+from faircascade.experiment.running.executors import Executor, Local, Plan, executor_named
 from faircascade.experiment.running.planning import plan_studies, try_worlds
 from faircascade.experiment.running.todo import Todo
 from faircascade.experiment.spec import Spec
@@ -72,7 +72,7 @@ def run_experiment(
     again. `settings` are `path.to.key=value` in place of what the file says. `executor` is where
     cells run: "local" (default), "gpu", "ray", or one with options of its own.
     """
-    where = executor_of(executor) if isinstance(executor, str) else executor
+    where = executor_named(executor)() if isinstance(executor, str) else executor
     if isinstance(spec, Mapping):
         asked = Spec.of(spec, settings=settings)
         asked.check_data()

@@ -53,13 +53,18 @@ def data_name(source: Mapping[str, Any]) -> str:
 
 
 def world_name(study: Study, world: World) -> str:
+    """Return what tells a world from the others of its study, in one line."""
+    return ", ".join(world_marks(study, world))
+
+
+def world_marks(study: Study, world: World) -> list[str]:
     """Return d, K and whatever else tells a world from the others of its study."""
     worlds = [other.options for other in study.worlds]
     names = [*_LETTERS, *(n for n in world.options if n not in _LETTERS and _vary(worlds, n))]
     said = [option(name, world.options[name]) for name in names]
     if any(other.data != world.data for other in study.worlds):
         said.insert(0, data_name(world.data))
-    return ", ".join(said)
+    return said
 
 
 def option(name: str, value: Any) -> str:

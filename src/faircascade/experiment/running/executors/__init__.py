@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from faircascade.experiment.running.executors.base import Executor, Plan
+from faircascade.experiment.running.executors.gpu import Gpu
 from faircascade.experiment.running.executors.local import Local
+from faircascade.experiment.running.executors.ray import Ray
 from faircascade.registry import suggest
 
-__all__ = ["EXECUTORS", "Executor", "Local", "Plan", "executor_of"]
+__all__ = ["Executor", "Gpu", "Local", "Plan", "Ray", "executor_named"]
 
-EXECUTORS = ("local", "gpu", "ray")
+EXECUTORS: Mapping[str, Callable[..., Executor]] = {"local": Local, "gpu": Gpu, "ray": Ray}
 
 
-def executor_of(name: str, **options: Any) -> Executor:
-    """Return an executor by its name."""
-    if name == "local":
-        return Local(**options)
-    if name == "gpu":
-        from faircascade.experiment.running.executors.gpu import Gpu
-
-        return Gpu(**options)
-    if name == "ray":
-        from faircascade.experiment.running.executors.ray import Ray
-
-        return Ray(**options)
-    known = ", ".join(EXECUTORS)
-    raise ValueError(f"executor must be one of {known}{suggest(name, EXECUTORS)}, got {name!r}")
+def executor_named(name: str, *, asked_as: str = "executor") -> Callable[..., Executor]:
+    """Return the kind of executor that has a name; `asked_as` is how the caller calls that."""
+    if name not in EXECUTORS:
+        known = ", ".join(EXECUTORS)
+        hint = suggest(name, EXECUTORS)
+        raise ValueError(f"{asked_as} must be one of {known}{hint}, got {name!r}")
+    return EXECUTORS[name]

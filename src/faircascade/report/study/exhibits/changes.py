@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from faircascade.experiment.stats import Test
 from faircascade.experiment.study import Study
@@ -21,7 +22,7 @@ from faircascade.report.study.blocks import (
 from faircascade.report.study.changes import Changes, change_line, tested_words
 from faircascade.report.study.changes import changes as found_in
 from faircascade.report.study.looks import looks_of
-from faircascade.report.study.words import NOT_RUN, head, world_name
+from faircascade.report.study.words import NOT_RUN, head, world_marks
 from faircascade.report.tables import percent
 
 
@@ -64,14 +65,13 @@ def _table(study: Study, found: Changes, metric: str) -> Table:
         )
         for label, tags in _compared(study).items()
     )
-    heads = tuple(_head(world_name(study, world)) for world in worlds)
+    heads = tuple(_head(world_marks(study, world)) for world in worlds)
     return Table(f"{about.title} ({about.below})", heads, (Group(rows),))
 
 
-def _head(world: str) -> Head:
-    """Return the head of a world's column: d and K, and below them the rest of its name."""
-    options = world.split(", ")
-    return Head(", ".join(options[:2]), ", ".join(options[2:]))
+def _head(marks: Sequence[str]) -> Head:
+    """Return the head of a world's column, on two lines."""
+    return Head(", ".join(marks[:2]), ", ".join(marks[2:]))
 
 
 def _cell(study: Study, found: Changes, place: int, label: str, metric: str) -> tuple[Line, ...]:

@@ -1,0 +1,67 @@
+"""Some users of a job: on the device, or put aside while others are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from faircascade.engine.gpu.cells import Cell, Shelf
+from faircascade.engine.gpu.source import ABSENT, IDEAL, Shape
+from faircascade.engine.job import Job
+from faircascade.engine.trace import TraceRows
+
+
+class Share:
+    """Users `users` of job `number`; `job` is theirs alone, and goes on from `state`, if any."""
+
+    def __init__(
+        self, number: int, users: slice, job: Job, state: Any, shape: Shape, xp: Any, shelf: Shelf
+    ) -> None:
+        self.number = number
+        self.users = users
+        self.job = job
+        self.items = len(job.env.users) * len(job.env.items.pool)
+        """Those that each of them could be shown, all together."""
+        self.rows: list[TraceRows] = []
+        """What is to be written of a trace."""
+        self._state = state
+        self._shape, self._xp, self._shelf = shape, xp, shelf
+        self._cell: Cell | None = None
+
+    def fetch(self) -> Cell:
+        """Return the users' arrays on the device."""
+        if self._cell is None:
+            self._cell = Cell(self.job, self._shape, self._xp, self._shelf)
+            if self._state is not None:
+                self._cell.resume(self._state)
+        return self._cell
+
+    def park(self) -> None:
+        """Take the users off the device, and keep what was learned of them."""
+        self._state = self.state()
+        self._cell = None
+
+    def state(self) -> Any:
+        """Return the policy's state of these users."""
+        if self._cell is not None:
+            return self._cell.state()
+        if self._state is None:
+            users = self.job.env.users
+            return self.job.policy.compose().start(users, self.job.env.items.dim)
+        return self._state
+
+    def trace(self, lists: Any, outcomes: Any, first: int) -> None:
+        """Note who saw what in the rounds of a launch, from the first one on."""
+        for place in range(len(lists)):
+            rows = np.flatnonzero(outcomes[place] != ABSENT)
+            hit = outcomes[place, rows] % IDEAL
+            self.rows.append(
+                TraceRows(
+                    round=first + place,
+                    users=(rows + self.users.start).astype(np.int32),
+                    lists=lists[place, rows],
+                    clicked=hit,
+                    examined=np.where(hit > 0, hit, self.job.env.k).astype(np.int32),
+                )
+            )
