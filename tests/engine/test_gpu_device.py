@@ -128,7 +128,7 @@ class Full(Emulated):
     """A GPU without memory."""
 
     def kernel(self, shape: Shape) -> Any:
-        raise OutOfMemoryError("allocating 5 bytes")
+        raise OutOfMemoryError("allocating 5 bytes.")
 
 
 def test_no_memory_left_is_one_line() -> None:

@@ -22,8 +22,8 @@ def reproduce(
     what: Annotated[
         list[str] | None,
         typer.Argument(
-            help="fig1, rq1, rq2, rq3, theory, readings, worlds, frm, all of these, grid, or a "
-            "spec file (.toml)."
+            help="fig1, rq1, rq2, rq3, theory, readings, worlds, frm, all of these, frm-full, "
+            "grid, or a spec file (.toml)."
         ),
     ] = None,
     data: Annotated[

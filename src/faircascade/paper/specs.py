@@ -9,7 +9,7 @@ from faircascade.registry import suggest
 
 EXPERIMENTS = ("fig1", "rq1", "rq2", "rq3", "theory", "readings", "worlds", "frm")
 """In the order of the page."""
-LARGE = ("grid",)
+LARGE = ("frm-full", "grid")
 """Only run if they are named: a day's work for a processor."""
 ALL = "all"
 

@@ -12,6 +12,7 @@ from faircascade.experiment.spec import Spec
 from faircascade.experiment.study import Study
 from faircascade.policies import EALinUCB, EARSLinUCB, LinUCB
 from faircascade.report.pages import Plate
+from faircascade.report.study.blocks import Prose
 from faircascade.report.study.exhibits.bound import bound
 from faircascade.report.study.exhibits.exploration import exploration
 from faircascade.report.study.exhibits.gammas import gammas
@@ -136,3 +137,11 @@ def test_exploration_and_regret_are_drawn_for_all_that_have_them(many: Study) ->
     rounds, line = (np.asarray(part) for part in left.lines[-2].get_data())
     assert np.array_equal(rounds, line)  # regret = n
     assert (np.asarray(left.lines[0].get_ydata()) <= many.spec.rounds).all()
+
+
+def test_what_the_proof_needs_is_said_once_for_all_seeds(many: Study) -> None:
+    with drawing():
+        *_, said = bound(many).blocks
+    assert isinstance(said, Prose)
+    assert said.text.count("for every user and item") == 1
+    assert "not met in 2 of 2 splits" in said.text

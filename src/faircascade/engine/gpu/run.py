@@ -68,9 +68,10 @@ def run_together(jobs: Sequence[Job], device: Device | None = None) -> list[Outc
         return Run(jobs, device).to_the_end()
     except Exception as error:
         if no_memory(error):
+            why = str(error).rstrip(".")
             raise NoGPU(
-                f"engine 'gpu' has no memory left on this {device.name}: {error}; end what else "
-                "uses it, or run fewer users at a time"
+                f"engine 'gpu' has no memory left on this {device.name}: {why}; end what else uses "
+                "it, or run fewer users at a time"
             ) from error
         raise
     finally:

@@ -89,10 +89,23 @@ def bound(study: Study) -> Section:
 
 def _beyond(worlds: Sequence[World]) -> str:
     """Say what the proof needs beyond the theorem, and whether the worlds that were run have it."""
-    runs = [run for world in worlds for found in world.runs.values() for run in found]
-    needs = dict.fromkeys((rule, why) for run in runs for rule, why in run.about["proof"].items())
-    said = [f"{rule} ({why or 'met'})" for rule, why in needs]
+    reasons: dict[str, dict[tuple[int, int], str]] = {}  # rule -> (world, seed) -> "" if met
+    for place, world in enumerate(worlds):
+        for run in (run for found in world.runs.values() for run in found):
+            for rule, why in run.about["proof"].items():
+                reasons.setdefault(rule, {})[place, run.seed] = why
+    said = [f"{rule} ({_met(list(found.values()))})" for rule, found in reasons.items()]
     return f"The proof needs more of the world: {'; '.join(said)}." if said else ""
+
+
+def _met(reasons: Sequence[str]) -> str:
+    """Say in how many worlds a rule is broken, and how in the first of them."""
+    broken = [why for why in reasons if why]
+    if not broken:
+        return "met"
+    if len(reasons) == 1:
+        return broken[0]
+    return f"not met in {len(broken)} of {len(reasons)} splits; in the first of them {broken[0]}"
 
 
 def _check(world: World, label: str) -> Checked:
