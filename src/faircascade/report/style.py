@@ -21,6 +21,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 from PIL import Image
 
@@ -53,6 +54,9 @@ CROSS: dict[str, Any] = {
     "linestyle": "none",
 }
 """For a baseline that is a point among lines."""
+
+HALO = [withStroke(linewidth=2.0, foreground="white")]
+"""For words that lines may cross."""
 
 DIVERGING = LinearSegmentedColormap.from_list("blue-orange", ["#0b559f", "#c4c4c4", "#d1500a"])
 """Blue for less, grey for equal, orange for more; grey, so that no point vanishes on white."""

@@ -37,7 +37,7 @@ from faircascade.report.study.words import (
     tags,
     world_name,
 )
-from faircascade.report.style import DOTTED, SOLID, Look, legend, log_axis
+from faircascade.report.style import DOTTED, HALO, SOLID, Look, legend, log_axis
 from faircascade.report.tables import number
 
 _HEADS = (
@@ -176,7 +176,7 @@ def _panel(
         size = int(world.options["dim"]), int(world.options["k"])
         curve = theory.bound(*size, rounds, alpha=alpha, sigma=sigma)
         ax.plot(rounds, curve, **SOLID)
-        words: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 8}
+        words: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 8, "path_effects": HALO}
         end = (rounds[-1], curve[-1])
         ax.annotate(f"alpha = {alpha:g}", end, (0, 3), textcoords="offset points", **words)
         most = max(most, float(curve[-1]))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 
+from faircascade.report.style import HALO
 from faircascade.types import Floats
 
 _SIZE = 7.0  # points
@@ -66,6 +67,7 @@ def label_points(ax: Axes, lines: Iterable[Sequence[Point]]) -> None:
                     fontsize=_SIZE,
                     color=point.colour,
                     zorder=5,
+                    path_effects=HALO,
                 ).set_in_layout(False)
                 taken = np.vstack([taken, box])
                 break
