@@ -14,11 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faircascade.clicks import Cascade
-from faircascade.engine import cpu, loop, simulate, simulation
+from faircascade.engine import loop, simulate, simulation
+from faircascade.engine.cpu import packing
+from faircascade.engine.cpu import run as cpu
+from faircascade.engine.cpu.kernels import compiling
+from faircascade.engine.cpu.kernels.lanes import USERS
+from faircascade.engine.cpu.kernels.shortlist import limits
 from faircascade.engine.job import Job
-from faircascade.engine.kernels import compiling, packing
-from faircascade.engine.kernels.lanes import USERS
-from faircascade.engine.kernels.shortlist import limits
 from faircascade.engine.trace import TraceWriter
 from faircascade.environment import Environment
 from faircascade.estimators import Ridge

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faircascade.engine import cpu, loop, simulate, simulation
+from faircascade.engine import loop, simulate, simulation
+from faircascade.engine.cpu import run as cpu
 from faircascade.environment import Environment
 from faircascade.estimators import Ridge
 from faircascade.exploration import UCB

@@ -17,7 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from faircascade import storage
-from faircascade.engine import cpu, loop, simulate, snapshot
+from faircascade.engine import loop, simulate, snapshot
+from faircascade.engine.cpu import run as cpu
 from faircascade.engine.job import Job
 from faircascade.environment import Environment
 from faircascade.policies import EALinUCB, FRMLinUCB, LinUCB, Policy, Random

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from faircascade.engine import cpu, loop, simulate, simulation
+from faircascade.engine import loop, simulate, simulation
+from faircascade.engine.cpu import run as cpu
 from faircascade.engine.job import Job
 from faircascade.environment import Environment
 from faircascade.policies import (

@@ -91,8 +91,8 @@ def examine() -> dict[str, Any]:
 
 def _engine() -> str:
     """Tell whether the compiled engine is ready."""
-    from faircascade.engine.kernels.bandit import serve_bandit
-    from faircascade.engine.kernels.compiling import is_kept
+    from faircascade.engine.cpu.kernels.bandit import serve_bandit
+    from faircascade.engine.cpu.kernels.compiling import is_kept
 
     if not hasattr(serve_bandit, "stats"):
         return "switched off (NUMBA_DISABLE_JIT is set)"

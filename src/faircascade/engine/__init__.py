@@ -1,6 +1,6 @@
 """Simulation: one meaning, several speeds."""
 
-from faircascade.engine.parts import join_parts, splittable
+from faircascade.engine.merging import join_parts, splittable
 from faircascade.engine.result import HEADLINE, Result
 from faircascade.engine.simulation import Wanted, simulate, simulate_together
 

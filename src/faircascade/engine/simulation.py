@@ -256,7 +256,7 @@ def _on_processor(engine: str, job: Job) -> tuple[Callable[[Job], Outcome], str,
     """Return the engine to use without a GPU, its name, and why it is used."""
     if engine == "loop":
         return loop.run, "loop", "asked for"
-    from faircascade.engine import cpu  # loads Numba
+    from faircascade.engine.cpu import run as cpu  # loads Numba
 
     lacking = cpu.lacks(job)
     if not lacking:

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from faircascade.engine.cpu import packing
+from faircascade.engine.cpu.records import World
 from faircascade.engine.gpu.source import Shape
 from faircascade.engine.job import Job
-from faircascade.engine.kernels import packing
-from faircascade.engine.kernels.records import World
 from faircascade.estimators import RidgeState
 from faircascade.policies import Bandit
 from faircascade.policies.bandit import BanditState

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.engine.abilities import unknown_part
+from faircascade.engine.capabilities import unknown_part
+from faircascade.engine.cpu.packing import up
 from faircascade.engine.gpu.cells import Cell, Shelf, to_host
 from faircascade.engine.gpu.device import Device, NoGPU, is_present, no_memory, the_gpu
 from faircascade.engine.gpu.share import Share
 from faircascade.engine.gpu.source import WARPS, Shape
 from faircascade.engine.interrupts import uninterrupted
 from faircascade.engine.job import Job, Outcome, not_finite
-from faircascade.engine.kernels.packing import up
 from faircascade.engine.propensities import asked_of
 from faircascade.engine.snapshot import Snapshot
 from faircascade.engine.trace import TraceWriter

@@ -9,8 +9,8 @@ from importlib.resources import files
 from math import pi
 
 from faircascade import random
-from faircascade.engine.kernels.packing import LARGEST_SET, SPARE, WIDER, up
-from faircascade.engine.kernels.records import HALVINGS
+from faircascade.engine.cpu.packing import LARGEST_SET, SPARE, WIDER, up
+from faircascade.engine.cpu.records import HALVINGS
 from faircascade.metrics.tally import LARGEST, UNIT
 from faircascade.numerics import ROUNDOFF
 from faircascade.ranking import RESOLUTION

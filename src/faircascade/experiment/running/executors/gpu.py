@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from faircascade.engine import Result, Wanted, simulate_together
-from faircascade.engine.abilities import unknown_part
+from faircascade.engine.capabilities import unknown_part
 from faircascade.engine.gpu.device import NoGPU
 from faircascade.engine.simulation import cores
 from faircascade.environment import Environment

@@ -17,7 +17,7 @@ from math import ceil
 from typing import Any, ClassVar
 
 from faircascade.engine import Result
-from faircascade.engine.parts import join_parts, splittable
+from faircascade.engine.merging import join_parts, splittable
 from faircascade.engine.simulation import cores
 from faircascade.environment import Environment
 from faircascade.experiment.cell import Cell

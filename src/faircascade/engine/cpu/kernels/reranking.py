@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from faircascade.engine.kernels.compiling import inlined, part
-from faircascade.engine.kernels.draws import absorb, gumbel
-from faircascade.engine.kernels.ranking import rounded
-from faircascade.engine.kernels.scoring import gather, score
+from faircascade.engine.cpu.kernels.compiling import inlined, part
+from faircascade.engine.cpu.kernels.draws import absorb, gumbel
+from faircascade.engine.cpu.kernels.ranking import rounded
+from faircascade.engine.cpu.kernels.scoring import gather, score
 from faircascade.ranking import RESOLUTION
 
 LOG_2 = math.log(2.0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from faircascade.engine.kernels.compiling import inlined
-from faircascade.engine.kernels.draws import absorb, uniform
+from faircascade.engine.cpu.kernels.compiling import inlined
+from faircascade.engine.cpu.kernels.draws import absorb, uniform
 from faircascade.metrics.tally import LARGEST, UNIT
 
 SERVED, CLICKS, OPTIMAL_CLICKS, REGRET, WIDTH = range(5)

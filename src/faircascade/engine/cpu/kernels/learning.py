@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from faircascade.engine.kernels.compiling import part
-from faircascade.engine.kernels.lanes import (
+from faircascade.engine.cpu.kernels.compiling import part
+from faircascade.engine.cpu.kernels.lanes import (
     load_users,
     splat_users,
     square_root,
     store_users,
 )
-from faircascade.engine.kernels.records import USERS
+from faircascade.engine.cpu.records import USERS
 
 
 @part

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.engine.job import Job
-from faircascade.engine.kernels.records import (
+from faircascade.engine.cpu.records import (
     ITEMS,
     USERS,
     Account,
@@ -23,6 +22,7 @@ from faircascade.engine.kernels.records import (
     Trace,
     World,
 )
+from faircascade.engine.job import Job
 from faircascade.estimators import Ridge
 from faircascade.estimators.ridge import REFINE_EVERY
 from faircascade.exploration import UCB, Epsilon, Exploration, Thompson

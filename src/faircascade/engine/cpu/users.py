@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircascade.engine.cpu import packing
+from faircascade.engine.cpu.kernels.bandit import serve_bandit
+from faircascade.engine.cpu.kernels.yardstick import serve_yardstick
+from faircascade.engine.cpu.records import USERS, Sums
 from faircascade.engine.job import Job, not_finite
-from faircascade.engine.kernels import packing
-from faircascade.engine.kernels.bandit import serve_bandit
-from faircascade.engine.kernels.records import USERS, Sums
-from faircascade.engine.kernels.yardstick import serve_yardstick
 from faircascade.estimators import RidgeState
 from faircascade.policies import Bandit, Policy
 from faircascade.policies.bandit import BanditState

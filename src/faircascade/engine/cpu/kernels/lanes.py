@@ -16,7 +16,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, overload, register_model
 
-from faircascade.engine.kernels.records import ITEMS, USERS
+from faircascade.engine.cpu.records import ITEMS, USERS
 
 _DOUBLE = ir.DoubleType()
 _INT = ir.IntType(32)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from faircascade.engine.kernels.compiling import inlined, part
-from faircascade.engine.kernels.lanes import (
+from faircascade.engine.cpu.kernels.compiling import inlined, part
+from faircascade.engine.cpu.kernels.lanes import (
     larger,
     load_items,
     load_users,
@@ -23,9 +23,9 @@ from faircascade.engine.kernels.lanes import (
     store_users,
     where_below,
 )
-from faircascade.engine.kernels.ranking import is_before, keep_best
-from faircascade.engine.kernels.records import HALVINGS, ITEMS, USERS
-from faircascade.engine.kernels.scoring import gather, score
+from faircascade.engine.cpu.kernels.ranking import is_before, keep_best
+from faircascade.engine.cpu.kernels.scoring import gather, score
+from faircascade.engine.cpu.records import HALVINGS, ITEMS, USERS
 from faircascade.numerics import ROUNDOFF
 from faircascade.ranking import RESOLUTION
 

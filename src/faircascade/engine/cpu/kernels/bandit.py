@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from faircascade.engine.kernels.compiling import inlined, kernel, part
-from faircascade.engine.kernels.draws import absorb, normal_pair, uniform
-from faircascade.engine.kernels.learning import draw_theta, learn, refine
-from faircascade.engine.kernels.observing import comes, observe
-from faircascade.engine.kernels.ranking import keep_best
-from faircascade.engine.kernels.records import USERS
-from faircascade.engine.kernels.reranking import adjust, arrange, enter
-from faircascade.engine.kernels.scoring import gather, score
-from faircascade.engine.kernels.shortlist import grow, limits, rank_front, widen
+from faircascade.engine.cpu.kernels.compiling import inlined, kernel, part
+from faircascade.engine.cpu.kernels.draws import absorb, normal_pair, uniform
+from faircascade.engine.cpu.kernels.learning import draw_theta, learn, refine
+from faircascade.engine.cpu.kernels.observing import comes, observe
+from faircascade.engine.cpu.kernels.ranking import keep_best
+from faircascade.engine.cpu.kernels.reranking import adjust, arrange, enter
+from faircascade.engine.cpu.kernels.scoring import gather, score
+from faircascade.engine.cpu.kernels.shortlist import grow, limits, rank_front, widen
+from faircascade.engine.cpu.records import USERS
 
 
 @kernel

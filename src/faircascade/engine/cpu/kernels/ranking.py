@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from faircascade.engine.kernels.compiling import inlined, part
-from faircascade.engine.kernels.draws import absorb
+from faircascade.engine.cpu.kernels.compiling import inlined, part
+from faircascade.engine.cpu.kernels.draws import absorb
 from faircascade.ranking import RESOLUTION
 
 

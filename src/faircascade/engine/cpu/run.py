@@ -14,14 +14,14 @@ from threading import Lock
 import numba
 import numpy as np
 
-from faircascade.engine.abilities import unknown_part
+from faircascade.engine.capabilities import unknown_part
+from faircascade.engine.cpu import packing
+from faircascade.engine.cpu.kernels.compiling import announce
+from faircascade.engine.cpu.records import USERS, Books, Trace
+from faircascade.engine.cpu.users import Learning, Served, Standing
 from faircascade.engine.interrupts import uninterrupted
 from faircascade.engine.job import Job, Outcome, not_finite
-from faircascade.engine.kernels import packing
-from faircascade.engine.kernels.compiling import announce
-from faircascade.engine.kernels.records import USERS, Books, Trace
 from faircascade.engine.propensities import asked_of
-from faircascade.engine.served import Learning, Served, Standing
 from faircascade.engine.snapshot import Snapshot
 from faircascade.engine.trace import TraceRows, TraceWriter
 from faircascade.policies import Bandit

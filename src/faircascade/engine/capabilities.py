@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from faircascade.clicks import Cascade
-from faircascade.engine.kernels.packing import EXPLORERS, RERANKERS
+from faircascade.engine.cpu.packing import EXPLORERS, RERANKERS
 from faircascade.environment import Environment
 from faircascade.estimators import Ridge
 from faircascade.policies import Bandit, MostPopular, Optimal, Policy, Random

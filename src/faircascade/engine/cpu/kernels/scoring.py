@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from faircascade.engine.kernels.compiling import inlined, part
-from faircascade.engine.kernels.lanes import (
+from faircascade.engine.cpu.kernels.compiling import inlined, part
+from faircascade.engine.cpu.kernels.lanes import (
     at_least_zero,
     load_items,
     splat_items,
     square_root,
     store_items,
 )
-from faircascade.engine.kernels.records import ITEMS, USERS
+from faircascade.engine.cpu.records import ITEMS, USERS
 
 
 @inlined

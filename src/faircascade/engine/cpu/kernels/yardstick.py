@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from faircascade.engine.kernels.compiling import kernel
-from faircascade.engine.kernels.draws import absorb, uniform
-from faircascade.engine.kernels.observing import comes, observe
-from faircascade.engine.kernels.ranking import keep_best
-from faircascade.engine.kernels.records import USERS
+from faircascade.engine.cpu.kernels.compiling import kernel
+from faircascade.engine.cpu.kernels.draws import absorb, uniform
+from faircascade.engine.cpu.kernels.observing import comes, observe
+from faircascade.engine.cpu.kernels.ranking import keep_best
+from faircascade.engine.cpu.records import USERS
 
 
 @kernel
