@@ -22,7 +22,7 @@ _OPTIONS = {
     "error_model": "numpy",
     "_nrt": False,  # kernels allocate nothing; counting references took a third of their time
 }
-SOURCES = ("random", "numerics", "ranking", "metrics.tally")
+SOURCES = ("random", "numerics", "ranking", "metrics.tally", "engine.cpu.records")
 """Modules outside this package whose functions and constants are compiled in."""
 
 log = logging.getLogger("faircascade")
