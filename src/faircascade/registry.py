@@ -11,7 +11,8 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from abc import ABC
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from typing import Any, ClassVar, TypeVar
@@ -19,6 +20,9 @@ from typing import Any, ClassVar, TypeVar
 ROOMS = (
     "data",
     "clicks",
+    "environment.dynamics",
+    "environment.delays",
+    "observations",
     "rewards",
     "estimators",
     "exploration",
@@ -29,11 +33,18 @@ ROOMS = (
 ENTRY_POINTS = "faircascade.components"
 
 
-class Component:
+class Component(ABC):  # noqa: B024 - rooms have the abstract methods
     """Base of everything that can be registered; `kind` names the room."""
 
     kind: ClassVar[str] = ""
     name: ClassVar[str] = ""
+    engines: ClassVar[frozenset[str]] = frozenset()
+    """Compiled engines that have a kernel for this class. It is not inherited (`engines_of`): a
+    subclass may do something else."""
+
+    def kernel(self) -> Mapping[str, Any]:
+        """Return the numbers that these engines run it by, named as their kernels name them."""
+        return {}
 
 
 C = TypeVar("C", bound=type[Component])
@@ -51,8 +62,8 @@ class Parameter:
     """`dataclasses.MISSING` if it has none."""
 
 
-def register(name: str) -> Callable[[C], C]:
-    """Give a component class its public name."""
+def register(name: str, *, engines: Iterable[str] = ()) -> Callable[[C], C]:
+    """Give a component class its public name, and say which compiled engines have it."""
 
     def add(cls: C) -> C:
         if not cls.kind:
@@ -61,10 +72,16 @@ def register(name: str) -> Callable[[C], C]:
         if taken is not None and _full_name(taken) != _full_name(cls):
             raise ValueError(f"{cls.kind} {name!r} is already {_full_name(taken)}")
         cls.name = name
+        cls.engines = frozenset(engines)
         _registered[cls.kind][name] = cls
         return cls
 
     return add
+
+
+def engines_of(thing: object) -> frozenset[str]:
+    """Return the compiled engines that a thing's own class says have a kernel for it."""
+    return frozenset(vars(type(thing)).get("engines", ()))
 
 
 def _full_name(cls: type) -> str:
@@ -77,8 +94,8 @@ def _import_rooms() -> None:
 
     for room in ROOMS:
         package = importlib.import_module(f"faircascade.{room}")
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"faircascade.{room}.{module.name}")
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
     for entry in entry_points(group=ENTRY_POINTS):
         entry.load()
 

@@ -171,7 +171,7 @@ def simulate_together(
     for job in jobs:
         lacking = gpu.lacks(job)
         if lacking:
-            raise ValueError(f"engine 'gpu' has no {lacking}")
+            raise ValueError(f"engine 'gpu' does not support {lacking}")
     begin = time.perf_counter()
     outcomes = gpu.run_together(jobs)
     seconds = time.perf_counter() - begin
@@ -238,7 +238,7 @@ def _choose(engine: str, job: Job) -> tuple[Callable[[Job], Outcome], str, str]:
 
         lacking = gpu.lacks(job) or gpu.the_gpu().lacks(gpu.shape_of([job]))
         if lacking:
-            raise ValueError(f"engine 'gpu' has no {lacking}; 'auto' takes one that has")
+            raise ValueError(f"engine 'gpu' does not support {lacking}; use engine='auto'")
         return gpu.run, "gpu", f"asked for: {gpu.the_gpu().name}, {job.precision}"
     if engine == "auto" and work <= SHORT:
         return loop.run, "loop", "a short run"
@@ -262,8 +262,10 @@ def _on_processor(engine: str, job: Job) -> tuple[Callable[[Job], Outcome], str,
     if not lacking:
         return cpu.run, "cpu", "asked for" if engine == "cpu" else FASTEST
     if engine == "cpu":
-        raise ValueError(f"engine 'cpu' has no {lacking}; 'loop' has, and 'auto' takes it")
-    return loop.run, "loop", f"cpu has no {lacking}"
+        raise ValueError(
+            f"engine 'cpu' does not support {lacking}; use engine='loop' or engine='auto'"
+        )
+    return loop.run, "loop", f"cpu does not support {lacking}"
 
 
 def cores() -> int:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import comb
+from typing import Any
 
 import numpy as np
 
+from faircascade.errors import ParameterError
 from faircascade.exploration import Request
 from faircascade.propensities import Propensities, ranks_in
 from faircascade.random import draws
@@ -16,7 +19,7 @@ from faircascade.rerankers.ledger import Ledger
 from faircascade.types import Floats, Ints, Lists
 
 
-@register("ears")
+@register("ears", engines=("cpu", "gpu"))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EARS(Reranker):
     """Shuffles the longest prefix whose expected clicks stay above 1 - tolerance of the list's.
@@ -31,9 +34,12 @@ class EARS(Reranker):
 
     def __post_init__(self) -> None:
         if not 0 < self.patience <= 1:
-            raise ValueError(f"patience must be in (0, 1], got {self.patience}")
+            raise ParameterError("patience", "must be in (0, 1]", self.patience)
         if not 0 <= self.tolerance <= 1:
-            raise ValueError(f"tolerance must be between 0 and 1, got {self.tolerance}")
+            raise ParameterError("tolerance", "must be between 0 and 1", self.tolerance)
+
+    def kernel(self) -> Mapping[str, Any]:
+        return {"tolerance": float(self.tolerance), "patience": float(self.patience)}
 
     def arrange(self, request: Request, lists: Lists, ledger: Ledger | None) -> Lists:
         n, k = lists.items.shape

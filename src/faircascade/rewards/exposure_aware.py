@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from faircascade.errors import ParameterError
 from faircascade.readings import Reading, check_reading
 from faircascade.registry import register
 from faircascade.rewards.base import RewardModel, RewardTable
@@ -33,7 +34,7 @@ class ExposureAware(RewardModel):
 
     def __post_init__(self) -> None:
         if not (self.gamma >= 0 and math.isfinite(self.gamma)):
-            raise ValueError(f"gamma must be >= 0, got {self.gamma}")
+            raise ParameterError("gamma", "must be >= 0", self.gamma)
         check_reading(self.reading)
         object.__setattr__(self, "weight", as_weight(self.weight))
         self.table(self.weight.probe_length)  # a mistake shows now, not in the middle of a run
@@ -47,7 +48,7 @@ def _paper(weight: Weight, gamma: float, k: int) -> RewardTable:
     F = weight.values(k)
     return RewardTable.of(
         k,
-        reward=lambda position: float(F[position - 1]),
+        reward=lambda position, _: float(F[position - 1]),
         penalty=lambda position, _: float(F[position - 1]),
         gamma=gamma,
     )
@@ -58,7 +59,7 @@ def _intended(weight: Weight, gamma: float, k: int) -> RewardTable:
     F = rising(weight.values(k))
     return RewardTable.of(
         k,
-        reward=lambda position: float(F[position - 1]),
+        reward=lambda position, _: float(F[position - 1]),
         penalty=lambda position, _: float(F[k - position]),
         gamma=gamma,
     )
@@ -68,8 +69,8 @@ def _reference(weight: Weight, gamma: float, k: int) -> RewardTable:
     """What the authors' package computes."""
     return RewardTable.of(
         k,
-        reward=lambda position: weight.reference_reward(position, k),
-        penalty=lambda position, examined: weight.reference_penalty(position, examined, k),
+        reward=lambda position, _: weight.reference_reward(position, k),
+        penalty=lambda position, last: weight.reference_penalty(position, last, k),
         gamma=gamma,
     )
 

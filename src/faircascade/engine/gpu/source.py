@@ -11,7 +11,7 @@ from math import pi
 from faircascade import random
 from faircascade.engine.cpu.packing import LARGEST_SET, SPARE, WIDER, up
 from faircascade.engine.cpu.records import HALVINGS
-from faircascade.metrics.tally import LARGEST, UNIT
+from faircascade.metrics.tally import BY_ROUND, LARGEST, UNIT
 from faircascade.numerics import ROUNDOFF
 from faircascade.ranking import RESOLUTION
 
@@ -127,6 +127,8 @@ def _constants(shape: Shape) -> Iterable[str]:
         "THREADS": WARPS * LANES,
         "ABSENT": f"({ABSENT})",
         "IDEAL": IDEAL,
+        "COUNTS": len(BY_ROUND),
+        **{name.upper(): row for row, name in enumerate(BY_ROUND)},
         "RESOLUTION": RESOLUTION.hex(),
         "ROUNDOFF": f"(Real){ROUNDOFF.hex()}",
         "LARGEST": LARGEST.hex(),

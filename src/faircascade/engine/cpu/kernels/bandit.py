@@ -7,7 +7,7 @@ import numpy as np
 from faircascade.engine.cpu.kernels.compiling import inlined, kernel, part
 from faircascade.engine.cpu.kernels.draws import absorb, normal_pair, uniform
 from faircascade.engine.cpu.kernels.learning import draw_theta, learn, refine
-from faircascade.engine.cpu.kernels.observing import comes, observe
+from faircascade.engine.cpu.kernels.observing import comes, observe, seen_up_to
 from faircascade.engine.cpu.kernels.ranking import keep_best
 from faircascade.engine.cpu.kernels.reranking import adjust, arrange, enter
 from faircascade.engine.cpu.kernels.scoring import gather, score
@@ -87,7 +87,7 @@ def serve_one(
             world, draws, rules, shortlist, account, books, scratch, user, lane, theta, M_inv, word
         )
         clicked = observe(world, draws, rules, books, trace, user, items, width, word, t - first)
-        seen = clicked if clicked > 0 else k
+        seen = seen_up_to(clicked, k)
     for position in range(k):
         at = position * d * USERS + lane
         if position < seen:
@@ -100,7 +100,7 @@ def serve_one(
                 shown[at + a * USERS] = 0.0
             weights[position * USERS + lane] = 0.0
     if clicked > 0:
-        weights[(clicked - 1) * USERS + lane] = rules.clicked[clicked - 1]
+        weights[(clicked - 1) * USERS + lane] = rules.clicked[seen - 1, clicked - 1]
     return seen
 
 

@@ -153,15 +153,13 @@ DEVICE void serve(
         }
         double width = recommend(cell, desk, room, front, leaders, user, word);
         int clicked = observe(cell, desk, user, width, word, place, intervals[place]);
-        int examined = clicked > 0 ? clicked : K;
-        EVERY_LANE(position, examined) {
-            desk.weights[position] = (Real)(
-                position + 1 == clicked ? cell.clicked[position]
-                                        : cell.ignored[(examined - 1) * K + position]
-            );
+        int seen = seen_up_to(clicked);
+        EVERY_LANE(position, seen) {
+            const double* targets = position + 1 == clicked ? cell.clicked : cell.ignored;
+            desk.weights[position] = (Real)targets[(seen - 1) * K + position];
         }
         meet();
-        learn(cell, desk, examined);
+        learn(cell, desk, seen);
         updates++;
         refine_if_due(cell, desk, room, front, leaders, updates);
     }

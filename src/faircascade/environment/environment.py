@@ -1,4 +1,4 @@
-"""Users to serve: a catalogue, true preferences and a click model, from ratings or arrays."""
+"""Users to serve: a catalogue, true preferences, and how users click and change."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
-from faircascade import ranking, storage
-from faircascade.clicks import Cascade, ClickModel
+from faircascade import storage
+from faircascade.clicks import Cascade, ClickDraws, ClickModel
 from faircascade.data.base import DataError, Ratings
 from faircascade.data.factors import (
     Align,
@@ -22,39 +22,72 @@ from faircascade.data.factors import (
     user_preferences,
 )
 from faircascade.data.prepare import Sampling, Split, binarise, sample_users, split_positives
+from faircascade.environment.delays import Delay, NoDelay
+from faircascade.environment.dynamics import Dynamics, Still
 from faircascade.numerics import one_blas_thread, ordered_sum
-from faircascade.random import uniforms
-from faircascade.registry import from_spec, to_spec
-from faircascade.types import Floats, Ids, Ints, Items, Rows, Users, as_ids, check_finite, whole
+from faircascade.ranking import attraction_of
+from faircascade.registry import as_component, from_spec, to_spec
+from faircascade.types import (
+    Bools,
+    Floats,
+    Ids,
+    Ints,
+    Items,
+    Pool,
+    Rows,
+    Users,
+    as_ids,
+    check_finite,
+    whole,
+)
 
-VERSION = 1
+VERSION = 2
 _USERS_AT_ONCE = 256
+
+PARTS = ("click_model", "dynamics", "delay")
+"""The components of an environment, by their kinds."""
 
 Merit = Literal["svd", "popularity", "column"] | Floats | Callable[[Split], Floats]
 ZeroRows = Literal["exclude", "keep"]
 
 
 class Response(NamedTuple):
-    """What users did with their lists, and what could be expected."""
+    """What users did with their slates, and what these were worth."""
 
-    clicked: Ints  # (n,), 1-based position or 0
-    examined: Ints  # (n,)
-    expected: Floats  # (n,), probability of a click
+    clicks: Bools  # (n, K)
+    value: Floats  # (n,), in the click model's terms
+
+
+class Optimum(NamedTuple):
+    """The best that could be shown in a round."""
+
+    slates: Ints  # catalogue rows, (n, K)
+    values: Floats  # (n,)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Environment:
-    """A simulated world: who is served, what attracts them, and how they click."""
+    """Simulated users: who they are, what attracts them, and how they click and change."""
+
+    engines: ClassVar[frozenset[str]] = frozenset({"cpu", "gpu"})
+    """Compiled engines that know this class. It is not inherited, see `registry.engines_of`."""
 
     items: Items
     users: Users
     k: int
-    """Length of a list, K."""
+    """Length of a slate, K."""
     click_model: ClickModel = field(default_factory=Cascade)
+    """What users click in a slate; a name will do."""
+    dynamics: Dynamics = field(default_factory=Still)
+    """How users and items change by round; a name will do."""
+    delay: Delay = field(default_factory=NoDelay)
+    """When feedback reaches the policy; a name will do."""
     info: dict[str, Any] = field(default_factory=dict)
     """How it was made: the data, the options, what was floored or left out."""
 
     def __post_init__(self) -> None:
+        for part in PARTS:
+            object.__setattr__(self, part, as_component(part, getattr(self, part)))
         eligible = int(self.items.eligible.sum())
         if not 1 <= self.k <= eligible:
             raise DataError(
@@ -82,7 +115,9 @@ class Environment:
         align: Align = "sign",
         merit: Merit | None = None,
         merit_floor: float = 1e-3,
-        click_model: ClickModel | None = None,
+        click_model: ClickModel | str = "cascade",
+        dynamics: Dynamics | str = "still",
+        delay: Delay | str = "none",
     ) -> Environment:
         """Sample users, binarise, split in half, and factorise both halves (spec of the paper).
 
@@ -154,7 +189,9 @@ class Environment:
             items=items,
             users=Users(ids=positives.user_ids, preferences=theta),
             k=k,
-            click_model=click_model or Cascade(),
+            click_model=as_component("click_model", click_model),
+            dynamics=as_component("dynamics", dynamics),
+            delay=as_component("delay", delay),
             info=info,
         )
 
@@ -170,7 +207,9 @@ class Environment:
         item_ids: Sequence[Any] | Ids | None = None,
         user_ids: Sequence[Any] | Ids | None = None,
         groups: dict[str, Any] | None = None,
-        click_model: ClickModel | None = None,
+        click_model: ClickModel | str = "cascade",
+        dynamics: Dynamics | str = "still",
+        delay: Delay | str = "none",
         name: str = "arrays",
     ) -> Environment:
         """Build an environment from feature rows (m, d) and true preferences (n, d)."""
@@ -185,7 +224,9 @@ class Environment:
             items=items,
             users=users,
             k=k,
-            click_model=click_model or Cascade(),
+            click_model=as_component("click_model", click_model),
+            dynamics=as_component("dynamics", dynamics),
+            delay=as_component("delay", delay),
             info={"data": name},
         )
 
@@ -202,52 +243,69 @@ class Environment:
             raise ValueError("an environment needs users with known preferences")
         return self.users.preferences
 
-    def take(self, rows: Rows) -> Environment:
-        """Return the same world with some of its users, each at most once."""
+    def take(self, rows: Rows) -> Self:
+        """Return the same environment with some of its users, each at most once."""
         if not isinstance(rows, slice) and len(np.unique(rows)) < len(rows):
             raise ValueError("rows must name each user at most once")
-        return Environment(
-            items=self.items,
-            users=self.users[rows],
-            k=self.k,
-            click_model=self.click_model,
-            info=self.info,
-        )
+        return replace(self, users=self.users[rows])
 
-    def attraction(self, lists: Ints, rows: Rows = slice(None)) -> Floats:
+    def preferences_at(self, round: int, rows: Rows = slice(None)) -> Floats:
+        """Return the preferences of some users in a round, (n, d)."""
+        if not self.dynamics.changes:
+            return self.preferences[rows]
+        return self.dynamics.preferences(self.users[rows], round)
+
+    def pool_at(self, round: int) -> Pool:
+        """Return the items that can be recommended in a round."""
+        present = self.dynamics.present(self.items, round) if self.dynamics.changes else None
+        if present is None:
+            return self.items.pool
+        rows = np.flatnonzero(self.items.eligible & present)
+        if len(rows) < self.k:
+            raise ValueError(
+                f"dynamics {self.dynamics.name!r} must leave at least k = {self.k} items to "
+                f"recommend, got {len(rows)} in round {round}"
+            )
+        return self.items.among(rows)
+
+    def attraction(self, slates: Ints, rows: Rows = slice(None), *, round: int = 1) -> Floats:
         """Return w of the listed items (n, K) for the users in `rows`, (n, K)."""
-        shown = self.items.by_feature[:, lists]  # (d, n, K)
-        theta = self.preferences[rows].T[:, :, None]  # (d, n, 1)
+        shown = self.items.by_feature[:, slates]  # (d, n, K)
+        theta = self.preferences_at(round, rows).T[:, :, None]  # (d, n, 1)
         return np.asarray(np.clip(ordered_sum(shown * theta), 0.0, 1.0))
 
-    def respond(self, lists: Ints, rows: Rows = slice(None), *, round: int, seed: int) -> Response:
-        """Let users react to their lists (n, K); draws belong to (user, round, item)."""
-        attraction = self.attraction(lists, rows)
-        luck = uniforms(
-            seed,
-            "attraction",
-            self.users.keys[rows][:, None],
-            [[round]],
-            self.items.keys[lists],
+    def respond(self, slates: Ints, rows: Rows = slice(None), *, round: int, seed: int) -> Response:
+        """Let users react to their slates (n, K); draws belong to user, round, item or position."""
+        attraction = self.attraction(slates, rows, round=round)
+        draws = ClickDraws(
+            seed=seed,
+            round=round,
+            users=self.users.keys[rows],
+            items=self.items.keys[slates],
         )
-        clicked, examined = self.click_model.click(attraction, luck)
-        return Response(clicked, examined, self.click_model.expected(attraction))
+        return Response(
+            self.click_model.click(attraction, draws), self.click_model.value(attraction)
+        )
+
+    def optimum(self, round: int) -> Optimum:
+        """Return the best slates of all users in a round, and what they are worth."""
+        return self._first_optimum if not self.dynamics.changes else self._optimum(round)
 
     @cached_property
-    def optimal_lists(self) -> Ints:
-        """The K most attractive items of every user, best first, (n, K)."""
-        parts = [
-            ranking.most_attractive(
-                self.preferences[start : start + _USERS_AT_ONCE], self.items.pool, self.k
-            ).items
-            for start in range(0, len(self.users), _USERS_AT_ONCE)
-        ]
-        return np.concatenate(parts)
+    def _first_optimum(self) -> Optimum:
+        return self._optimum(1)
 
-    @cached_property
-    def optimal_rewards(self) -> Floats:
-        """Expected reward of each user's optimal list, (n,)."""
-        return self.click_model.expected(self.attraction(self.optimal_lists))
+    def _optimum(self, round: int) -> Optimum:
+        pool, preferences = self.pool_at(round), self.preferences_at(round)
+        slates = np.concatenate(
+            [
+                self.click_model.best(
+                    attraction_of(preferences[start : start + _USERS_AT_ONCE], pool), self.k, pool
+                )
+                for start in range(0, len(self.users), _USERS_AT_ONCE)
+            ]
+        )
+        return Optimum(slates, self.click_model.value(self.attraction(slates, round=round)))
 
     def save(self, path: str | Path) -> None:
         """Write the prepared environment to one .npz file."""
@@ -256,8 +314,7 @@ class Environment:
             kind="environment",
             version=VERSION,
             meta={
-                "k": self.k,
-                "click_model": to_spec(self.click_model),
+                **self._rules(),
                 "info": self.info,
                 "fingerprint": self.fingerprint,
             },
@@ -272,8 +329,8 @@ class Environment:
             items=Items.restore(arrays),
             users=Users(ids=arrays["user_ids"], preferences=arrays["preferences"]),
             k=meta["k"],
-            click_model=from_spec("click_model", meta["click_model"]),
             info=meta["info"],
+            **{part: from_spec(part, meta[part]) for part in PARTS},
         )
         if env.fingerprint != meta["fingerprint"]:
             raise ValueError(f"{path}: contents do not match their fingerprint")
@@ -282,8 +339,10 @@ class Environment:
     @cached_property
     def fingerprint(self) -> str:
         """Hash of the contents: equal worlds have equal fingerprints."""
-        rules = {"k": self.k, "click_model": to_spec(self.click_model)}
-        return storage.fingerprint(self._arrays(), rules)
+        return storage.fingerprint(self._arrays(), self._rules())
+
+    def _rules(self) -> dict[str, Any]:
+        return {"k": self.k} | {part: to_spec(getattr(self, part)) for part in PARTS}
 
     def _arrays(self) -> dict[str, Any]:
         known = {"user_ids": self.users.ids, "preferences": self.preferences}
