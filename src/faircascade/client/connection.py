@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from faircascade.client.attempts import Attempt, Failure
-from faircascade.client.messages import Reply
+from faircascade.client.retry import Attempt, Failure
+from faircascade.client.transport import Reply
 
 if TYPE_CHECKING:
     import httpx

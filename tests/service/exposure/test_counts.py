@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from faircascade.metrics.tally import discounts
 from faircascade.rerankers.ledger import UNIT, exposure_units
 from faircascade.service.exposure.counts import Batch, Counts
-from faircascade.service.exposure.steps import Step, smallest
-from tests.service.exposure.worlds import NOW, answered, events_at, listed, plainly, slowly
+from faircascade.service.exposure.windows import Step, smallest
+from tests.service.exposure.events import NOW, answered, events_at, listed, plainly, slowly
 
 many = st.lists(events_at(st.just(NOW)), max_size=30)
 FAIRNESS = np.zeros(5)
