@@ -276,7 +276,7 @@ def test_many_items_come_in_by_pieces_and_a_start_that_stopped_between_them_goes
         return patch(self, change)
 
     monkeypatch.setattr(SQLiteStore, "put_items", counted)
-    monkeypatch.setattr(importer, "PIECE", 2)
+    monkeypatch.setattr(importer, "CHUNK", 2)
     source = items("item,x,y\n" + "".join(f"{name},1,0\n" for name in "abcde"))
 
     async def work() -> None:

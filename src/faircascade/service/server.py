@@ -37,7 +37,8 @@ GRACE = 10
 SWITCH = 0.001
 """Seconds after which a thread hands over: that which commits must not wait for long."""
 KEEP_ALIVE = 75
-"""Seconds that an idle connection stays open: longer than the proxies in front keep it."""
+"""Seconds that an idle connection stays open: longer than clients and proxies keep it, so that they
+close it first (see `faircascade.client.connection.IDLE_SECONDS`)."""
 BACKLOG = 2048
 LEAVE = 1.0
 """Seconds in which those who are connected are told to go elsewhere before they are cut off."""

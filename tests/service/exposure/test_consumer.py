@@ -71,7 +71,7 @@ class Log:
             self.dropped += 1
 
 
-class World:
+class EventSource:
     """A log, and services that count."""
 
     def __init__(self) -> None:
@@ -94,221 +94,221 @@ class World:
 
 def test_events_are_read_in_pieces_until_none_is_left() -> None:
     async def run() -> None:
-        world, service = (made := World()), made.service()
-        world.write(25)
-        assert await service.catch_up(world.log, limit=7) == 50
-        assert world.log.reads == 8
-        world.check(service)
-        world.write()
-        assert await service.catch_up(world.log, limit=7) == 2
-        assert await service.catch_up(world.log, limit=7) == 0
-        world.check(service)
+        source, service = (made := EventSource()), made.service()
+        source.write(25)
+        assert await service.catch_up(source.log, limit=7) == 50
+        assert source.log.reads == 8
+        source.check(service)
+        source.write()
+        assert await service.catch_up(source.log, limit=7) == 2
+        assert await service.catch_up(source.log, limit=7) == 0
+        source.check(service)
 
     asyncio.run(run())
 
 
 def test_two_who_catch_up_at_once_count_nothing_twice() -> None:
     async def run() -> None:
-        world, service = (made := World()), made.service()
-        world.write(20)
-        counted = await asyncio.gather(*(service.catch_up(world.log, limit=3) for _ in range(3)))
+        source, service = (made := EventSource()), made.service()
+        source.write(20)
+        counted = await asyncio.gather(*(service.catch_up(source.log, limit=3) for _ in range(3)))
         assert sum(counted) == 40
-        world.check(service)
+        source.check(service)
 
     asyncio.run(run())
 
 
 def test_counts_outlive_the_process() -> None:
     async def run() -> None:
-        world, before = (made := World()), made.service()
-        world.write(10)
-        await before.catch_up(world.log)
-        assert await before.keep(world.log)
-        world.write(5)
-        after = world.service()
-        await after.restore(world.log)
-        assert plainly(after.snapshot("1h").counts, 8) == slowly(world.log.written[:20], 8)
-        assert await after.catch_up(world.log) == 10
-        world.check(after)
+        source, before = (made := EventSource()), made.service()
+        source.write(10)
+        await before.catch_up(source.log)
+        assert await before.keep(source.log)
+        source.write(5)
+        after = source.service()
+        await after.restore(source.log)
+        assert plainly(after.snapshot("1h").counts, 8) == slowly(source.log.written[:20], 8)
+        assert await after.catch_up(source.log) == 10
+        source.check(after)
 
     asyncio.run(run())
 
 
 def test_without_kept_counts_restoring_starts_from_nothing() -> None:
     async def run() -> None:
-        world, service = (made := World()), made.service()
-        world.write(3)
-        await service.restore(world.log)
+        source, service = (made := EventSource()), made.service()
+        source.write(3)
+        await service.restore(source.log)
         assert service.snapshot("all").counts.lists == 0
-        await service.catch_up(world.log)
-        world.check(service)
+        await service.catch_up(source.log)
+        source.check(service)
 
     asyncio.run(run())
 
 
 def test_a_store_that_fails_in_the_middle_loses_and_doubles_nothing() -> None:
     async def run() -> None:
-        world, service = (made := World()), made.service()
+        source, service = (made := EventSource()), made.service()
 
         async def fail() -> None:
-            world.log.down = {"events"}
+            source.log.down = {"events"}
 
-        world.write(10)
-        await service.catch_up(world.log)
-        world.write(10)
-        await service.catch_up(world.log, limit=5)
-        world.log.meanwhile.append(fail)
+        source.write(10)
+        await service.catch_up(source.log)
+        source.write(10)
+        await service.catch_up(source.log, limit=5)
+        source.log.meanwhile.append(fail)
         with pytest.raises(StoreDown):
-            await service.catch_up(world.log, limit=5)
-        world.log.down = set()
-        world.write(2)
-        await service.catch_up(world.log, limit=5)
-        world.check(service)
+            await service.catch_up(source.log, limit=5)
+        source.log.down = set()
+        source.write(2)
+        await service.catch_up(source.log, limit=5)
+        source.check(service)
 
     asyncio.run(run())
 
 
 def test_who_was_away_while_events_were_dropped_starts_again_from_what_is_kept() -> None:
     async def run() -> None:
-        world = World()
-        here, away = world.service(), world.service()
-        world.write(10)
+        source = EventSource()
+        here, away = source.service(), source.service()
+        source.write(10)
         for service in (here, away):
-            await service.catch_up(world.log)
-        world.write(10)
-        await here.catch_up(world.log)
-        world.clock.now += GRACE + 1
-        world.write(3)
-        await here.catch_up(world.log)
-        await here.keep(world.log)
-        world.write(4)
-        assert world.log.dropped == 40  # twice as many as the other one has read
-        await away.catch_up(world.log)
-        world.check(away)
-        assert plainly(away.snapshot("1h").counts, 8) == slowly(world.log.written, 8)
+            await service.catch_up(source.log)
+        source.write(10)
+        await here.catch_up(source.log)
+        source.clock.now += GRACE + 1
+        source.write(3)
+        await here.catch_up(source.log)
+        await here.keep(source.log)
+        source.write(4)
+        assert source.log.dropped == 40  # twice as many as the other one has read
+        await away.catch_up(source.log)
+        source.check(away)
+        assert plainly(away.snapshot("1h").counts, 8) == slowly(source.log.written, 8)
 
     asyncio.run(run())
 
 
 def test_who_was_away_is_not_fooled_by_reading_up_to_what_is_kept() -> None:
     async def run() -> None:
-        world = World()
-        here, away = world.service(), world.service()
+        source = EventSource()
+        here, away = source.service(), source.service()
         for service in (here, away):
-            await service.catch_up(world.log)
-        world.write(4)
-        world.clock.now += GRACE + 1
-        world.write(1)
-        await here.catch_up(world.log)
-        await here.keep(world.log)
-        assert (world.log.dropped, world.log.kept[0]) == (8, "10")
-        await away.catch_up(world.log)
-        world.check(away)
+            await service.catch_up(source.log)
+        source.write(4)
+        source.clock.now += GRACE + 1
+        source.write(1)
+        await here.catch_up(source.log)
+        await here.keep(source.log)
+        assert (source.log.dropped, source.log.kept[0]) == (8, "10")
+        await away.catch_up(source.log)
+        source.check(away)
 
     asyncio.run(run())
 
 
 def test_who_was_away_alone_goes_on_from_where_it_was() -> None:
     async def run() -> None:
-        world, service = (made := World()), made.service()
-        world.write(10)
-        await service.catch_up(world.log)
-        await service.keep(world.log)
-        world.clock.now += 1e5
-        world.write(10)
-        assert await service.catch_up(world.log) == 20
-        world.check(service)
+        source, service = (made := EventSource()), made.service()
+        source.write(10)
+        await service.catch_up(source.log)
+        await service.keep(source.log)
+        source.clock.now += 1e5
+        source.write(10)
+        assert await service.catch_up(source.log) == 20
+        source.check(service)
 
     asyncio.run(run())
 
 
 def test_counts_kept_between_restoring_and_reading_are_noticed() -> None:
     async def run() -> None:
-        world = World()
-        first, other, late = (world.service() for _ in range(3))
-        world.write(5)
-        await first.catch_up(world.log)
-        await first.keep(world.log)
-        world.write(5)
-        world.clock.now += 2 * GRACE
-        await late.catch_up(world.log)
-        await late.restore(world.log)
+        source = EventSource()
+        first, other, late = (source.service() for _ in range(3))
+        source.write(5)
+        await first.catch_up(source.log)
+        await first.keep(source.log)
+        source.write(5)
+        source.clock.now += 2 * GRACE
+        await late.catch_up(source.log)
+        await late.restore(source.log)
 
         async def others() -> None:
-            await other.catch_up(world.log)
-            await other.keep(world.log)
+            await other.catch_up(source.log)
+            await other.keep(source.log)
 
-        world.log.meanwhile.append(others)
-        await late.catch_up(world.log)
-        assert world.log.dropped == 20
-        world.check(late)
+        source.log.meanwhile.append(others)
+        await late.catch_up(source.log)
+        assert source.log.dropped == 20
+        source.check(late)
 
     asyncio.run(run())
 
 
 def test_a_reading_that_took_too_long_is_doubted() -> None:
     async def run() -> None:
-        world = World()
-        here, slow = world.service(), world.service()
+        source = EventSource()
+        here, slow = source.service(), source.service()
         for service in (here, slow):
-            await service.catch_up(world.log)
-        world.write(6)
+            await service.catch_up(source.log)
+        source.write(6)
 
         async def others() -> None:
-            world.clock.now += GRACE + 1
-            await here.catch_up(world.log)
-            await here.keep(world.log)
+            source.clock.now += GRACE + 1
+            await here.catch_up(source.log)
+            await here.keep(source.log)
 
-        world.log.meanwhile.append(others)
-        await slow.catch_up(world.log, limit=3)
-        assert world.log.dropped == 12
-        world.check(slow)
+        source.log.meanwhile.append(others)
+        await slow.catch_up(source.log, limit=3)
+        assert source.log.dropped == 12
+        source.check(slow)
 
     asyncio.run(run())
 
 
 def test_counts_that_may_lack_something_are_not_kept() -> None:
     async def run() -> None:
-        world = World()
-        here, away = world.service(), world.service()
-        assert not await away.keep(world.log)  # nothing was read yet
+        source = EventSource()
+        here, away = source.service(), source.service()
+        assert not await away.keep(source.log)  # nothing was read yet
         for service in (here, away):
-            await service.catch_up(world.log)
-        world.write(4)
-        world.clock.now += GRACE + 1
-        await here.catch_up(world.log)
-        await here.keep(world.log)
-        world.write(1)
-        world.log.down = {"counts"}  # so that it cannot be told what was dropped
+            await service.catch_up(source.log)
+        source.write(4)
+        source.clock.now += GRACE + 1
+        await here.catch_up(source.log)
+        await here.keep(source.log)
+        source.write(1)
+        source.log.down = {"counts"}  # so that it cannot be told what was dropped
         with pytest.raises(StoreDown):
-            await away.catch_up(world.log)
-        assert not await away.keep(world.log)
-        world.log.down = set()
-        await away.catch_up(world.log)
-        world.check(away)
-        assert await away.keep(world.log)
+            await away.catch_up(source.log)
+        assert not await away.keep(source.log)
+        source.log.down = set()
+        await away.catch_up(source.log)
+        source.check(away)
+        assert await away.keep(source.log)
 
     asyncio.run(run())
 
 
 def test_damaged_counts_are_refused_and_change_nothing() -> None:
     async def run() -> None:
-        world, service = (made := World()), made.service()
-        world.write(4)
-        await service.catch_up(world.log)
-        world.log.kept = "8", b"nonsense"
+        source, service = (made := EventSource()), made.service()
+        source.write(4)
+        await service.catch_up(source.log)
+        source.log.kept = "8", b"nonsense"
         with pytest.raises(ValueError, match="counts of exposure must be"):
-            await service.restore(world.log)
-        world.check(service)
+            await service.restore(source.log)
+        source.check(service)
 
     asyncio.run(run())
 
 
 def test_units_of_items_are_those_of_all_time() -> None:
     async def run() -> None:
-        world, service = (made := World()), made.service()
-        world.log.write(listed(NOW - 1e7, 5, 2), listed(NOW, 5))
-        await service.catch_up(world.log)
+        source, service = (made := EventSource()), made.service()
+        source.log.write(listed(NOW - 1e7, 5, 2), listed(NOW, 5))
+        await service.catch_up(source.log)
         units = service.units_of(np.array([2, 5, 100]))
         assert units.tolist() == [round(2**16 / np.log2(3)), 2 * 2**16, 0]
 
@@ -317,11 +317,11 @@ def test_units_of_items_are_those_of_all_time() -> None:
 
 def test_a_window_slides_on_while_nothing_happens() -> None:
     async def run() -> None:
-        world, service = (made := World()), made.service()
-        world.write()
-        await service.catch_up(world.log)
+        source, service = (made := EventSource()), made.service()
+        source.write()
+        await service.catch_up(source.log)
         assert service.snapshot("1h").counts.lists == 1
-        world.clock.now += 3600
+        source.clock.now += 3600
         assert service.snapshot("1h").counts.lists == 0
         assert service.snapshot("24h").counts.lists == 1
         moments = service.timeline("24h").moments
@@ -341,23 +341,23 @@ actions = st.one_of(
 @given(st.lists(actions, max_size=25), st.integers(1, 5))
 def test_several_services_count_everything_once_whatever_they_do(steps, limit) -> None:
     async def run() -> None:
-        world = World()
-        services = [world.service() for _ in range(3)]
+        source = EventSource()
+        services = [source.service() for _ in range(3)]
         for what, which in steps:
             if what == "write":
-                world.write(which)
+                source.write(which)
             elif what == "pass":
-                world.clock.now += which
+                source.clock.now += which
             elif what == "read":
-                await services[which].catch_up(world.log, limit)
-                world.check(services[which])
+                await services[which].catch_up(source.log, limit)
+                source.check(services[which])
             elif what == "keep":
-                await services[which].keep(world.log)
+                await services[which].keep(source.log)
             else:
-                services[which] = world.service()
-                await services[which].restore(world.log)
+                services[which] = source.service()
+                await services[which].restore(source.log)
         for service in services:
-            await service.catch_up(world.log, limit)
-            world.check(service)
+            await service.catch_up(source.log, limit)
+            source.check(service)
 
     asyncio.run(run())

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faircascade.service.exposure.counters import ALL, Counters
-from faircascade.service.exposure.counts import Batch, Counts
+from faircascade.service.exposure.counts import Counts, EventBatch
 from faircascade.service.exposure.fairness import fairness
 from faircascade.service.exposure.windows import SPANS, Span, Window
 from tests.service.exposure.events import (
@@ -83,7 +83,7 @@ def test_a_window_is_what_a_look_through_all_events_finds(found) -> None:
     for now, events in found:
         slow.count(events, now)
         window.rewind(now)
-        window.count(Batch.of(events, now), ITEMS)
+        window.count(EventBatch.of(events, now), ITEMS)
         window.advance(now, ITEMS)
         assert window.running == slow.running
         assert plainly(window.total, 8) == slowly(slow.window, 8)
@@ -113,9 +113,9 @@ def test_an_account_has_all_windows_and_all_time_right(found) -> None:
 @given(st.lists(events_at(st.floats(NOW - 2 * LENGTH, NOW)), max_size=20), st.randoms())
 def test_order_and_pieces_of_reading_make_no_difference(events, random) -> None:
     at_once, scattered = Window(span=SHORT), Window(span=SHORT)
-    at_once.count(Batch.of(events, NOW), ITEMS)
+    at_once.count(EventBatch.of(events, NOW), ITEMS)
     for event in random.sample(events, len(events)):
-        scattered.count(Batch.of([event], NOW), ITEMS)
+        scattered.count(EventBatch.of([event], NOW), ITEMS)
     for window in (at_once, scattered):
         window.advance(NOW, ITEMS)
     assert all_steps(at_once) == all_steps(scattered)
@@ -129,7 +129,7 @@ def test_order_and_pieces_of_reading_make_no_difference(events, random) -> None:
 def test_the_fairness_of_a_step_that_is_over_is_that_of_its_counts(found) -> None:
     window = Window(span=SHORT)
     for now, events in found:
-        window.count(Batch.of(events, now), ITEMS)
+        window.count(EventBatch.of(events, now), ITEMS)
         window.advance(now, ITEMS)
     for step in window.closed.values():
         counts = Counts()
@@ -163,10 +163,10 @@ def test_a_list_is_gone_after_the_length_of_the_window(name: str, seconds: int) 
 
 def test_a_late_answer_counts_where_it_belongs() -> None:
     window = Window(span=SHORT)
-    window.count(Batch.of([listed(NOW - 30, 1)], NOW - 30), ITEMS)
+    window.count(EventBatch.of([listed(NOW - 30, 1)], NOW - 30), ITEMS)
     window.advance(NOW, ITEMS)
     before = window.closed[int((NOW - 30) // 10)]
-    window.count(Batch.of([answered(NOW - 30, 1)], NOW), ITEMS)
+    window.count(EventBatch.of([answered(NOW - 30, 1)], NOW), ITEMS)
     after = window.closed[int((NOW - 30) // 10)]
     assert before.totals.tolist() == [1, 0, 0]  # who read it before still has it
     assert after.totals.tolist() == [1, 1, 1]
@@ -175,7 +175,7 @@ def test_a_late_answer_counts_where_it_belongs() -> None:
 
 def test_an_event_does_not_move_the_window_past_the_clock() -> None:
     window = Window(span=SHORT)
-    window.count(Batch.of([listed(NOW + 1e6, 1)], NOW), ITEMS)
+    window.count(EventBatch.of([listed(NOW + 1e6, 1)], NOW), ITEMS)
     assert window.running == NOW // 10
     assert window.open[window.running].lists == 1
 
@@ -192,9 +192,9 @@ def test_a_clock_that_was_years_ahead_does_not_empty_the_window_for_years() -> N
 
 def test_a_clock_that_was_set_back_a_little_loses_nothing() -> None:
     window = Window(span=SHORT)
-    window.count(Batch.of([listed(NOW, 1)], NOW), ITEMS)
+    window.count(EventBatch.of([listed(NOW, 1)], NOW), ITEMS)
     window.rewind(NOW - 25)
-    window.count(Batch.of([listed(NOW - 25, 2)], NOW - 25), ITEMS)
+    window.count(EventBatch.of([listed(NOW - 25, 2)], NOW - 25), ITEMS)
     assert window.total.lists == 2
     assert window.until(NOW - 25) == NOW // 10 * 10
 
@@ -202,7 +202,7 @@ def test_a_clock_that_was_set_back_a_little_loses_nothing() -> None:
 def test_fairness_is_over_the_catalogue_at_the_time_the_step_was_over() -> None:
     window = Window(span=SHORT)
     few, many = catalogue(2), catalogue(8)
-    window.count(Batch.of([listed(NOW - 30, 0, 1)], NOW - 30), few)
+    window.count(EventBatch.of([listed(NOW - 30, 0, 1)], NOW - 30), few)
     window.advance(NOW - 10, few)
     window.advance(NOW, many)
     (step,) = window.closed.values()

@@ -12,7 +12,7 @@ from faircascade.service.messages import ItemChange
 from faircascade.service.service import Service
 from faircascade.service.stores.base import StoredItem
 
-PIECE = 2_000
+CHUNK = 2_000
 """Items that are written at once; a store answers nobody else meanwhile."""
 
 
@@ -72,8 +72,8 @@ async def _put(service: Service, items: Sequence[ItemChange]) -> str:
 
 
 def _pieces(items: Sequence[ItemChange]) -> Iterator[Sequence[ItemChange]]:
-    for begin in range(0, len(items), PIECE):
-        yield items[begin : begin + PIECE]
+    for begin in range(0, len(items), CHUNK):
+        yield items[begin : begin + CHUNK]
 
 
 def _differs(item: ItemChange, known: StoredItem) -> bool:

@@ -12,7 +12,7 @@ from faircascade.service.exposure.recipients import Recipients
 from faircascade.service.stores.base import Slots, Store
 from faircascade.types import Ints
 
-PIECE = 2_000
+CHUNK = 2_000
 """Events that are counted at a time, so that requests in between need not wait long."""
 AWAY = 60.0
 """Seconds without reading after which events may be gone; stores keep them for minutes."""
@@ -50,7 +50,7 @@ class ExposureTracker:
         self._cursor = self._covered = cursor if kept is not None else ""
         self._read, self._certain = -inf, False
 
-    async def catch_up(self, store: Store, limit: int = PIECE) -> int:
+    async def catch_up(self, store: Store, limit: int = CHUNK) -> int:
         """Count the events that came since the last time; return how many.
 
         Events that another service has counted and kept may be dropped after some minutes. Who did

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from faircascade.service.exposure.counts import Batch, Counts
+from faircascade.service.exposure.counts import Counts, EventBatch
 from faircascade.service.exposure.recipients import Recipients
 from faircascade.service.exposure.windows import SPANS, Window
 from faircascade.service.stores.base import Event
@@ -65,7 +65,7 @@ class Counters:
 
     def count(self, events: Sequence[Event], now: float, recipients: Recipients) -> None:
         """Count events, which come roughly in their order."""
-        batch = Batch.of(events, now)
+        batch = EventBatch.of(events, now)
         lists = batch.times[batch.totals[:, 0] > 0]
         if len(lists):
             earliest = float(lists.min())

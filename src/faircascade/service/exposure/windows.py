@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from faircascade.service.exposure.counts import Batch, Counts
+from faircascade.service.exposure.counts import Counts, EventBatch
 from faircascade.service.exposure.fairness import fairness
 from faircascade.service.exposure.recipients import Recipients
 from faircascade.types import Floats, Ints
@@ -111,7 +111,7 @@ class Window:
         """Return when it ends: now, or a little later if the clock was set back."""
         return max(now, float(self.running * self.span.seconds))
 
-    def count(self, batch: Batch, recipients: Recipients) -> None:
+    def count(self, batch: EventBatch, recipients: Recipients) -> None:
         """Count events that are not in the future."""
         numbers = (batch.times // self.span.seconds).astype(np.int64)
         for number in np.unique(numbers).tolist():
@@ -121,7 +121,7 @@ class Window:
                 self._count(number, part, recipients)
                 self.total.add(part)
 
-    def _count(self, number: int, batch: Batch, recipients: Recipients) -> None:
+    def _count(self, number: int, batch: EventBatch, recipients: Recipients) -> None:
         if number > self.running - OPEN:
             self.open.setdefault(number, Counts()).add(batch)
             return
