@@ -35,11 +35,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.http_load import at_rate, in_batches, one_client
 from tests.service.crashes import Fleet, Witness, check, live_through
 from tests.service.crashes import write_items as write_few_items
-from tests.service.servers import RedisServer
+from tests.service.redis_server import RedisServer
 
 from faircascade.experiment.machine import describe_machine
 from faircascade.policies import EALinUCB
-from faircascade.service.stores.base import Shape
+from faircascade.service.stores.base import StoreShape
 from faircascade.service.stores.redis import RedisStore
 from faircascade.service.stores.sqlite import SQLiteStore
 
@@ -215,9 +215,9 @@ def start(folder: Path) -> dict[str, Any]:
         pass
     sums = 1 + DIM + DIM * (DIM + 1) // 2
 
-    async def fill() -> None:
+    async def import_items() -> None:
         store = SQLiteStore(folder / "faircascade.db")
-        await store.open(Shape(dim=DIM, sums=sums))
+        await store.open(StoreShape(dim=DIM, sums=sums))
         draw = np.random.default_rng(0)
         for first in range(0, 1_000_000, 50_000):
             names = [f"user-{n}" for n in range(first, first + 50_000)]
@@ -225,7 +225,7 @@ def start(folder: Path) -> dict[str, Any]:
             await store.put_users(names, rows, np.full(50_000, 12))
         await store.close()
 
-    uvloop.run(fill())
+    uvloop.run(import_items())
     times = []
     for _ in range(5):
         with serving(folder, "--items", "items.parquet") as server:

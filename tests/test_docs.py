@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from faircascade import registry
-from tests.service.running import running
+from tests.service.server_process import running
 
 SERVICE = "http://127.0.0.1:8000"
 """Where a page that talks to the service expects it."""

@@ -15,10 +15,10 @@ from faircascade.cli.settings import POLICY_FLAGS
 from faircascade.policies import EALinUCB, EpsilonGreedy, LinTS, LinUCB
 from faircascade.ranker import Ranker
 from faircascade.service import logs, server
+from faircascade.service.catalogue.sources import ItemsFile, RankerFile
 from faircascade.service.demo import Demo
 from faircascade.service.keys import new_key
-from faircascade.service.server import Facts, Plan
-from faircascade.service.sources import ItemsFile, RankerFile
+from faircascade.service.server import ServerConfig, ServerInfo
 from faircascade.service.stores.base import StoreDown
 
 
@@ -26,12 +26,14 @@ class Served:
     """Stands in for a server: remembers what it was to serve."""
 
     def __init__(self) -> None:
-        self.plan: Plan | None = None
+        self.plan: ServerConfig | None = None
         self.address: tuple[str, int] | None = None
         self.style = ""
         self.error: Exception | None = None
 
-    def __call__(self, plan: Plan, listener: socket.socket, announce: server.Announce) -> None:
+    def __call__(
+        self, plan: ServerConfig, listener: socket.socket, announce: server.Announce
+    ) -> None:
         if plan.policy is not None:
             plan.policy(None)  # as on a store that is new
         self.plan, self.address = plan, listener.getsockname()[:2]
@@ -39,7 +41,7 @@ class Served:
             raise self.error
         place = "http://127.0.0.1:1"
         announce(
-            Facts(
+            ServerInfo(
                 dashboard=f"{place}/",
                 reference=f"{place}/docs",
                 policy="LinUCB",
@@ -58,7 +60,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Served:
     return stand_in
 
 
-def plan_of(run, served: Served, *arguments: str) -> Plan:
+def plan_of(run, served: Served, *arguments: str) -> ServerConfig:
     code, out, err = run("serve", "--port", "0", *arguments)
     assert code == 0, err
     assert out == ""

@@ -17,11 +17,11 @@ import pyarrow.parquet as pq
 
 from faircascade.client import AsyncClient, Impression, ServiceError, ServiceUnavailable
 from faircascade.policies import Policy
-from faircascade.service.core import Service
+from faircascade.service.service import Service
 from faircascade.service.stores.base import Store
 from faircascade.types import Feedback
-from tests.service.running import Running, start
-from tests.service.servers import free_port
+from tests.service.redis_server import free_port
+from tests.service.server_process import ServerProcess, start
 
 DIM = 6
 K = 5
@@ -75,7 +75,7 @@ class Fleet:
     arguments: Sequence[str]
     size: int = 1
     ports: list[int] = field(default_factory=list)
-    services: list[Running] = field(default_factory=list)
+    services: list[ServerProcess] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.ports = [free_port() for _ in range(self.size)]
@@ -84,7 +84,7 @@ class Fleet:
     def urls(self) -> list[str]:
         return [f"http://127.0.0.1:{port}" for port in self.ports]
 
-    def start(self, number: int) -> Running:
+    def start(self, number: int) -> ServerProcess:
         """Start one and return when it answers."""
         service = start(*self.arguments, "--port", str(self.ports[number]), folder=self.folder)
         service.wait_until_ready()

@@ -10,7 +10,7 @@ from faircascade.policies import EALinUCB
 from faircascade.service.stores.redis import RedisStore
 from faircascade.service.stores.sqlite import SQLiteStore
 from tests.service.crashes import Fleet, Witness, check, live_through, write_items
-from tests.service.servers import RedisServer, needs_redis
+from tests.service.redis_server import RedisServer, needs_redis
 
 POLICY = EALinUCB(weight="log", gamma=0.01)
 ARGUMENTS = ("--items", "items.parquet", "--weight", "log", "--gamma", "0.01")

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.service.accessible import shortcomings
+from tests.service.accessibility import shortcomings
 from tests.service.browser import chromium
 from tests.service.fake_api import KEY, NASTY, OLD, Fake, serving
 
@@ -286,7 +286,7 @@ def test_a_key_is_asked_for_and_kept_for_the_tab_alone(open_page: Open, fake: Fa
     page.keyboard.press("Enter")
     page.get_by_text("This key was refused.").wait_for()
     assert shortcomings(page) == []
-    page.get_by_label("Key", exact=True).fill(KEY)
+    page.get_by_label("Key", exact=True).import_items(KEY)
     page.keyboard.press("Enter")
     wait_live(page)
     assert page.locator("#key-form").is_hidden()
@@ -383,7 +383,7 @@ def test_the_reference_has_every_operation_with_fields_examples_and_a_command(
     page = open_page("/docs#recommend_v1_recommendations_post")
     operation = page.locator("details[open].operation")
     text = operation.inner_text()
-    assert "Choose the best k items for a user" in text
+    assert "PolicyChoice the best k items for a user" in text
     assert f"curl {fake.address}/v1/recommendations" in text
     assert """-d '{"user":"user-7","k":3}'""" in text
     assert "list of texts or null" in text

@@ -31,10 +31,10 @@ from faircascade.cli.options import (
 from faircascade.cli.settings import POLICY_FLAGS, changed_policy
 
 if TYPE_CHECKING:
+    from faircascade.service.bootstrap import PolicyChoice
+    from faircascade.service.catalogue.sources import Source
     from faircascade.service.logs import Style
-    from faircascade.service.server import Facts
-    from faircascade.service.sources import Source
-    from faircascade.service.starting import Choose
+    from faircascade.service.server import ServerInfo
 
 DEFAULT_STORE = "sqlite:faircascade.db"
 
@@ -98,11 +98,11 @@ def serve(
     flags = locals()
     with _extra():
         from faircascade.service.keys import Keys
-        from faircascade.service.listening import listen
         from faircascade.service.logs import configure
-        from faircascade.service.server import Plan
+        from faircascade.service.server import ServerConfig
         from faircascade.service.server import serve as run
-        from faircascade.service.settings import DAY, Settings
+        from faircascade.service.settings import DAY, ServiceSettings
+        from faircascade.service.sockets import listen
         from faircascade.service.stores.base import StoreDown
 
     if no_keys and _on_the_command_line(context, "keys"):
@@ -114,12 +114,12 @@ def serve(
     with listen(host, port) as listener, _place(store, demo=demo) as address:
         allowed = None if keys is None or no_keys else Keys.load(keys)
         _check_reach(listener, known=allowed is not None or no_keys)
-        plan = Plan(
+        plan = ServerConfig(
             store=address,
             source=source,
             policy=chosen,
             seed=seed,
-            settings=Settings(ttl=ttl * DAY, max_k=max_k, max_body=max_body),
+            settings=ServiceSettings(ttl=ttl * DAY, max_k=max_k, max_body=max_body),
             keys=allowed,
             host=host,
             access_log=access_log,
@@ -159,7 +159,7 @@ def _style(given: str | None) -> Style:
     return styles[given]
 
 
-def _policy(flags: Mapping[str, Any]) -> Choose | None:
+def _policy(flags: Mapping[str, Any]) -> PolicyChoice | None:
     """Return how to come by the policy that was asked for, None if none was."""
     given = [
         name for name in ("policy", *POLICY_FLAGS, "settings") if flags[name] not in (None, [])
@@ -176,8 +176,8 @@ def _policy(flags: Mapping[str, Any]) -> Choose | None:
 
 
 def _source(flags: Mapping[str, Any]) -> Source | None:
+    from faircascade.service.catalogue.sources import ItemsFile, RankerFile
     from faircascade.service.demo import Demo
-    from faircascade.service.sources import ItemsFile, RankerFile
 
     given = [f"--{name}" for name in ("items", "ranker", "demo") if flags[name]]
     if len(given) > 1:
@@ -203,7 +203,7 @@ def _place(store: str | None, *, demo: bool) -> Iterator[str]:
 
 def _check_reach(listener: socket, *, known: bool) -> None:
     """Refuse to be open to other machines by mistake."""
-    from faircascade.service.listening import address_of, is_local
+    from faircascade.service.sockets import address_of, is_local
 
     if not known and not is_local(listener):
         raise ValueError(
@@ -212,7 +212,7 @@ def _check_reach(listener: socket, *, known: bool) -> None:
         )
 
 
-def _print(facts: Facts) -> None:
+def _print(facts: ServerInfo) -> None:
     remark(
         f"Dashboard:     {facts.dashboard}\n"
         f"API reference: {facts.reference}\n"
@@ -224,5 +224,5 @@ def _print(facts: Facts) -> None:
     )
 
 
-def _log(facts: Facts) -> None:
+def _log(facts: ServerInfo) -> None:
     logging.getLogger(__name__).info("serving", extra=asdict(facts))

@@ -15,9 +15,9 @@ import numpy as np
 
 from faircascade.data.load import load_dataset
 from faircascade.environment import Environment
-from faircascade.service.asking import Answer, Ask, Recommended
-from faircascade.service.core import Service
-from faircascade.service.sources import Contents, Source, recommendable
+from faircascade.service.catalogue.sources import Source, SourceContents, recommendable
+from faircascade.service.messages import Answer, Ask, Recommended
+from faircascade.service.service import Service
 from faircascade.service.stores.base import StoreDown
 from faircascade.types import Ids, Items, Users
 
@@ -56,9 +56,9 @@ class Demo(Source):
     def fingerprint(self) -> str:
         return self.world.fingerprint
 
-    def contents(self) -> Contents:
+    def contents(self) -> SourceContents:
         items, _ = recommendable(self.world.items)
-        return Contents(items=items, dim=self.world.items.dim)
+        return SourceContents(items=items, dim=self.world.items.dim)
 
 
 def _names(items: Items) -> Ids:
@@ -73,7 +73,7 @@ def _names(items: Items) -> Ids:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manners:
+class Behaviour:
     """How users answer."""
 
     silent: float = 0.12
@@ -86,7 +86,7 @@ class Manners:
     latest: float = 90.0
 
 
-class Crowd:
+class SimulatedUsers:
     """Users who come and go: they ask for lists, and click what attracts them."""
 
     def __init__(
@@ -95,7 +95,7 @@ class Crowd:
         *,
         rate: float = 50.0,
         seed: int = 0,
-        manners: Manners | None = None,
+        behaviour: Behaviour | None = None,
     ) -> None:
         """Let about `rate` users a second ask for a list, some of them more often than others."""
         if rate < 0:
@@ -103,7 +103,7 @@ class Crowd:
         self.world = world
         self.rate = rate
         self.seed = seed
-        self.manners = manners or Manners()
+        self.behaviour = behaviour or Behaviour()
         self._rng = np.random.default_rng(seed)
         self._rows = {name: row for row, name in enumerate(world.items.ids.tolist())}
         busyness = 1.0 / (np.arange(len(world.users)) + _REGULARS)
@@ -149,17 +149,17 @@ class Crowd:
             await service.learn(due)
 
     def _react(self, user: int, given: Recommended, now: float) -> None:
-        manners, chance = self.manners, self._rng.random
-        if chance() < manners.silent:
+        behaviour, chance = self.behaviour, self._rng.random
+        if chance() < behaviour.silent:
             return
         shown = len(given.items)
-        if chance() < manners.partly:
+        if chance() < behaviour.partly:
             shown = int(self._rng.integers(1, shown + 1))
         clicked = self._clicked(user, given.items[:shown])
-        if chance() < manners.late:
-            delay = manners.latest * chance()
+        if chance() < behaviour.late:
+            delay = behaviour.latest * chance()
         else:
-            delay = self._rng.exponential(manners.soon)
+            delay = self._rng.exponential(behaviour.soon)
         answer = Answer(impression_id=given.impression_id, clicked_position=clicked, shown=shown)
         heapq.heappush(self._due, (now + delay, next(self._number), answer))
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from faircascade.policies import Policy
-from faircascade.service.asking import Answer, Reason, Refused, invalid
-from faircascade.service.catalogue import Catalogue
-from faircascade.service.stores.base import Impression, Lesson
+from faircascade.service.catalogue.catalogue import Catalogue
+from faircascade.service.messages import Answer, Reason, Refused, invalid
+from faircascade.service.stores.base import Impression, ModelUpdate
 from faircascade.types import Feedback
 
 
@@ -71,9 +71,11 @@ def _outcome(size: int, clicked: int | None, shown: int | None) -> tuple[int, in
     return clicked or 0, clicked or shown
 
 
-def teach(heard: Sequence[Heard | Refused], policy: Policy, now: float) -> list[Lesson | Refused]:
+def teach(
+    heard: Sequence[Heard | Refused], policy: Policy, now: float
+) -> list[ModelUpdate | Refused]:
     """Work out what answers add to the sums of their users, lists of a length together."""
-    taught: dict[int, Lesson | Refused] = {}
+    taught: dict[int, ModelUpdate | Refused] = {}
     alike: dict[int, list[tuple[int, Heard]]] = {}
     for place, answer in enumerate(heard):
         if isinstance(answer, Refused):
@@ -92,14 +94,14 @@ def teach(heard: Sequence[Heard | Refused], policy: Policy, now: float) -> list[
     return [taught[place] for place in range(len(heard))]
 
 
-def _lessons(heard: Sequence[Heard], policy: Policy, now: float) -> list[Lesson]:
+def _lessons(heard: Sequence[Heard], policy: Policy, now: float) -> list[ModelUpdate]:
     feedback = Feedback(
         features=np.stack([h.impression.features for h in heard]),
         clicked=np.array([h.clicked for h in heard]),
         examined=np.array([h.examined for h in heard]),
     )
     return [
-        Lesson(
+        ModelUpdate(
             impression=h.impression,
             clicked=h.clicked,
             examined=h.examined,

@@ -10,11 +10,11 @@ import numpy as np
 
 from faircascade.policies import Policy
 from faircascade.rerankers.ledger import exposure_units
-from faircascade.service.asking import Ask, Recommended, Refused, invalid
-from faircascade.service.catalogue import Catalogue
-from faircascade.service.exposure import Exposure
+from faircascade.service.catalogue.catalogue import Catalogue
+from faircascade.service.exposure import ExposureTracker
+from faircascade.service.messages import Ask, Recommended, Refused, invalid
 from faircascade.service.scoring import Job, rows_to_slots
-from faircascade.service.stores.base import Impression, Known, Store
+from faircascade.service.stores.base import Impression, Store, UserStates
 from faircascade.types import Ints, Lists, Pool
 
 LARGE = 1_000_000
@@ -29,7 +29,7 @@ class Ranking:
         policy: Policy,
         store: Store,
         *,
-        exposure: Exposure,
+        exposure: ExposureTracker,
         seed: int,
         clock: Callable[[], float],
     ) -> None:
@@ -84,7 +84,7 @@ class Ranking:
         return self._policy.scope == "user"
 
     def _job(
-        self, asks: Sequence[Ask], known: Known, places: Sequence[int], catalogue: Catalogue
+        self, asks: Sequence[Ask], known: UserStates, places: Sequence[int], catalogue: Catalogue
     ) -> Job:
         """Return the scoring of asks for lists of one length out of one pool."""
         pool = catalogue.pool(asks[0].candidates, asks[0].exclude)

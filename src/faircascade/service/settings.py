@@ -8,7 +8,7 @@ DAY = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ServiceSettings:
     """Limits that keep one request from taking what others need."""
 
     ttl: float = 7 * DAY

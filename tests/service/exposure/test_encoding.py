@@ -9,30 +9,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faircascade.service.exposure.account import ALL, Account
+from faircascade.service.exposure.counters import ALL, Counters
 from faircascade.service.exposure.encoding import VERSION, from_bytes, to_bytes
 from faircascade.service.exposure.windows import SPANS
-from tests.service.exposure.worlds import NOW, catalogue, events_at, listed, plainly
+from tests.service.exposure.events import NOW, catalogue, events_at, listed, plainly
 
 ITEMS = catalogue(8)
 WEEK = 7 * 86400.0
 
 
-def account_of(events) -> Account:
-    account = Account()
+def account_of(events) -> Counters:
+    account = Counters()
     account.count(events, NOW, ITEMS)
     account.advance(NOW, ITEMS)
     return account
 
 
-def seen(account: Account, now: float):
+def seen(account: Counters, now: float):
     """All that can be read from an account."""
     account.advance(now, ITEMS)
     counts = {name: plainly(account.snapshot(name, now).counts, 8) for name in (ALL, *SPANS)}
     steps = {
         name: [
             (moment.since, moment.totals.tolist(), repr(moment.fairness))
-            for moment in account.trail(name, now).moments
+            for moment in account.timeline(name, now).moments
             if isinstance(moment.fairness, np.ndarray)
         ]
         for name in SPANS
@@ -65,7 +65,7 @@ def test_the_same_account_gives_the_same_bytes() -> None:
 
 
 def test_large_counts_survive() -> None:
-    account = Account()
+    account = Counters()
     account.counts.grow(2)
     account.counts.by_slot[:] = [[2**40, 1], [2**56, 1], [0, 0]]
     assert from_bytes(to_bytes(account)).counts.by_slot.tolist() == [[2**40, 1], [2**56, 1], [0, 0]]
@@ -95,7 +95,7 @@ def changed(data: bytes, **arrays) -> bytes:
 
 
 def test_another_version_is_refused_by_its_number() -> None:
-    data = changed(to_bytes(Account()), version=np.array(VERSION + 1))
+    data = changed(to_bytes(Counters()), version=np.array(VERSION + 1))
     with pytest.raises(ValueError, match=f"must be of version {VERSION}, got {VERSION + 1}"):
         from_bytes(data)
 
@@ -135,6 +135,6 @@ def test_damaged_bytes_are_refused_or_do_not_matter(data) -> None:
 
 @given(st.integers(0, 10_000))
 def test_bytes_that_were_cut_off_are_refused(size) -> None:
-    good = to_bytes(Account())
+    good = to_bytes(Counters())
     with pytest.raises(ValueError, match="counts of exposure must be"):
         from_bytes(good[: min(size, len(good) - 1)])

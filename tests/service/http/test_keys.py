@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from faircascade.service.keys import LOOK_EVERY, MERCY, Keys, list_keys, new_key, remove_key
-from tests.service.http.worlds import Client, app_of, calling, new_service
-from tests.service.serving import Clock
+from tests.service.http.applications import Client, app_of, calling, new_service
+from tests.service.in_process import Clock
 
 BODY = {"user": "ann"}
 

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from tests.service.http.applications import app_of, new_service
 from tests.service.http.malformed import Mischief, Wrong
 from tests.service.http.wire import PATIENCE, listening
-from tests.service.http.worlds import app_of, new_service
 
 REQUESTS = 10_000
 LINES = 8

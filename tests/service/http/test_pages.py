@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from faircascade.service.http import schemas
 from faircascade.service.http.routes.pages import FOLDER
-from faircascade.service.settings import Settings
-from tests.service.http.worlds import Client, app_of, calling, new_service
+from faircascade.service.settings import ServiceSettings
+from tests.service.http.applications import Client, app_of, calling, new_service
 
 
 @pytest.mark.parametrize(("path", "name"), [("/", "dashboard.html"), ("/docs", "reference.html")])
@@ -88,7 +88,7 @@ def test_errors_are_described_as_problem_documents(client: Client) -> None:
 
 
 def test_the_description_has_the_limits_of_this_service(tmp_path: Path) -> None:
-    settings = Settings(max_k=7, max_candidates=8, max_batch=9)
+    settings = ServiceSettings(max_k=7, max_candidates=8, max_batch=9)
     with calling(app_of(new_service(tmp_path, settings=settings))) as client:
         text = client.get("/openapi.json").text
     found = json.loads(text)["components"]["schemas"]

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from faircascade.service.core import Service
 from faircascade.service.http.schemas import Problem
+from faircascade.service.service import Service
 from faircascade.service.stores.base import StoreDown, StoreUnsure
-from tests.service.http.worlds import Client, call_and_leave
+from tests.service.http.applications import Client, call_and_leave
 
 
 def problem(answer: Any, status: int) -> Problem:

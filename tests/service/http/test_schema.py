@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, Phase, settings
 
 from faircascade.service.http import create_app
 from faircascade.service.http.schemas import RecommendationRequest
+from tests.service.http.applications import app_of, new_service
 from tests.service.http.wire import listening
-from tests.service.http.worlds import app_of, new_service
 
 schema = schemathesis.openapi.from_dict(create_app(new_service(Path("unused"))).openapi())
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.service.stores.base import Impression, ItemPatch, Learned, Lesson
+from faircascade.service.stores.base import Impression, ItemPatch, ModelUpdate, UpdateOutcome
 from faircascade.types import Floats
-from tests.service.stores.places import SHAPE
+from tests.service.stores.locations import SHAPE
 
 
 @dataclass
@@ -73,12 +73,14 @@ class Model:
         self.impressions[name] = impression
         self.events.append((impression.time, slots, None))
 
-    def learn(self, lesson: Lesson) -> Learned:
+    def learn(self, lesson: ModelUpdate) -> UpdateOutcome:
         name, answer = lesson.impression.id, (lesson.clicked, lesson.examined)
         if name not in self.impressions:
-            return Learned.UNKNOWN
+            return UpdateOutcome.UNKNOWN
         if name in self.answers:
-            return Learned.BEFORE if self.answers[name] == answer else Learned.OTHERWISE
+            return (
+                UpdateOutcome.REPEATED if self.answers[name] == answer else UpdateOutcome.CONFLICT
+            )
         self.answers[name] = answer
         shown = self.impressions[name]
         user = self.users[shown.user]
@@ -87,7 +89,7 @@ class Model:
             shown.slots.tolist()[lesson.clicked - 1 : lesson.clicked] if lesson.clicked else []
         )
         self.events.append((lesson.time, clicked, lesson.clicked))
-        return Learned.NOW
+        return UpdateOutcome.LEARNED
 
     def erase(self, name: str) -> bool:
         user = self.users.pop(name, None)

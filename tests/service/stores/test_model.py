@@ -21,8 +21,8 @@ from hypothesis.stateful import (
 
 from faircascade.service.stores.base import Impression
 from faircascade.types import Floats
+from tests.service.stores.locations import SHAPE, START, StoreLocation, a_lesson, an_item
 from tests.service.stores.model import Model
-from tests.service.stores.places import SHAPE, START, Place, a_lesson, an_item
 
 USERS = st.sampled_from(["ada", "ada:", "Bö b", "日本 \U0001f3b5*?[a]", "x" * 256])
 ITEMS = st.sampled_from(["i0", "i1", "i2", "ï:3", "removed"])
@@ -44,7 +44,7 @@ PATCHES = st.fixed_dictionaries(
 class StoreMachine(RuleBasedStateMachine):
     """Does everything twice: with a store and with the model."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: StoreLocation) -> None:
         super().__init__()
         self.place = place
         self.model = Model()
@@ -303,9 +303,9 @@ class StoreMachine(RuleBasedStateMachine):
         self.runner.close()
 
 
-def test_a_store_does_what_the_model_does(new_place: Callable[[], Place]) -> None:
+def test_a_store_does_what_the_model_does(new_location: Callable[[], StoreLocation]) -> None:
     run_state_machine_as_test(
-        lambda: StoreMachine(new_place()),
+        lambda: StoreMachine(new_location()),
         settings=settings(
             max_examples=30,
             stateful_step_count=30,

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from faircascade.service.stores.base import Learned, Shape, Store
-from tests.service.stores.places import (
+from faircascade.service.stores.base import Store, StoreShape, UpdateOutcome
+from tests.service.stores.locations import (
     DAY,
     SHAPE,
     START,
-    Place,
-    SQLitePlace,
+    SQLiteLocation,
+    StoreLocation,
     a_lesson,
     a_list,
     all_events,
@@ -32,19 +32,19 @@ CONTROL = [chr(code) for code in (*range(32), 127)]  # refused before they reach
 USERS = st.text(st.characters(codec="utf-8", exclude_characters=CONTROL), min_size=1, max_size=256)
 
 
-def test_a_store_made_for_another_shape_is_refused_by_naming_both(place: Place) -> None:
+def test_a_store_made_for_another_shape_is_refused_by_naming_both(place: StoreLocation) -> None:
     place.tell(nothing)
     with pytest.raises(ValueError, match=r"'sums': 5.*'sums': 12"):
-        place.tell(nothing, Shape(dim=3, sums=12))
+        place.tell(nothing, StoreShape(dim=3, sums=12))
     with pytest.raises(ValueError, match=r"'dim': 3.*'dim': 4"):
-        place.tell(nothing, Shape(dim=4, sums=5))
+        place.tell(nothing, StoreShape(dim=4, sums=5))
     place.tell(nothing)
 
 
-def test_the_shape_of_what_is_kept_can_be_asked_for_before_opening(place: Place) -> None:
-    assert asyncio.run(place.store().kept_shape()) is None
+def test_the_shape_of_what_is_kept_can_be_asked_for_before_opening(place: StoreLocation) -> None:
+    assert asyncio.run(place.store().stored_shape()) is None
     place.tell(nothing)
-    assert asyncio.run(place.store().kept_shape()) == SHAPE
+    assert asyncio.run(place.store().stored_shape()) == SHAPE
     place.tell(nothing)
 
 
@@ -52,7 +52,7 @@ async def nothing(store: Store) -> None:
     await store.ping()
 
 
-def test_nobody_and_nothing_is_kept_at_first(place: Place) -> None:
+def test_nobody_and_nothing_is_kept_at_first(place: StoreLocation) -> None:
     async def story(store: Store) -> None:
         assert await store.person("ada", impressions=5) is None
         assert not await store.erase("ada")
@@ -65,7 +65,7 @@ def test_nobody_and_nothing_is_kept_at_first(place: Place) -> None:
     place.tell(story)
 
 
-def test_empty_batches_change_nothing(place: Place) -> None:
+def test_empty_batches_change_nothing(place: StoreLocation) -> None:
     async def story(store: Store) -> None:
         known = await store.begin([], accounts=True)
         assert known.sums.shape == (0, SHAPE.sums)
@@ -82,18 +82,18 @@ def test_empty_batches_change_nothing(place: Place) -> None:
     place.tell(story)
 
 
-def test_the_first_of_several_answers_to_one_list_is_learned(place: Place) -> None:
+def test_the_first_of_several_answers_to_one_list_is_learned(place: StoreLocation) -> None:
     async def story(store: Store) -> None:
         (shown,) = await hand_out(store, "ada")
         first, other = a_lesson(shown, clicked=2), a_lesson(shown, clicked=1)
         fewer = a_lesson(shown, clicked=0, examined=1)
         assert await store.learn([first, first, other, fewer]) == [
-            Learned.NOW,
-            Learned.BEFORE,
-            Learned.OTHERWISE,
-            Learned.OTHERWISE,
+            UpdateOutcome.LEARNED,
+            UpdateOutcome.REPEATED,
+            UpdateOutcome.CONFLICT,
+            UpdateOutcome.CONFLICT,
         ]
-        assert await store.learn([other]) == [Learned.OTHERWISE]
+        assert await store.learn([other]) == [UpdateOutcome.CONFLICT]
         (answered,) = await store.impressions([shown.id])
         assert answered is not None
         assert (answered.clicked, answered.examined) == (2, 2)
@@ -106,11 +106,14 @@ def test_the_first_of_several_answers_to_one_list_is_learned(place: Place) -> No
     place.tell(story)
 
 
-def test_no_click_is_an_answer_too(place: Place) -> None:
+def test_no_click_is_an_answer_too(place: StoreLocation) -> None:
     async def story(store: Store) -> None:
         (shown,) = await hand_out(store, "ada")
         lesson = a_lesson(shown, clicked=0)
-        assert await store.learn([lesson, lesson]) == [Learned.NOW, Learned.BEFORE]
+        assert await store.learn([lesson, lesson]) == [
+            UpdateOutcome.LEARNED,
+            UpdateOutcome.REPEATED,
+        ]
         (answered,) = await store.impressions([shown.id])
         assert answered is not None
         assert (answered.clicked, answered.examined) == (0, 2)
@@ -119,7 +122,7 @@ def test_no_click_is_an_answer_too(place: Place) -> None:
     place.tell(story)
 
 
-def test_a_list_keeps_the_features_that_it_showed(place: Place) -> None:
+def test_a_list_keeps_the_features_that_it_showed(place: StoreLocation) -> None:
     async def story(store: Store) -> None:
         await store.put_items([an_item("a"), an_item("b")])
         (shown,) = await hand_out(store, "ada")
@@ -132,7 +135,9 @@ def test_a_list_keeps_the_features_that_it_showed(place: Place) -> None:
     place.tell(story)
 
 
-def test_a_removed_item_comes_back_in_its_slot_and_no_slot_is_given_twice(place: Place) -> None:
+def test_a_removed_item_comes_back_in_its_slot_and_no_slot_is_given_twice(
+    place: StoreLocation,
+) -> None:
     async def slots(store: Store) -> dict[str, tuple[int, bool]]:
         return {item.id: (item.slot, item.removed) for item in (await store.items())[1]}
 
@@ -151,7 +156,7 @@ def test_a_removed_item_comes_back_in_its_slot_and_no_slot_is_given_twice(place:
     place.tell(story)
 
 
-def test_what_a_change_leaves_out_stays_as_it_was(place: Place) -> None:
+def test_what_a_change_leaves_out_stays_as_it_was(place: StoreLocation) -> None:
     features = np.arange(3.0)
 
     async def story(store: Store) -> None:
@@ -169,7 +174,7 @@ def test_what_a_change_leaves_out_stays_as_it_was(place: Place) -> None:
     place.tell(story)
 
 
-def test_changes_of_one_item_in_one_call_are_made_in_their_order(place: Place) -> None:
+def test_changes_of_one_item_in_one_call_are_made_in_their_order(place: StoreLocation) -> None:
     async def story(store: Store) -> None:
         await store.put_items(
             [
@@ -185,7 +190,7 @@ def test_changes_of_one_item_in_one_call_are_made_in_their_order(place: Place) -
     place.tell(story)
 
 
-def test_a_removed_item_comes_back_with_nothing_of_what_it_was(place: Place) -> None:
+def test_a_removed_item_comes_back_with_nothing_of_what_it_was(place: StoreLocation) -> None:
     async def story(store: Store) -> None:
         old = an_item("a", merit=7.0, popularity=8.0, groups={"group": "jazz", "supplier": "x"})
         await store.put_items([old, an_item("b")])
@@ -204,7 +209,7 @@ async def the_item(store: Store, name: str) -> tuple[float, float, dict[str, str
 
 
 @pytest.mark.parametrize("ids", [["a", "b"], ["b", "a", "b", "gone", "never put"]])
-def test_the_last_items_cannot_be_removed(place: Place, ids: list[str]) -> None:
+def test_the_last_items_cannot_be_removed(place: StoreLocation, ids: list[str]) -> None:
     async def story(store: Store) -> None:
         assert await store.remove_items(["never put"])
         await store.put_items([an_item("gone"), an_item("a"), an_item("b")])
@@ -227,7 +232,9 @@ def test_the_last_items_cannot_be_removed(place: Place, ids: list[str]) -> None:
     place.tell(story)
 
 
-def test_users_who_are_there_stay_as_they_are_when_they_are_brought_in_again(place: Place) -> None:
+def test_users_who_are_there_stay_as_they_are_when_they_are_brought_in_again(
+    place: StoreLocation,
+) -> None:
     sums = np.full((3, SHAPE.sums), 10.0)
 
     async def story(store: Store) -> None:
@@ -244,7 +251,7 @@ def test_users_who_are_there_stay_as_they_are_when_they_are_brought_in_again(pla
     place.tell(story)
 
 
-def test_an_erased_user_is_forgotten_and_starts_anew(place: Place) -> None:
+def test_an_erased_user_is_forgotten_and_starts_anew(place: StoreLocation) -> None:
     async def story(store: Store) -> None:
         shown = await hand_out(store, "ada", 3)
         await store.record([a_list("ada", round=4)], units=np.array([5, 3]))
@@ -255,7 +262,7 @@ def test_an_erased_user_is_forgotten_and_starts_anew(place: Place) -> None:
         assert not await store.erase("ada")
         assert await store.person("ada", impressions=9) is None
         assert await store.impressions([one.id for one in shown]) == [None] * 3
-        assert set(await store.learn([a_lesson(one) for one in shown])) == {Learned.UNKNOWN}
+        assert set(await store.learn([a_lesson(one) for one in shown])) == {UpdateOutcome.UNKNOWN}
         assert await all_events(store) == events
         np.testing.assert_array_equal(await sums_of(store, "adam"), np.ones(SHAPE.sums))
         again = await store.begin(["ada"], accounts=True)
@@ -266,7 +273,9 @@ def test_an_erased_user_is_forgotten_and_starts_anew(place: Place) -> None:
     place.tell(story)
 
 
-def test_a_list_of_somebody_erased_meanwhile_keeps_its_number_to_itself(place: Place) -> None:
+def test_a_list_of_somebody_erased_meanwhile_keeps_its_number_to_itself(
+    place: StoreLocation,
+) -> None:
     async def story(store: Store) -> None:
         await hand_out(store, "ada", 3)
         known = await store.begin(["ada"])
@@ -277,7 +286,7 @@ def test_a_list_of_somebody_erased_meanwhile_keeps_its_number_to_itself(place: P
     place.tell(story)
 
 
-def test_accounts_grow_by_the_units_of_the_positions(place: Place) -> None:
+def test_accounts_grow_by_the_units_of_the_positions(place: StoreLocation) -> None:
     async def story(store: Store) -> None:
         lists = [a_list("ada", (7, 2, 9)), a_list("ada", (2, 7), round=2)]
         await store.record(lists, units=np.array([2**40, 20, 1]))
@@ -288,7 +297,7 @@ def test_accounts_grow_by_the_units_of_the_positions(place: Place) -> None:
     place.tell(story)
 
 
-def test_batches_of_any_size_keep_their_order(place: Place) -> None:
+def test_batches_of_any_size_keep_their_order(place: StoreLocation) -> None:
     n = 1_203
     users = [f"user {i % 401}" for i in range(n)]
 
@@ -305,7 +314,7 @@ def test_batches_of_any_size_keep_their_order(place: Place) -> None:
         lessons = [
             a_lesson(one, increments=np.full(SHAPE.sums, float(i))) for i, one in enumerate(kept)
         ]
-        assert await store.learn(lessons) == [Learned.NOW] * n
+        assert await store.learn(lessons) == [UpdateOutcome.LEARNED] * n
         assert [event[1] for event in await all_events(store)] == [
             *([i, i + 1] for i in range(n)),
             *([] for _ in range(n)),
@@ -318,8 +327,8 @@ def test_batches_of_any_size_keep_their_order(place: Place) -> None:
 
 
 @pytest.mark.parametrize("s", [1, 127, 128, 129, 256, 6_100])
-def test_sums_of_any_length_add_up_to_the_last_bit(place: Place, s: int) -> None:
-    shape = Shape(dim=SHAPE.dim, sums=s)
+def test_sums_of_any_length_add_up_to_the_last_bit(place: StoreLocation, s: int) -> None:
+    shape = StoreShape(dim=SHAPE.dim, sums=s)
     rng = np.random.default_rng(s)
 
     async def story(store: Store) -> None:
@@ -333,7 +342,7 @@ def test_sums_of_any_length_add_up_to_the_last_bit(place: Place, s: int) -> None
     place.tell(story, shape)
 
 
-def test_a_catalogue_of_thousands_is_read_whole(place: Place) -> None:
+def test_a_catalogue_of_thousands_is_read_whole(place: StoreLocation) -> None:
     async def story(store: Store) -> None:
         await store.put_items([an_item(f"i{n}", merit=1.0 + n) for n in range(10_000)])
         version, items = await store.items()
@@ -345,7 +354,7 @@ def test_a_catalogue_of_thousands_is_read_whole(place: Place) -> None:
     place.tell(story)
 
 
-def test_lists_begun_at_once_get_different_rounds(place: Place) -> None:
+def test_lists_begun_at_once_get_different_rounds(place: StoreLocation) -> None:
     async def story(store: Store) -> None:
         known = await asyncio.gather(*(store.begin(["ada", "bob", "ada"]) for _ in range(20)))
         rounds = Counter(
@@ -360,20 +369,20 @@ def test_lists_begun_at_once_get_different_rounds(place: Place) -> None:
     place.tell(story)
 
 
-def test_of_answers_that_come_at_once_one_is_learned(place: Place) -> None:
+def test_of_answers_that_come_at_once_one_is_learned(place: StoreLocation) -> None:
     async def story(store: Store) -> None:
         shown = await hand_out(store, "ada", 5)
         batches = [[a_lesson(one, clicked=1) for one in shown] for _ in range(8)]
         learned = await asyncio.gather(*map(store.learn, batches))
         outcomes = Counter(outcome for some in learned for outcome in some)
-        assert outcomes == {Learned.NOW: 5, Learned.BEFORE: 35}
+        assert outcomes == {UpdateOutcome.LEARNED: 5, UpdateOutcome.REPEATED: 35}
         np.testing.assert_array_equal(await sums_of(store, "ada"), np.full(SHAPE.sums, 5.0))
         assert len(await all_events(store)) == 10
 
     place.tell(story)
 
 
-def test_counts_survive_and_older_ones_do_not_replace_them(place: Place) -> None:
+def test_counts_survive_and_older_ones_do_not_replace_them(place: StoreLocation) -> None:
     async def before(store: Store) -> None:
         await hand_out(store, "ada", 12)
         cursors = [cursor for cursor, _ in await store.events("", 12)]
@@ -398,7 +407,9 @@ def test_counts_survive_and_older_ones_do_not_replace_them(place: Place) -> None
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(users=st.lists(USERS, min_size=1, max_size=3, unique=True))
-def test_users_may_have_any_names(new_place: Callable[[], Place], users: list[str]) -> None:
+def test_users_may_have_any_names(
+    new_location: Callable[[], StoreLocation], users: list[str]
+) -> None:
     async def story(store: Store) -> None:
         known = await store.begin(users, accounts=True)
         lists = [a_list(user, (n,)) for n, user in enumerate(users)]
@@ -418,7 +429,7 @@ def test_users_may_have_any_names(new_place: Callable[[], Place], users: list[st
             assert await store.erase(user)
         assert await store.impressions(ids) == [None] * len(users)
 
-    new_place().tell(story)
+    new_location().tell(story)
 
 
 @settings(
@@ -428,15 +439,15 @@ def test_users_may_have_any_names(new_place: Callable[[], Place], users: list[st
 )
 @given(text=st.text(max_size=300) | st.from_regex(r"[0-9a-f]{1,20}-[\w-]{0,12}"))
 def test_any_text_may_be_asked_for_as_an_impression(
-    new_place: Callable[[], Place], text: str
+    new_location: Callable[[], StoreLocation], text: str
 ) -> None:
     async def story(store: Store) -> None:
         (shown,) = await hand_out(store, "ada")
         almost = [shown.id[:-1], shown.id + "A", shown.id.swapcase()]
         assert await store.impressions([text, *almost]) == [None] * 4
-        assert await store.learn([a_lesson(replace(shown, id=text))]) == [Learned.UNKNOWN]
+        assert await store.learn([a_lesson(replace(shown, id=text))]) == [UpdateOutcome.UNKNOWN]
 
-    new_place().tell(story)
+    new_location().tell(story)
 
 
 def test_sqlite_drops_impressions_handed_out_before_a_time(tmp_path: Path) -> None:
@@ -457,7 +468,7 @@ def test_sqlite_drops_impressions_handed_out_before_a_time(tmp_path: Path) -> No
         np.testing.assert_array_equal(person.sums, np.ones(SHAPE.sums))
         assert len(await all_events(store)) == 8
 
-    SQLitePlace(tmp_path).tell(story)
+    SQLiteLocation(tmp_path).tell(story)
 
 
 def test_sqlite_drops_old_impressions_behind_thousands_from_the_future(tmp_path: Path) -> None:
@@ -475,4 +486,4 @@ def test_sqlite_drops_old_impressions_behind_thousands_from_the_future(tmp_path:
         found = await store.impressions(ids)
         assert [one is None for one in found] == [time < 0 for time in times]
 
-    SQLitePlace(tmp_path).tell(story)
+    SQLiteLocation(tmp_path).tell(story)

@@ -10,7 +10,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 if TYPE_CHECKING:
-    from faircascade.service.core import Service
+    from faircascade.service.service import Service
 
 LONGEST = {"candidates": 100_000, "batch": 10_000, "features": 10_000}
 """Entries of lists, whatever the settings say: those beyond are not even looked at.

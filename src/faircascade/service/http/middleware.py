@@ -16,11 +16,11 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from faircascade.service.http import problems
-from faircascade.service.http.bodies import accepts_json
 from faircascade.service.http.hosts import is_here
+from faircascade.service.http.json_route import accepts_json
 from faircascade.service.http.metrics import Metrics
 from faircascade.service.http.problems import detail_of
-from faircascade.service.http.wording import field_error, short
+from faircascade.service.http.validation_errors import field_error, short
 from faircascade.service.keys import Keys
 
 log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ _NUMBERS = count(randbits(63))
 """Of requests without an id: no secrets, only different here and from those of other processes."""
 
 
-class Gate:
+class RequestMiddleware:
     """Gives a request its id, checks its host, key and size, and counts, times and logs it.
 
     All in one plain ASGI application: each layer of Starlette's own kind would take as long as the

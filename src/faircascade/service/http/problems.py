@@ -14,9 +14,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
 
-from faircascade.service.asking import Reason, Refused
-from faircascade.service.http.parts import parts_of
-from faircascade.service.http.wording import FieldErrors, describe, field_error
+from faircascade.service.http.dependencies import dependencies_of
+from faircascade.service.http.validation_errors import FieldErrors, describe, field_error
+from faircascade.service.messages import Reason, Refused
 from faircascade.service.stores.base import StoreDown, StoreUnsure
 
 log = logging.getLogger(__name__)
@@ -93,14 +93,14 @@ async def _on_parameters(request: Request, error: Any) -> Response:
 
 
 async def _on_store_down(request: Request, error: Any) -> Response:
-    parts_of(request).metrics.store_errors.inc()
+    dependencies_of(request).metrics.store_errors.inc()
     log.warning("store is down", extra={"reason": str(error), "request_id": _id(request)})
     detail = "the store cannot be reached or written to now; try again soon"
     return _answer(request, document(503, detail), RETRY_AFTER)
 
 
 async def _on_store_unsure(request: Request, error: Any) -> Response:
-    parts_of(request).metrics.store_errors.inc()
+    dependencies_of(request).metrics.store_errors.inc()
     log.warning("store is unsure", extra={"reason": str(error), "request_id": _id(request)})
     detail = "the store did not say whether it counted the list as shown; it may have"
     return _answer(request, document(504, detail))

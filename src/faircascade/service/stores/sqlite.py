@@ -18,13 +18,13 @@ from faircascade.service.stores.base import (
     Event,
     Impression,
     ItemPatch,
-    Known,
-    Learned,
-    Lesson,
-    Person,
-    Shape,
+    ModelUpdate,
     Store,
     StoredItem,
+    StoreShape,
+    UpdateOutcome,
+    UserRecord,
+    UserStates,
 )
 from faircascade.service.stores.sqlite_file import SQLiteFile
 from faircascade.service.stores.sqlite_rows import (
@@ -59,10 +59,10 @@ class SQLiteStore(Store):
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._shape = Shape(dim=0, sums=0)
+        self._shape = StoreShape(dim=0, sums=0)
         self._allotted: OrderedDict[str, int] = OrderedDict()
 
-    async def kept_shape(self) -> Shape | None:
+    async def stored_shape(self) -> StoreShape | None:
         if not self.path.exists():
             return None
         try:
@@ -73,7 +73,7 @@ class SQLiteStore(Store):
                 row = db.execute("SELECT value FROM meta WHERE name = 'shape'").fetchone()
         except sqlite3.Error as error:
             raise ValueError(f"{self.path}: not a store that can be opened ({error})") from error
-        return None if row is None else Shape(**json.loads(row[0]))
+        return None if row is None else StoreShape(**json.loads(row[0]))
 
     def _check_kind(self, db: sqlite3.Connection) -> None:
         """Refuse a file that is not ours, or of another version."""
@@ -85,7 +85,7 @@ class SQLiteStore(Store):
                 f"{self.path}: a store of version {version}, this faircascade reads {VERSION}"
             )
 
-    async def open(self, shape: Shape) -> None:
+    async def open(self, shape: StoreShape) -> None:
         self._shape = shape
         self._file = SQLiteFile(self.path, self._prepare)
 
@@ -175,7 +175,7 @@ class SQLiteStore(Store):
 
     # recommending
 
-    async def begin(self, users: Sequence[str], *, accounts: bool = False) -> Known:
+    async def begin(self, users: Sequence[str], *, accounts: bool = False) -> UserStates:
         rows = self._file.read(
             "SELECT name, key, rounds, sums FROM users "
             f"WHERE name IN ({', '.join('?' * len(users))})",
@@ -192,7 +192,7 @@ class SQLiteStore(Store):
             rounds[place] = self._allot(name, last)
             if accounts:
                 owed.append(dict(self._account(key)))
-        return Known(sums=sums, rounds=rounds, accounts=owed)
+        return UserStates(sums=sums, rounds=rounds, accounts=owed)
 
     def _allot(self, name: str, last: int) -> int:
         """Number a user's next list; those numbered before may not be written yet."""
@@ -242,8 +242,8 @@ class SQLiteStore(Store):
             examined=examined,
         )
 
-    async def learn(self, lessons: Sequence[Lesson]) -> list[Learned]:
-        def job(db: sqlite3.Connection) -> list[Learned]:
+    async def learn(self, lessons: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
+        def job(db: sqlite3.Connection) -> list[UpdateOutcome]:
             sums: dict[int, Floats] = {}
             outcomes = [learn_one(db, lesson, sums) for lesson in lessons]
             db.executemany(
@@ -255,17 +255,17 @@ class SQLiteStore(Store):
                 [
                     (lesson.time, lesson.clicked, hit(lesson))
                     for lesson, outcome in zip(lessons, outcomes, strict=True)
-                    if outcome is Learned.NOW
+                    if outcome is UpdateOutcome.LEARNED
                 ],
             )
             return outcomes
 
-        outcomes: list[Learned] = await self._file.write(job)
+        outcomes: list[UpdateOutcome] = await self._file.write(job)
         return outcomes
 
     # users
 
-    async def person(self, user: str, *, impressions: int) -> Person | None:
+    async def person(self, user: str, *, impressions: int) -> UserRecord | None:
         rows = self._file.read("SELECT key, rounds, sums FROM users WHERE name = ?", [user])
         if not rows:
             return None
@@ -273,7 +273,7 @@ class SQLiteStore(Store):
         newest = self._file.read(
             _IMPRESSION + "WHERE user = ? ORDER BY number DESC LIMIT ?", [key, impressions]
         )
-        return Person(
+        return UserRecord(
             user=user,
             sums=np.frombuffer(packed) if packed else np.zeros(self._shape.sums),
             rounds=rounds,

@@ -14,11 +14,11 @@ from faircascade.service.http.schemas.exposure import (
     ExposureQuery,
     History,
     HistoryQuery,
-    Holder,
     ItemExposure,
     ItemExposureQuery,
     LorenzCurve,
     Moment,
+    Recipient,
     Window,
 )
 from faircascade.service.http.schemas.feedback import (
@@ -30,7 +30,7 @@ from faircascade.service.http.schemas.feedback import (
 )
 from faircascade.service.http.schemas.operation import PolicyDescription, Readiness, Status
 from faircascade.service.http.schemas.problem import FieldError, Problem
-from faircascade.service.http.schemas.recommending import (
+from faircascade.service.http.schemas.recommendations import (
     PolicyVersion,
     RankedItem,
     Recommendation,
@@ -52,7 +52,6 @@ __all__ = [
     "FieldError",
     "History",
     "HistoryQuery",
-    "Holder",
     "Item",
     "ItemBatch",
     "ItemBody",
@@ -70,6 +69,7 @@ __all__ = [
     "Problem",
     "RankedItem",
     "Readiness",
+    "Recipient",
     "Recommendation",
     "RecommendationBatch",
     "RecommendationRequest",
