@@ -299,9 +299,9 @@ def test_the_fingerprint_knows_the_length_of_lists() -> None:
 def test_the_optimal_list_is_the_most_attractive_one() -> None:
     env = small_world(users=5, items=20, k=3)
     w = np.clip(env.items.features @ env.preferences.T, 0, 1).T  # (users, items)
-    assert np.allclose(env.attraction(env.optimal_lists), -np.sort(-w, axis=1)[:, :3])
+    assert np.allclose(env.attraction(env.optimum(1).slates), -np.sort(-w, axis=1)[:, :3])
     expected = 1 - (1 - np.sort(w, axis=1)[:, -3:]).prod(axis=1)
-    assert np.allclose(env.optimal_rewards, expected)
+    assert np.allclose(env.optimum(1).values, expected)
 
 
 def test_clicks_follow_attraction() -> None:

@@ -345,12 +345,11 @@ def _outcome(
     shown = size if shown is None else whole(shown, "shown")
     if not 1 <= shown <= size:
         raise ParameterError("shown", f"must be between 1 and {size}", shown)
-    if clicked is None:
-        clicked = ()
-    elif not isinstance(clicked, Iterable) or isinstance(clicked, str | bytes):
-        clicked = (clicked,)
+    positions: Iterable[Any] = () if clicked is None else (clicked,)
+    if isinstance(clicked, Iterable) and not isinstance(clicked, str | bytes):
+        positions = clicked
     clicks = np.zeros(size, dtype=bool)
-    for position in (whole(given, "clicked") for given in clicked):
+    for position in (whole(given, "clicked") for given in positions):
         if not 1 <= position <= size:
             rule = f"must be a position from 1 to {size}, several, or None"
             raise ParameterError("clicked", rule, position)

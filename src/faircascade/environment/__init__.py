@@ -2,6 +2,15 @@
 
 from faircascade.environment.delays import Delay, NoDelay
 from faircascade.environment.dynamics import Dynamics, Still
-from faircascade.environment.environment import Environment, Optimum, Response
+from faircascade.environment.environment import Environment, Optimum, Response, ZeroRows
 
-__all__ = ["Delay", "Dynamics", "Environment", "NoDelay", "Optimum", "Response", "Still"]
+__all__ = [
+    "Delay",
+    "Dynamics",
+    "Environment",
+    "NoDelay",
+    "Optimum",
+    "Response",
+    "Still",
+    "ZeroRows",
+]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.policies import EALinUCB, Optimal, Policy
+from faircascade.policies import EALinUCB, Policy
 from faircascade.registry import from_spec, to_spec
 from faircascade.service.catalogue.importer import import_items
 from faircascade.service.catalogue.sources import RankerFile, Source
@@ -132,12 +132,11 @@ def _chosen(
 
 def _check(policy: Policy, dim: int, kept: StoreShape | None, address: str) -> None:
     """Refuse a policy that cannot be served, or not with what the store holds."""
-    if isinstance(policy, Optimal):
-        raise ValueError("policy 'optimal' must know what users like; a service cannot know it")
-    work = policy.compose()
+    if policy.omniscient:
+        raise ValueError(f"policy {policy.name!r} needs to know what users like: a service cannot")
     try:
-        nobody = work.start(Users(ids=np.empty(0, dtype=str)), dim)
-        size = work.sums(nobody).shape[1]
+        nobody = policy.start(Users(ids=np.empty(0, dtype=str)), dim)
+        size = policy.sums(nobody).shape[1]
     except TypeError as error:
         raise ValueError(f"{error}, so it cannot be served") from error
     if kept is not None and kept.sums != size:

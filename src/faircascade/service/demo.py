@@ -174,5 +174,5 @@ class SimulatedUsers:
         response = self.world.respond(
             np.array([rows]), np.array([user]), round=self._visits[user], seed=self.seed
         )
-        clicked = int(response.clicked[0])
-        return places[clicked - 1] if clicked else None
+        (clicked,) = np.nonzero(response.clicks[0])
+        return places[clicked[0]] if len(clicked) else None

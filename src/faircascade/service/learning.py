@@ -11,7 +11,7 @@ from faircascade.policies import Policy
 from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.messages import Answer, Reason, Refused, invalid
 from faircascade.service.stores.base import Impression, ModelUpdate
-from faircascade.types import Feedback
+from faircascade.types import Feedback, clicks_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +96,10 @@ def teach(
 
 def _lessons(heard: Sequence[Heard], policy: Policy, now: float) -> list[ModelUpdate]:
     feedback = Feedback(
+        items=np.stack([h.impression.slots for h in heard]),
         features=np.stack([h.impression.features for h in heard]),
-        clicked=np.array([h.clicked for h in heard]),
-        examined=np.array([h.examined for h in heard]),
+        clicks=clicks_at(np.array([h.clicked for h in heard]), len(heard[0].impression.slots)),
+        shown=np.array([h.examined for h in heard]),
     )
     return [
         ModelUpdate(

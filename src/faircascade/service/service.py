@@ -73,7 +73,7 @@ class Service:
         self.started = False
         self.stopping = False
         """True when new requests had better go elsewhere."""
-        self._policy = policy.compose()
+        self._policy = policy
         self._catalogue_version = 0
         self._changing = asyncio.Lock()
         self._ranking = Ranking(self._policy, store, exposure=self.exposure, seed=seed, clock=clock)

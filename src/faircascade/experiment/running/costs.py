@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS, Cell
 from faircascade.experiment.store.results import Finished
 from faircascade.experiment.store.worlds import Sources
-from faircascade.policies import Bandit, Policy
+from faircascade.policies import ComposedPolicy, Policy
 
 if TYPE_CHECKING:
     from faircascade.experiment.running.executors import Executor, Plan
@@ -52,7 +52,7 @@ class Costs:
         known = self.sizes.get(cell.fingerprint, (int(options["users"]), ITEMS))
         users, items = min(int(options["users"]), known[0]), known[1]
         lists, dim = users * cell.rounds, int(options["dim"])
-        if scores_every_item(cell.policy):
+        if cell.policy.needs_all_scores:
             seconds = lists * items * (_SCORE * dim + (_RERANK if ranks_all(cell.policy) else 0.0))
         else:
             warm = min(1.0, cell.rounds / _WARM_ROUNDS) ** (1 / 3)  # most of it comes early
@@ -66,16 +66,7 @@ class Costs:
 
 def ranks_all(policy: Policy) -> bool:
     """Say whether a re-ranker looks at all items for every list."""
-    bandit = policy.compose()
-    return isinstance(bandit, Bandit) and bandit.reranker.name in ("fairx", "fairco")
-
-
-def scores_every_item(policy: Policy) -> bool:
-    """Say whether every list needs the scores of all items."""
-    bandit = policy.compose()
-    return ranks_all(policy) or (
-        isinstance(bandit, Bandit) and bandit.exploration.name == "thompson"
-    )
+    return isinstance(policy, ComposedPolicy) and policy.parts.reranker.needs_all_scores
 
 
 def duration(cells: Sequence[Cell], plan: Plan, executor: Executor) -> float:

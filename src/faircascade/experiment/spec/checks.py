@@ -15,8 +15,7 @@ from faircascade.engine.simulation import look_at
 from faircascade.experiment.cell import CHOICES, ENVIRONMENT_DEFAULTS, ENVIRONMENT_OPTIONS
 from faircascade.experiment.spec.grids import GRID
 from faircascade.experiment.spec.places import at
-from faircascade.policies import Bandit, Policy
-from faircascade.policies.bandit import table_of
+from faircascade.policies import Policy
 from faircascade.registry import build, check_type, components, suggest
 from faircascade.types import whole
 
@@ -137,9 +136,7 @@ LEAST = {"dim": 1, "k": 1, "users": 1}
 
 def check_lists(policy: Policy, world: Mapping[str, Any]) -> None:
     """Refuse a policy that cannot learn from the lists of a world."""
-    composed = policy.compose()
-    if isinstance(composed, Bandit):
-        table_of(composed.reward, int(world.get("k", ENVIRONMENT_DEFAULTS["k"])))
+    policy.reward_table(int(world.get("k", ENVIRONMENT_DEFAULTS["k"])))
 
 
 def read_checkpoints(given: Any, rounds: int) -> int | tuple[int, ...]:

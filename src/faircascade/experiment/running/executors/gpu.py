@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from faircascade.engine import Result, Wanted, simulate_together
-from faircascade.engine.capabilities import unknown_part
+from faircascade.engine.capabilities import unsupported
 from faircascade.engine.gpu.device import NoGPU
 from faircascade.engine.simulation import cores
 from faircascade.environment import Environment
 from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS, Cell
-from faircascade.experiment.running.costs import scores_every_item
 from faircascade.experiment.running.executors.base import Plan, check_counts
 from faircascade.experiment.running.executors.local import Local
 from faircascade.experiment.running.work import Ending, Status, reason_of
@@ -82,7 +81,7 @@ def _batches(plan: Plan) -> Iterator[list[Cell]]:
     groups: dict[tuple[Any, ...], list[Cell]] = {}
     while (cell := plan.todo.take()) is not None:
         options = ENVIRONMENT_DEFAULTS | dict(cell.environment)
-        slow = scores_every_item(cell.policy)  # those are not to hold up the others
+        slow = cell.policy.needs_all_scores  # those are not to hold up the others
         users = int(options["users"])
         alike = (options["dim"], options["k"], users, cell.fingerprint, cell.checkpoints, slow)
         groups.setdefault(alike, []).append(cell)
@@ -126,7 +125,7 @@ class Batch:
                 todo.end(cell, Ending(Status.TAKEN))
             elif isinstance(world, ValueError):
                 todo.end(cell, Ending(Status.IMPOSSIBLE, reason_of(world)))
-            elif unknown_part(world, cell.policy, yardsticks=False):
+            elif unsupported(world, cell.policy, "gpu"):
                 self.left.append(cell)
             else:
                 ours.append(cell)
@@ -174,7 +173,7 @@ def _world(plan: Plan, cell: Cell) -> Environment | ValueError:
     """Return a cell's world with all that a run needs to know of it, or why there is none."""
     try:
         env = Worlds(plan.results.worlds, plan.sources).of(cell)
-        env.optimal_rewards  # noqa: B018 - made now, beside the GPU's work
+        env.optimum(1)  # made now, beside the GPU's work
     except ValueError as error:
         return error
     return env

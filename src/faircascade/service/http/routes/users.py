@@ -9,7 +9,6 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from faircascade.policies.bandit import BanditState
 from faircascade.service.exposure.summary import iso
 from faircascade.service.http.dependencies import dependencies_of
 from faircascade.service.http.json_route import json_response, no_content
@@ -71,9 +70,8 @@ def _learned(person: UserRecord, service: Service) -> tuple[int, list[float] | N
     """Return how many answers were learned, and what the model makes of them."""
     users = Users(ids=np.array([person.user]))
     state = service.policy.from_sums(users, person.sums[None], service.dim)
-    if not isinstance(state, BanditState):  # nothing that could be learned
-        return 0, None
-    return int(state.sums.updates[0]), state.sums.theta[:, 0].tolist()
+    known = service.policy.describe(state, 0)
+    return known.get("updates", 0), known.get("preferences")
 
 
 def _impression(impression: Impression, service: Service) -> dict[str, Any]:
