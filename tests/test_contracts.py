@@ -56,7 +56,7 @@ def test_every_reward_model_works_with_every_exploration(reward: str, exploratio
     )
     result = simulate(small_world(users=3), policy, rounds=10, seed=1)
     assert result.recommendations == 30
-    assert np.isfinite(result.state.sums.theta).all()
+    assert np.isfinite(result.state.learned.theta).all()
 
 
 @pytest.mark.parametrize("name", of_kind("reward"))
@@ -146,7 +146,7 @@ def test_every_reranker_works_with_every_exploration(reranker: Reranker, explora
     result = simulate(small_world(users=3), policy, rounds=10, seed=1)
     assert result.record.appearances.sum(axis=0).tolist() == [30, 30, 30]
     assert result.record.item_clicks.sum() == result.record.clicks
-    assert np.isfinite(result.state.sums.theta).all()
+    assert np.isfinite(result.state.learned.theta).all()
 
 
 @every_reranker
@@ -299,7 +299,7 @@ def test_the_compiled_engine_runs_a_reranker_like_loop_or_refuses_it(
     for found, expected in (
         (auto.tally.appearances, looped.tally.appearances),
         (auto.tally.item_clicks, looped.tally.item_clicks),
-        (auto.state.sums.theta, looped.state.sums.theta),
+        (auto.state.learned.theta, looped.state.learned.theta),
     ):
         assert np.array_equal(found, expected)
     if reranker.scope is not None:

@@ -152,12 +152,12 @@ def test_every_reward_model_is_a_table() -> None:
 def test_a_long_lazy_run_is_the_full_one_and_keeps_its_inverse(policy) -> None:
     env = small_world(users=11, items=600, dim=6, k=5, seed=3)
     job = {"env": env, "policy": policy, "checkpoints": (20_000,), "seed": 1, "threads": 2}
-    users = cpu.Learning(Job(**job), policy.compose())
+    users = cpu.Learning(Job(**job))
     run = cpu.Run(Job(**job), users)
     lazy = run.to_the_end()
     assert run.work[0] > 0.9 * run.work.sum()  # most lists came from the front alone
     assert_same(cpu.run(Job(**job, lazy=False)), lazy)
-    M, M_inv = lazy.state.sums.M, lazy.state.sums.M_inv
+    M, M_inv = lazy.state.learned.M, lazy.state.learned.M_inv
     assert np.array_equal(M, M.transpose(1, 0, 2))
     assert np.array_equal(M_inv, M_inv.transpose(1, 0, 2))
     for user in range(11):
@@ -215,7 +215,7 @@ def one_long_step(**options: object) -> cpu.Run:
     """A run whose first step is long enough to be interrupted in."""
     env = small_world(users=64, items=400)
     job = Job(env=env, policy=LinUCB(), checkpoints=(20_000,), seed=1, threads=1, **options)
-    run = cpu.Run(job, cpu.Learning(job, job.policy.compose()))
+    run = cpu.Run(job, cpu.Learning(job))
     run.step = job.rounds
     return run
 
@@ -243,7 +243,7 @@ def test_ctrl_c_in_a_step_forgets_that_step_alone() -> None:
     job = Job(
         env=env, policy=LinUCB(), checkpoints=(5, 200_000), seed=1, threads=2, progress=interrupt
     )
-    run = cpu.Run(job, cpu.Learning(job, job.policy.compose()))
+    run = cpu.Run(job, cpu.Learning(job))
     run.step = 5
     run._next_step = lambda rounds, seconds: 200_000
     stopped = run.to_the_end()
@@ -284,11 +284,11 @@ def test_what_it_cannot_run_it_names_and_auto_takes_loop(
 ) -> None:
     monkeypatch.setattr(simulation, "SHORT", 0)
     env = small_world(click_model=click_model)
-    with pytest.raises(ValueError, match=f"engine 'cpu' has no {lacking}; 'loop' has"):
+    with pytest.raises(ValueError, match=f"engine 'cpu' does not support {lacking}; use"):
         simulate(env, policy, rounds=3, engine="cpu")
     result = simulate(env, policy, rounds=3)
-    assert (result.engine, result.engine_reason) == ("loop", f"cpu has no {lacking}")
-    assert result.summary()["engine_reason"] == f"cpu has no {lacking}"
+    assert (result.engine, result.engine_reason) == ("loop", f"cpu does not support {lacking}")
+    assert result.summary()["engine_reason"] == f"cpu does not support {lacking}"
 
 
 def test_auto_takes_the_compiled_engine_for_all_but_short_runs() -> None:
@@ -303,7 +303,7 @@ def test_auto_takes_the_compiled_engine_for_all_but_short_runs() -> None:
 def test_thompson_sampling_scores_every_item() -> None:
     env = small_world(users=3, items=50)
     job = Job(env=env, policy=LinTS(), checkpoints=(20,), seed=1, threads=1)
-    run = cpu.Run(job, cpu.Learning(job, job.policy.compose()))
+    run = cpu.Run(job, cpu.Learning(job))
     run.to_the_end()
     assert run.work[:-1].sum() == 0
     assert run.work[-1] == 60
@@ -378,10 +378,10 @@ def test_scores_beyond_all_floats_are_an_error(size: float, alpha: float) -> Non
 def test_lanes_without_a_user_learn_nothing() -> None:
     env = small_world(users=9)
     job = Job(env=env, policy=LinUCB(), checkpoints=(50,), seed=1, threads=1)
-    users = cpu.Learning(job, job.policy.compose())
+    users = cpu.Learning(job)
     cpu.Run(job, users).to_the_end()
     nobody = users.sums.M[1].reshape(-1, USERS)[:, 1:]
-    assert np.array_equal(nobody, packing.start_sums(Ridge(), 9, 4).M[1].reshape(-1, USERS)[:, 1:])
+    assert np.array_equal(nobody, packing.start_sums(9, 4).M[1].reshape(-1, USERS)[:, 1:])
 
 
 def test_ctrl_c_while_a_trace_is_written_writes_no_row_twice(monkeypatch, tmp_path: Path) -> None:

@@ -38,9 +38,9 @@ from faircascade.policies import (
     LinUCB,
     Random,
 )
-from faircascade.types import Feedback
 from tests.engine.emulated import Emulated, compiler
 from tests.engine.test_cpu import assert_same, estimators, explorations, rerankers, rewards
+from tests.evidence import feedback_on
 
 SHAPES = {
     "one": (1, 1, 1),
@@ -298,15 +298,9 @@ def test_float32_learns_what_its_own_lists_teach(device, tmp_path: Path) -> None
     lists = rows["item_id"].to_numpy().reshape(300, 4, env.k)
     hits = rows["reward"].to_numpy().reshape(300, 4, env.k)
     for shown, hit in zip(lists, hits, strict=True):
-        clicked = np.where(hit.any(axis=1), hit.argmax(axis=1) + 1, 0)
-        feedback = Feedback(
-            features=env.items.features[shown],
-            clicked=clicked,
-            examined=np.where(clicked > 0, clicked, env.k),
-        )
-        policy.compose().update(state, slice(None), feedback)
-    assert found.state.sums.theta == pytest.approx(state.sums.theta, abs=1e-4)
-    assert pytest.approx(state.sums.M, rel=1e-4, abs=1e-4) == found.state.sums.M
+        policy.update(state, slice(None), feedback_on(env, shown, hit))
+    assert found.state.learned.theta == pytest.approx(state.learned.theta, abs=1e-4)
+    assert pytest.approx(state.learned.M, rel=1e-4, abs=1e-4) == found.state.learned.M
     regret = found.tally.regret.reshape(3, 100).sum(axis=1)
     assert regret[2] < regret[0]
 
@@ -327,7 +321,7 @@ def test_simulate_names_the_device_and_refuses_what_is_not_compiled_in(chosen) -
     result = simulate(env, LinUCB(), rounds=5, engine="gpu", precision="float32")
     assert result.engine == "gpu"
     assert result.engine_reason == f"asked for: {chosen.name}, float32"
-    with pytest.raises(ValueError, match=r"engine 'gpu' has no policy 'random'"):
+    with pytest.raises(ValueError, match=r"engine 'gpu' does not support policy 'random'"):
         simulate(env, Random(), rounds=5, engine="gpu")
     with pytest.raises(ValueError, match="unless engine is 'gpu'"):
         simulate(env, LinUCB(), rounds=5, precision="float32")

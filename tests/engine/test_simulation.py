@@ -70,7 +70,7 @@ def trace_of(tmp_path: Path, env: Environment, policy: Policy, **options) -> dic
     slates: dict = {}
     for row in pq.read_table(path).to_pylist():
         slates.setdefault((row["user_id"], row["round"]), []).append(
-            (row["position"] + 1, row["item_id"], row["examined"], row["reward"] == 1)
+            (row["position"] + 1, row["item_id"], row["seen"] == 1, row["reward"] == 1)
         )
     return slates
 
@@ -248,7 +248,7 @@ def test_fewer_visits_are_counted_as_such() -> None:
     result = simulate(env, LinUCB(), rounds=50, seed=1, activity=0.3)
     assert abs(result.recommendations - 300) < 5 * np.sqrt(1000 * 0.21)
     assert result.clicks == result.record.clicks / result.recommendations
-    assert result.state.sums.updates.sum() == result.recommendations
+    assert result.state.learned.updates.sum() == result.recommendations
 
 
 @pytest.mark.parametrize("step", [1, 7, 30])
@@ -270,7 +270,7 @@ def test_ctrl_c_leaves_a_valid_run_of_fewer_rounds(step: int, monkeypatch) -> No
     seen = stopped.tally.checkpoints.tolist()  # fairness regret is taken between these
     whole = simulate(env, LinUCB(), rounds=stopped.rounds, seed=1, checkpoints=seen)
     assert stopped.metrics == whole.metrics
-    assert np.array_equal(stopped.state.sums.theta, whole.state.sums.theta)
+    assert np.array_equal(stopped.state.learned.theta, whole.state.learned.theta)
 
 
 def test_a_trace_does_not_depend_on_threads_and_ends_with_an_interruption(

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faircascade.estimators import Ridge
-from faircascade.estimators.ridge import width_of
 from faircascade.types import Items
+from tests.evidence import evidence
 
 EVERY = slice(None)
 
@@ -47,7 +47,7 @@ def test_sums_match_the_definition(d: int, k: int, sigma: float, ridge: float, s
         M, B = np.tile(ridge * np.eye(d), (3, 1, 1)), np.zeros((3, d))
         for _ in range(6):
             features, weights, examined = random_feedback(rng, 3, k, d)
-            estimator.update(state, EVERY, features, weights, examined)
+            estimator.update(state, EVERY, evidence(features, weights, examined))
             for user in range(3):
                 for position in range(examined[user]):
                     x = features[user, position]
@@ -90,9 +90,9 @@ def test_a_subset_of_users_learns_and_the_others_stay() -> None:
     estimator = Ridge()
     whole, part = estimator.start(4, 3), estimator.start(4, 3)
     features, weights, examined = random_feedback(rng, 4, 2, 3)
-    estimator.update(whole, EVERY, features, weights, examined)
+    estimator.update(whole, EVERY, evidence(features, weights, examined))
     rows = np.array([3, 1])
-    estimator.update(part, rows, features[rows], weights[rows], examined[rows])
+    estimator.update(part, rows, evidence(features[rows], weights[rows], examined[rows]))
     assert np.array_equal(part.theta[:, rows], whole.theta[:, rows])
     assert np.array_equal(part.M_inv[:, :, rows], whole.M_inv[:, :, rows])
     assert np.array_equal(part.theta[:, [0, 2]], np.zeros((3, 2)))
@@ -102,24 +102,24 @@ def test_a_subset_of_users_learns_and_the_others_stay() -> None:
 def test_widths_are_the_same_for_one_user_and_for_many() -> None:
     rng = np.random.default_rng(2)
     estimator, state = Ridge(), Ridge().start(12, 4)
-    estimator.update(state, EVERY, *random_feedback(rng, 12, 3, 4))
+    estimator.update(state, EVERY, evidence(*random_feedback(rng, 12, 3, 4)))
     pool = Items.of(rng.normal(size=(9, 4))).pool
-    together = estimator.widths(state, EVERY, pool)
+    together = estimator.beliefs(state, EVERY, pool).width().rough
     for user in range(12):
-        alone = estimator.widths(state, np.array([user]), pool)[0]
+        alone = estimator.beliefs(state, np.array([user]), pool).width().rough[0]
         x = pool.by_feature
         slow = np.sqrt(np.einsum("am,ab,bm->m", x, state.M_inv[:, :, user], x))
         assert np.allclose(alone, slow)
         assert np.allclose(together[user], slow)
-    shown = pool.by_feature[:, np.array([[0, 3]] * 12)]
-    assert np.allclose(width_of(state.M_inv[..., None], shown), together[:, [0, 3]])
+    listed = estimator.beliefs(state, EVERY, pool).widths_of(np.array([[0, 3]] * 12))
+    assert np.allclose(listed, together[:, [0, 3]])
 
 
 def test_the_reference_reading_starts_at_one_until_the_first_update() -> None:
     estimator = Ridge(reading="reference")
     state = estimator.start(2, 3)
     assert (state.theta == 1).all()
-    estimator.update(state, np.array([0]), np.ones((1, 1, 3)), np.zeros((1, 1)), np.array([1]))
+    estimator.update(state, np.array([0]), evidence(np.ones((1, 1, 3)), np.zeros((1, 1)), [1]))
     assert state.theta[:, 0].tolist() == [0, 0, 0]
     assert (state.theta[:, 1] == 1).all()
 
@@ -154,27 +154,27 @@ def test_a_state_from_sums_is_the_state_that_was_updated(
     kept = np.zeros((3, 1 + d + d * (d + 1) // 2))
     for _ in range(5):
         features, weights, examined = random_feedback(rng, 3, k, d)
-        estimator.update(state, EVERY, features, weights, examined)
-        kept += estimator.increments(features, weights, examined)
+        estimator.update(state, EVERY, evidence(features, weights, examined))
+        kept += estimator.increments(evidence(features, weights, examined))
     assert np.allclose(estimator.sums(state), kept, rtol=1e-9, atol=1e-9)
     again = estimator.from_sums(kept, d)
-    for name, array in state.arrays().items():
+    for name, array in estimator.arrays(state).items():
         assert np.allclose(getattr(again, name), array, rtol=1e-7, atol=1e-8), name
 
 
 def test_sums_do_not_depend_on_ridge_and_sigma_so_that_both_can_be_changed_later() -> None:
     features, weights, examined = random_feedback(np.random.default_rng(0), 2, 3, 4)
     first = Ridge(ridge=0.1, sigma=2.0)
-    kept = first.increments(features, weights, examined)
-    assert np.array_equal(kept, Ridge().increments(features, weights, examined))
+    kept = first.increments(evidence(features, weights, examined))
+    assert np.array_equal(kept, Ridge().increments(evidence(features, weights, examined)))
     state = Ridge(ridge=3.0).start(2, 4)
-    Ridge(ridge=3.0).update(state, EVERY, features, weights, examined)
+    Ridge(ridge=3.0).update(state, EVERY, evidence(features, weights, examined))
     assert np.allclose(Ridge(ridge=3.0).from_sums(kept, 4).theta, state.theta)
 
 
 def test_sums_that_rounding_has_made_singular_still_give_a_finite_model() -> None:
     x = np.full((1, 1, 3), 1e4)
-    kept = Ridge().increments(x, np.ones((1, 1)), np.array([1])) * 1e12
+    kept = Ridge().increments(evidence(x, np.ones((1, 1)), [1])) * 1e12
     state = Ridge(ridge=1e-12).from_sums(kept, 3)
     assert np.isfinite(state.theta).all()
     assert np.isfinite(state.M_inv).all()

@@ -10,6 +10,7 @@ from faircascade.exploration import UCB, Epsilon, Exploration, Request, Thompson
 from faircascade.exploration.epsilon import mingle
 from faircascade.ranking import Scores
 from faircascade.types import Items, Lists, Users
+from tests.evidence import evidence
 
 EVERY = slice(None)
 
@@ -20,13 +21,13 @@ def request(n=3, m=20, d=3, k=4, round=1, seed=0, learned=True) -> Request:
     state = estimator.start(n, d)
     if learned:
         features = rng.normal(size=(n, 5, d))
-        estimator.update(state, EVERY, features, rng.normal(size=(n, 5)), np.full(n, 5))
+        estimator.update(state, EVERY, evidence(features, rng.normal(size=(n, 5)), np.full(n, 5)))
+    pool = Items.of(rng.normal(size=(m, d))).pool
     return Request(
-        estimator=estimator,
-        state=state,
+        beliefs=estimator.beliefs(state, EVERY, pool),
         rows=EVERY,
         users=Users(ids=np.arange(n)).keys,
-        pool=Items.of(rng.normal(size=(m, d))).pool,
+        pool=pool,
         k=k,
         round=round,
         seed=seed,

@@ -81,7 +81,7 @@ def test_models_agree_when_fed_the_same_lists_and_clicks(
         if t > 1:  # in the first round every score is equal but for rounding
             assert np.array_equal(mine.items, lists)
         response = env.respond(lists, round=t, seed=7)
-        clicks = (np.arange(1, env.k + 1) == response.clicked[:, None]).astype(float)
+        clicks = response.clicks.astype(float)
         features = env.items.features[lists]
         package.update(users, lists, clicks, round=t, user_round=np.full(4, t))
         policy.update(

@@ -54,7 +54,7 @@ class Witness:
                 clicked=np.array([clicked]),
                 examined=np.array([examined]),
             )
-            (lesson,) = policy.compose().increments(feedback)
+            (lesson,) = policy.increments(feedback)
             sums[shown.user] = sums.get(shown.user, 0.0) + lesson
         return sums
 
