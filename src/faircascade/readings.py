@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+from faircascade.errors import ParameterError
+
 Reading = Literal["paper", "intended", "reference"]
 """`paper`: formulas literally. `intended`: both stated criteria hold. `reference`: the package."""
 
@@ -13,4 +15,4 @@ READINGS: tuple[Reading, ...] = get_args(Reading)
 def check_reading(reading: str) -> None:
     """Refuse an unknown reading."""
     if reading not in READINGS:
-        raise ValueError(f"reading must be one of {', '.join(READINGS)}, got {reading!r}")
+        raise ParameterError("reading", f"must be one of {', '.join(READINGS)}", reading)

@@ -84,7 +84,7 @@ def reproduce(
         print_json({"page": str(page), "missing": left, "verdicts": counted})
     elif counted:
         print_table(
-            ["PublishedComparison against published numbers", "comparisons"],
+            ["Compared with published numbers", "comparisons"],
             [[kind, f"{count:,}"] for kind, count in counted.items()],
             numbers=True,
         )

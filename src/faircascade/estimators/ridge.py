@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from faircascade.errors import ParameterError
 from faircascade.numerics import ROUNDOFF, ordered_dot, quadratic_form
 from faircascade.readings import Reading, check_reading
 from faircascade.registry import Component, register
@@ -79,9 +80,9 @@ class Ridge(Component):
 
     def __post_init__(self) -> None:
         if not (self.ridge > 0 and np.isfinite(self.ridge)):
-            raise ValueError(f"ridge must be positive, got {self.ridge}")
+            raise ParameterError("ridge", "must be positive", self.ridge)
         if not (self.sigma > 0 and np.isfinite(self.sigma)):
-            raise ValueError(f"sigma must be positive, got {self.sigma}")
+            raise ParameterError("sigma", "must be positive", self.sigma)
         check_reading(self.reading)
 
     @property

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from faircascade.errors import ParameterError
 from faircascade.exploration.base import Exploration, Request
 from faircascade.exploration.ucb import UCB
 from faircascade.propensities import Propensities, ranks_in
@@ -26,7 +27,7 @@ class Epsilon(Exploration):
 
     def __post_init__(self) -> None:
         if not 0 <= self.epsilon <= 1:
-            raise ValueError(f"epsilon must be between 0 and 1, got {self.epsilon}")
+            raise ParameterError("epsilon", "must be between 0 and 1", self.epsilon)
 
     def scores(self, request: Request) -> Scores:
         return UCB(alpha=0.0).scores(request)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from faircascade.errors import ParameterError
 from faircascade.exploration.base import Exploration, Request
 from faircascade.numerics import cholesky, mean_error, ordered_dot
 from faircascade.random import normals
@@ -24,7 +25,7 @@ class Thompson(Exploration):
 
     def __post_init__(self) -> None:
         if not (self.scale >= 0 and math.isfinite(self.scale)):
-            raise ValueError(f"scale must be >= 0, got {self.scale}")
+            raise ParameterError("scale", "must be >= 0", self.scale)
 
     @property
     def width_factor(self) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from faircascade.errors import ParameterError
 from faircascade.estimators.ridge import width_error, widths_of
 from faircascade.exploration.base import Exploration, Request
 from faircascade.numerics import mean_error, ordered_dot
@@ -23,7 +24,7 @@ class UCB(Exploration):
 
     def __post_init__(self) -> None:
         if not (self.alpha >= 0 and math.isfinite(self.alpha)):
-            raise ValueError(f"alpha must be >= 0, got {self.alpha}")
+            raise ParameterError("alpha", "must be >= 0", self.alpha)
 
     @property
     def width_factor(self) -> float:

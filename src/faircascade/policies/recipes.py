@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 from numpy.typing import NDArray
 
+from faircascade.errors import ParameterError
 from faircascade.estimators import Ridge
 from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
 from faircascade.policies.bandit import Bandit, with_reranker
@@ -257,7 +258,7 @@ class FRMLinUCB(_Optimistic):
     def __post_init__(self) -> None:
         if self.variant not in get_args(Variant):
             names = ", ".join(get_args(Variant))
-            raise ValueError(f"variant must be one of {names}, got {self.variant!r}")
+            raise ParameterError("variant", f"must be one of {names}", self.variant)
         for build in _VARIANTS.values():  # parameters of the others must be right as well
             build(self)
         super().__post_init__()

@@ -7,6 +7,7 @@ from math import comb
 
 import numpy as np
 
+from faircascade.errors import ParameterError
 from faircascade.exploration import Request
 from faircascade.propensities import Propensities, ranks_in
 from faircascade.random import draws
@@ -31,9 +32,9 @@ class EARS(Reranker):
 
     def __post_init__(self) -> None:
         if not 0 < self.patience <= 1:
-            raise ValueError(f"patience must be in (0, 1], got {self.patience}")
+            raise ParameterError("patience", "must be in (0, 1]", self.patience)
         if not 0 <= self.tolerance <= 1:
-            raise ValueError(f"tolerance must be between 0 and 1, got {self.tolerance}")
+            raise ParameterError("tolerance", "must be between 0 and 1", self.tolerance)
 
     def arrange(self, request: Request, lists: Lists, ledger: Ledger | None) -> Lists:
         n, k = lists.items.shape

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from faircascade.errors import ParameterError
 from faircascade.exploration import Request
 from faircascade.propensities import Propensities
 from faircascade.ranking import Scores
@@ -31,7 +32,7 @@ class FairCo(Reranker):
 
     def __post_init__(self) -> None:
         if not (self.eta >= 0 and math.isfinite(self.eta)):
-            raise ValueError(f"eta must be >= 0, got {self.eta}")
+            raise ParameterError("eta", "must be >= 0", self.eta)
         check_scope(self.ledger)
 
     @property

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from faircascade.errors import ParameterError
 from faircascade.exploration import Request
 from faircascade.propensities import Propensities
 from faircascade.random import draws, gumbel
@@ -32,7 +33,7 @@ class FairX(Reranker):
 
     def __post_init__(self) -> None:
         if not (self.sharpness >= 0 and math.isfinite(self.sharpness)):
-            raise ValueError(f"sharpness must be >= 0, got {self.sharpness}")
+            raise ParameterError("sharpness", "must be >= 0", self.sharpness)
 
     def adjust(self, request: Request, scores: Scores, ledger: Ledger | None) -> Scores:
         rounds = np.broadcast_to(np.asarray(request.round), request.users.shape)

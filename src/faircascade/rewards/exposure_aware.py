@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from faircascade.errors import ParameterError
 from faircascade.readings import Reading, check_reading
 from faircascade.registry import register
 from faircascade.rewards.base import RewardModel, RewardTable
@@ -33,7 +34,7 @@ class ExposureAware(RewardModel):
 
     def __post_init__(self) -> None:
         if not (self.gamma >= 0 and math.isfinite(self.gamma)):
-            raise ValueError(f"gamma must be >= 0, got {self.gamma}")
+            raise ParameterError("gamma", "must be >= 0", self.gamma)
         check_reading(self.reading)
         object.__setattr__(self, "weight", as_weight(self.weight))
         self.table(self.weight.probe_length)  # a mistake shows now, not in the middle of a run

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from faircascade.errors import ParameterError
 from faircascade.registry import Component, build, register
 from faircascade.types import Floats
 
@@ -62,7 +63,7 @@ class RBP(Weight):
 
     def __post_init__(self) -> None:
         if not 0 < self.beta <= 1:
-            raise ValueError(f"beta must be in (0, 1] for rbp, got {self.beta}")
+            raise ParameterError("beta", "must be in (0, 1] for rbp", self.beta)
 
     def values(self, k: int) -> Floats:
         return np.asarray(self.beta ** np.arange(k, dtype=np.float64))
@@ -84,7 +85,7 @@ class Linear(Weight):
 
     def __post_init__(self) -> None:
         if not (self.beta > 0 and math.isfinite(self.beta)):
-            raise ValueError(f"beta must be positive for linear, got {self.beta}")
+            raise ParameterError("beta", "must be positive for linear", self.beta)
 
     def values(self, k: int) -> Floats:
         return self.beta * np.arange(1.0, k + 1)
@@ -117,16 +118,14 @@ class Custom(Weight):
         if callable(self.weights):
             values = [float(self.weights(position, k)) for position in range(1, k + 1)]
         elif len(self.weights) < k:
-            raise ValueError(
-                f"custom weights must cover all {k} positions of the list, got {len(self.weights)}"
-            )
+            rule = f"must cover all {k} positions of the slate"
+            raise ParameterError("weight", rule, list(self.weights))
         else:
             values = list(self.weights[:k])
         for position, value in enumerate(values, start=1):
             if not (value > 0 and math.isfinite(value)):
-                raise ValueError(
-                    f"custom weights must be positive, got {value} at position {position}"
-                )
+                rule = f"must be positive at position {position}"
+                raise ParameterError("weight", rule, value)
         return np.array(values)
 
 
@@ -140,5 +139,5 @@ def as_weight(weight: WeightLike, beta: float | None = None) -> Weight:
         made: Weight = build("weight", weight, parameters)
         return made
     if beta is not None:
-        raise ValueError(f"beta must be left out unless the weight is given by name, got {beta}")
+        raise ParameterError("beta", "must be left out unless the weight is given by name", beta)
     return weight if isinstance(weight, Weight) else Custom(weights=weight)  # type: ignore[arg-type]

@@ -112,7 +112,7 @@ def test_no_rounds_means_that_nothing_is_run_and_no_data_is_needed() -> None:
         ("k.grid = [3, 5]", "k.grid = []", 12, "grid must have at least one value"),
         ("k.grid = [3, 5]", "k.grid = 3", 12, "grid must be a list"),
         ("k.grid = [3, 5]", "k = {grid = [3], more = 1}", 12, "a grid or a table"),
-        ("k.grid = [3, 5]", "k = 7", 12, "custom weights must cover all 7 positions"),
+        ("k.grid = [3, 5]", "k = 7", 12, "weight must cover all 7 positions"),
         ("gamma = 0.01", "gama = 0.01", 21, "did you mean 'gamma'"),
         ("gamma = 0.01", "gamma = -1.0", 21, "gamma must be >= 0"),
         ("rounds = 10", "rounds = 0", 33, "rounds of a policy must be at least 1"),
