@@ -26,12 +26,12 @@ from faircascade.engine import simulate
 from faircascade.engine.simulation import cores
 from faircascade.experiment.bench import warm_up
 from faircascade.experiment.machine import describe_machine
-from faircascade.experiment.running.costs import seconds_of
+from faircascade.experiment.running.cost_model import seconds_of
 from faircascade.experiment.running.executors import Local
 from faircascade.experiment.running.planning import plan_studies
 from faircascade.experiment.running.runner import run_cells
 from faircascade.experiment.spec import Spec
-from faircascade.experiment.store.results import Product, Results
+from faircascade.experiment.store.results import CellOutput, Results
 from faircascade.experiment.study import Study
 
 SPEC = """
@@ -154,7 +154,7 @@ def store(cells: int = 200) -> None:
             result = simulate(
                 env, cell.policy, rounds=cell.rounds, seed=1, checkpoints=cell.checkpoints
             )
-            product = Product.of(cell, result)
+            product = CellOutput.of(cell, result)
             begin = time.perf_counter()
             for number in range(cells):
                 Results(folder / f"w{name}{number}").add(cell, product)
@@ -178,9 +178,9 @@ def store(cells: int = 200) -> None:
 
 
 def _world(study: Study):  # type: ignore[no-untyped-def]
-    from faircascade.experiment.store.worlds import Sources, Worlds
+    from faircascade.experiment.store.environments import BenchEnvironments, Sources
 
-    return Worlds(study.results.worlds, Sources()).of(study.cells[0])
+    return BenchEnvironments(study.results.worlds, Sources()).of(study.cells[0])
 
 
 def killed() -> None:

@@ -10,7 +10,7 @@ import time
 
 import faircascade as fc
 from faircascade.engine.simulation import cores
-from faircascade.experiment.bench.worlds import low_rank
+from faircascade.experiment.bench.environments import low_rank
 
 
 def main() -> None:

@@ -25,8 +25,8 @@ from threadpoolctl import threadpool_limits
 import faircascade as fc
 from faircascade.experiment.bench import warm_up
 from faircascade.experiment.bench.cases import BOTH
-from faircascade.experiment.bench.worlds import more_items
-from faircascade.report.style import drawing, file_bytes, log_axis, looks
+from faircascade.experiment.bench.environments import more_items
+from faircascade.report.style import drawing, file_bytes, line_styles, log_axis
 
 POLICIES = {policy.label: policy for policy in BOTH}
 WINDOWS = (10, 30, 100, 300, 1_000, 3_000, 10_000, 20_000, 30_000, 40_000, 50_000)
@@ -211,7 +211,7 @@ def draw_panel(axes: Axes, panel: Panel, low: float, high: float) -> None:
 
 def look_of(label: str, way: str) -> dict[str, object]:
     """Return how a line is drawn: a policy has its colour, scoring every item is dotted."""
-    look = looks(list(POLICIES))[label]
+    look = line_styles(list(POLICIES))[label]
     return {
         "color": look.colour,
         "marker": look.marker,

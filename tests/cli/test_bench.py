@@ -14,11 +14,11 @@ import pytest
 from faircascade.data.load import load_dataset
 from faircascade.environment import Environment
 from faircascade.experiment import bench
-from faircascade.experiment.bench import apart, peer
-from faircascade.experiment.bench.worlds import low_rank, more_items
+from faircascade.experiment.bench import isolated_run, peer
+from faircascade.experiment.bench.environments import low_rank, more_items
 from faircascade.policies import LinUCB
 from tests.cli.processes import interrupted
-from tests.worlds import small_world
+from tests.environments import small_world
 
 TINY = "--quick --users 16 --rounds 3 --full-rounds 2 --thompson-rounds 2 --loop-rounds 2"
 
@@ -109,16 +109,18 @@ def test_a_package_that_is_not_installed_is_told_before_anything_is_measured(
 def test_the_authors_package_is_measured_beside_ours() -> None:
     env = low_rank(users=6, items=30, dim=4, k=3)
     shares: list[float] = []
-    measured = peer.PeerRun(case="against", world=lambda: env, lists=20).measure(shares.append)
+    measured = peer.PeerRun(case="against", environment=lambda: env, lists=20).measure(
+        shares.append
+    )
     assert measured.recommendations == 24  # whole rounds of 6 users
     assert measured.per_second > 0
     assert shares[-1] == 1.0
 
 
 def test_a_process_of_its_own_measures_time_and_memory(run) -> None:
-    worlds = bench.Worlds(ratings=load_dataset("synthetic"), users=8)
+    environments = bench.EnvironmentStore(ratings=load_dataset("synthetic"), users=8)
     sizes = bench.QUICK.with_given(large_rounds=2, large_users=8, large_items=500)
-    (task,) = bench.plan(bench.choose(["large"]), worlds, sizes, threads=1)
+    (task,) = bench.plan(bench.choose(["large"]), environments, sizes, threads=1)
     measured = task.measure()
     assert (measured.users, measured.items, measured.recommendations) == (8, 500, 16)
     assert measured.seconds > 0
@@ -128,8 +130,8 @@ def test_a_process_of_its_own_measures_time_and_memory(run) -> None:
 
 def test_a_process_of_its_own_that_fails_is_told() -> None:
     env = small_world(users=2, items=20, dim=3, k=4)
-    broken = apart.RunApart(
-        case="paper", world=lambda: env, policy=LinUCB(), rounds=2, engine="warp"
+    broken = isolated_run.IsolatedRun(
+        case="paper", environment=lambda: env, policy=LinUCB(), rounds=2, engine="warp"
     )
     with pytest.raises(ChildProcessError, match="engine must be one of"):
         broken.measure()
@@ -139,7 +141,7 @@ def test_what_was_measured_before_a_failure_is_printed(run, monkeypatch) -> None
     def fail(*_, **__):
         raise ChildProcessError("it broke")
 
-    monkeypatch.setattr(apart.RunApart, "measure", fail)
+    monkeypatch.setattr(isolated_run.IsolatedRun, "measure", fail)
     code, out, err = run(*TINY.split(), *cases("loop", "large"), "--json")
     assert code == 2
     assert "it broke" in err
@@ -169,14 +171,16 @@ def test_a_run_without_its_cores_is_remarked() -> None:
 
 
 def test_more_items_keeps_the_first_copy_and_the_norms() -> None:
-    worlds = bench.Worlds(ratings=load_dataset("synthetic", users=40, items=60), users=20)
-    env, more = worlds.paper, worlds.tenfold
+    environments = bench.EnvironmentStore(
+        ratings=load_dataset("synthetic", users=40, items=60), users=20
+    )
+    env, more = environments.paper, environments.tenfold
     p = len(env.items.pool)
     assert len(more.items) == 10 * p
     assert np.allclose(more.items.features[:p], env.items.features[env.items.pool.rows])
     assert np.allclose(np.linalg.norm(more.items.features, axis=1), 1 / np.sqrt(2))
     assert len(np.unique(more.items.features, axis=0)) > 9 * p
-    assert worlds.wide.items.dim == 20
+    assert environments.wide.items.dim == 20
     assert isinstance(more_items(env, copies=2), Environment)
 
 

@@ -28,7 +28,7 @@ def cells(folder: str) -> set[Path]:
 def test_a_run_tells_its_plan_and_prints_a_table_for_every_world(run: Run) -> None:
     code, out, err = run("run", "tiny.toml")
     assert code == 0
-    assert "tiny: 2 worlds x 2 seeds x 6 policies" in err
+    assert "tiny: 2 environments x 2 seeds x 6 policies" in err
     assert "24 cells; results in runs/tiny" in err
     assert "24 to run, 1 cell at a time" in err
     assert out.count("EALinUCB log") == 2

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from faircascade.cli.main import app
-from faircascade.cli.settings import POLICY_FLAGS
+from faircascade.cli.policy_options import POLICY_FLAGS
 from faircascade.policies import EALinUCB, EpsilonGreedy, LinTS, LinUCB
 from faircascade.ranker import Ranker
 from faircascade.service import logs, server

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faircascade.data import appetite
-from faircascade.data.appetite import GENRES, World
+from faircascade.data import synthetic_model
 from faircascade.data.base import DataError, Ratings
 from faircascade.data.load import load_dataset
 from faircascade.data.synthetic import MOVIES, MUSIC, Generated, Synthetic, SyntheticMusic
+from faircascade.data.synthetic_model import GENRES, SyntheticModel
 from faircascade.environment import Environment
 from tests.data.likes import gini, likes_by_item, likes_by_user, same
 
@@ -46,7 +46,7 @@ def test_ratings_do_not_depend_on_how_users_are_cut_into_blocks(
 ) -> None:
     data = kind(users=40, items=100)
     whole = data.load()
-    monkeypatch.setattr(appetite, "_CELLS_AT_ONCE", 700)
+    monkeypatch.setattr(synthetic_model, "_CELLS_AT_ONCE", 700)
     assert same(data.load(), whole)
 
 
@@ -67,23 +67,25 @@ def test_chance_comes_from_the_seed_alone(
 
 
 @pytest.mark.parametrize("shape", [MOVIES, MUSIC])
-def test_inner_products_of_tastes_are_exact_in_any_order(shape: appetite.Shape) -> None:
+def test_inner_products_of_tastes_are_exact_in_any_order(
+    shape: synthetic_model.ModelParameters,
+) -> None:
     """So no BLAS, however it sums, can change who arrives first."""
-    world = World.of(shape, "test", users=40, items=60, density=0.1, seed=2)
-    forward = world.user_tastes @ world.item_tastes.T
+    model = SyntheticModel.of(shape, "test", users=40, items=60, density=0.1, seed=2)
+    forward = model.user_tastes @ model.item_tastes.T
     for user, item in ((0, 0), (7, 31), (39, 59)):
-        products = (world.user_tastes[user] * world.item_tastes[item]).tolist()
+        products = (model.user_tastes[user] * model.item_tastes[item]).tolist()
         assert forward[user, item] == fsum(products) == sum(products) == sum(products[::-1])
 
 
 def test_worlds_of_one_seed_share_no_draws() -> None:
     """Popularity in one says nothing about popularity in the other."""
     m = 1000
-    worlds = [
-        World.of(MOVIES, kind.name, users=2, items=m, density=0.1, seed=0)
+    models = [
+        SyntheticModel.of(MOVIES, kind.name, users=2, items=m, density=0.1, seed=0)
         for kind in (Synthetic, SyntheticMusic)
     ]
-    ranks = [np.argsort(np.argsort(world.popularity)) for world in worlds]
+    ranks = [np.argsort(np.argsort(model.popularity)) for model in models]
     assert abs(np.corrcoef(ranks)[0, 1]) < 4 / np.sqrt(m)
 
 

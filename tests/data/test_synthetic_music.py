@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faircascade.data.appetite import GENRES
 from faircascade.data.base import Ratings
 from faircascade.data.prepare import binarise, split_positives
 from faircascade.data.synthetic import Synthetic, SyntheticMusic
+from faircascade.data.synthetic_model import GENRES
 from faircascade.engine import simulate
 from faircascade.environment import Environment
 from faircascade.policies import LinUCB, Optimal, Random
@@ -114,9 +114,9 @@ def test_optimal_lists_are_near_what_was_published(
     default: Ratings, dim: int, k: int, clicks: float, equality_b: float
 ) -> None:
     """LinUCB's published values after 50,000 rounds, when it serves nearly optimal lists."""
-    world = Environment.from_ratings(default, dim=dim, k=k)
-    assert world.optimum(1).values.mean() == pytest.approx(clicks, rel=0.1)
-    result = simulate(world, Optimal(), rounds=1, seed=1, checkpoints=1)
+    model = Environment.from_ratings(default, dim=dim, k=k)
+    assert model.optimum(1).values.mean() == pytest.approx(clicks, rel=0.1)
+    result = simulate(model, Optimal(), rounds=1, seed=1, checkpoints=1)
     assert result.equality_b == pytest.approx(equality_b, abs=0.06)
     assert result.equity_b == pytest.approx(result.equality_b, rel=0.03)
 

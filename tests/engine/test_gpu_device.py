@@ -91,8 +91,8 @@ def test_a_gpu_is_known_by_name_and_memory(monkeypatch) -> None:
     assert found.name == "Fake GPU"
     assert found.free_bytes() == 750
     large = Shape.of(d=200, k=10, items=1000, precision="float64")
-    assert found.lacks(large).startswith("room for d = 200 with K = 10 on this Fake GPU")
-    with pytest.raises(NoGPU, match="no room for d = 200 with K = 10"):
+    assert found.lacks(large).startswith("d = 200 with K = 10 on this Fake GPU")
+    with pytest.raises(NoGPU, match="not support d = 200 with K = 10"):
         found.kernel(large)
     assert found.lacks(SMALL) == ""
 
@@ -163,7 +163,7 @@ class Narrow(Emulated):
     """A GPU that has no room for anything."""
 
     def lacks(self, shape: Shape) -> str:
-        return "room"
+        return "d = 1"
 
 
 @pytest.mark.parametrize(

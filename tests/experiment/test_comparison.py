@@ -12,7 +12,7 @@ import pytest
 from faircascade.engine import loop, simulate
 from faircascade.experiment import compare, save_comparison
 from faircascade.policies import EALinUCB, LinUCB, Optimal, Random
-from tests.worlds import small_world
+from tests.environments import small_world
 
 
 def test_every_policy_meets_every_seed_and_the_first_is_the_baseline() -> None:
@@ -42,8 +42,8 @@ def test_means_changes_and_best_values() -> None:
 
 def test_a_function_of_the_seed_varies_the_world_too() -> None:
     found = compare(lambda seed: small_world(seed=seed), [LinUCB()], rounds=5, seeds=[1, 2])
-    worlds = [result.env.fingerprint for result in found.results["LinUCB"]]
-    assert worlds[0] != worlds[1]
+    environments = [result.env.fingerprint for result in found.results["LinUCB"]]
+    assert environments[0] != environments[1]
 
 
 def test_labels_tell_policies_apart_by_what_differs() -> None:

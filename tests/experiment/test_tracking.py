@@ -14,9 +14,9 @@ from faircascade.data.load import load_dataset
 from faircascade.experiment import tracking
 from faircascade.experiment.running.runner import run_cells
 from faircascade.experiment.spec import Spec
+from faircascade.experiment.store.environments import Sources
 from faircascade.experiment.store.manifest import record
-from faircascade.experiment.store.results import Finished, Results
-from faircascade.experiment.store.worlds import Sources
+from faircascade.experiment.store.results import FinishedCell, Results
 from faircascade.experiment.study import Study
 from faircascade.experiment.tracking import log_to_mlflow
 from tests.experiment.specs import TINY
@@ -127,7 +127,7 @@ def test_what_is_there_is_not_logged_again_and_a_run_that_grows_is(
 
 
 def test_values_that_are_not_numbers_are_left_out(tmp_path: Path) -> None:
-    class Gaps(Finished):
+    class Gaps(FinishedCell):
         curves = {  # noqa: RUF012
             "round": np.array([1.0, 2.0, 3.0]),
             "clicks": np.array([0.5, math.nan, math.inf]),

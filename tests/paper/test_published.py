@@ -9,14 +9,14 @@ import pytest
 
 from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS
 from faircascade.experiment.stats import Estimate
-from faircascade.paper.published import METRICS, Row, published, row_of
+from faircascade.paper.published import METRICS, PublishedRow, published, row_of
 from faircascade.paper.verdict import STILL, Verdict, judge
 from faircascade.policies import EALinUCB, EARSLinUCB, FRMLinUCB, LinTS, LinUCB
 from faircascade.rewards import RBP
 
 
-def row(method: str, weight: str = "", data: str = "movielens") -> Row:
-    return Row(data, 10, 10, method, weight)
+def row(method: str, weight: str = "", data: str = "movielens") -> PublishedRow:
+    return PublishedRow(data, 10, 10, method, weight)
 
 
 def test_there_are_six_rows_for_each_of_two_data_sets_and_four_sizes() -> None:
@@ -30,8 +30,8 @@ def test_there_are_six_rows_for_each_of_two_data_sets_and_four_sizes() -> None:
 def test_published_rbp_rows_on_movielens_repeat_the_clicks_of_linucb() -> None:
     for dim in (10, 20):
         for k in (5, 10):
-            base = published()[Row("movielens", dim, k, "LinUCB", "")]
-            rbp = published()[Row("movielens", dim, k, "EALinUCB", "rbp")]
+            base = published()[PublishedRow("movielens", dim, k, "LinUCB", "")]
+            rbp = published()[PublishedRow("movielens", dim, k, "EALinUCB", "rbp")]
             assert rbp["clicks"] == base["clicks"]
             assert rbp["equality_p"] != base["equality_p"]
 
@@ -46,8 +46,10 @@ def test_published_rbp_rows_on_movielens_repeat_the_clicks_of_linucb() -> None:
     ],
 )
 def test_a_policy_is_held_against_the_row_of_its_name(policy, method, weight) -> None:
-    assert row_of(policy, "ml-1m", 10, 5) == Row("movielens", 10, 5, method, weight)
-    assert row_of(policy, "synthetic-music", 20, 5) == Row("yahoo-music", 20, 5, method, weight)
+    assert row_of(policy, "ml-1m", 10, 5) == PublishedRow("movielens", 10, 5, method, weight)
+    assert row_of(policy, "synthetic-music", 20, 5) == PublishedRow(
+        "yahoo-music", 20, 5, method, weight
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,9 @@ def test_other_data_and_sizes_have_no_row() -> None:
 OPTIONS = {**ENVIRONMENT_DEFAULTS, "align": "none", "zero_rows": "keep"}
 
 
-def verdict(which: Row, metric: str, ours: float, linucb: float, **changed: Any) -> Verdict:
+def verdict(
+    which: PublishedRow, metric: str, ours: float, linucb: float, **changed: Any
+) -> Verdict:
     """Judge a number of ours next to our LinUCB, in the paper's setting but for what is given."""
     setting = {"policy": LinUCB(), "data": "ml-1m", "options": OPTIONS, "rounds": 50_000}
     estimate = Estimate(ours, math.nan, math.nan, 1)
@@ -100,7 +104,7 @@ def verdict(which: Row, metric: str, ours: float, linucb: float, **changed: Any)
     ],
 )
 def test_verdicts(
-    which: Row, metric: str, ours: float, linucb: float, kind: str, reason: str
+    which: PublishedRow, metric: str, ours: float, linucb: float, kind: str, reason: str
 ) -> None:
     found = verdict(which, metric, ours, linucb)
     assert found.kind == kind

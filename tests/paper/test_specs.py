@@ -13,7 +13,7 @@ from faircascade.experiment.spec import Spec
 from faircascade.paper.published import published, row_of
 from faircascade.paper.specs import EXPERIMENTS, LARGE, adapt, find_specs
 from faircascade.policies import EALinUCB
-from tests.worlds import small_world
+from tests.environments import small_world
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,12 +32,12 @@ def test_there_is_a_file_for_each_where_a_reader_looks_for_it() -> None:
 def test_rq2_has_every_published_movielens_row() -> None:
     (spec,) = find_specs(["rq2"])
     rows = {
-        row_of(policy, "ml-1m", world["dim"], world["k"])
-        for world in spec.worlds()
+        row_of(policy, "ml-1m", environment["dim"], environment["k"])
+        for environment in spec.environments()
         for _, policy, _ in spec.lines()
     }
     assert rows == {row for row in published() if row.data == "movielens"}
-    assert {(w["align"], w["zero_rows"]) for w in spec.worlds()} == {("none", "keep")}
+    assert {(w["align"], w["zero_rows"]) for w in spec.environments()} == {("none", "keep")}
     assert {policy.reading for _, policy, _ in spec.lines()} == {"reference"}
 
 
@@ -50,15 +50,15 @@ def test_rq1_and_rq3_have_the_papers_grids() -> None:
     wanted = [0.0, 0.001, 0.005, 0.01, 0.05, 0.1, 0.2]
     assert gammas == {"log": wanted, "rbp": wanted, "linear": wanted}
     (rq3,) = find_specs(["rq3"])
-    assert [world["zero_rows"] for world in rq3.worlds()] == ["keep", "exclude"]
+    assert [environment["zero_rows"] for environment in rq3.environments()] == ["keep", "exclude"]
 
 
 def test_cells_that_several_experiments_ask_for_are_run_once() -> None:
     keys = {
         name: {cell.key for cell in find_specs([name])[0].cells("data")}
-        for name in ("rq1", "rq2", "rq3", "readings", "worlds")
+        for name in ("rq1", "rq2", "rq3", "readings", "environments")
     }
-    for name in ("rq1", "rq3", "readings", "worlds"):
+    for name in ("rq1", "rq3", "readings", "environments"):
         assert keys[name] & keys["rq2"], name
 
 

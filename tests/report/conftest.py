@@ -18,7 +18,9 @@ UNICODE = "Über 夜 _名"
 SCRIPT_GROUP = '<img src="http://evil.test/x.png">'
 
 
-def world(seed: int = 0, *, users: int = 6, items: int = 24, name: str = "arrays") -> Environment:
+def environment(
+    seed: int = 0, *, users: int = 6, items: int = 24, name: str = "arrays"
+) -> Environment:
     """Eight of the items attract nobody, and these are the most popular."""
     rng = np.random.default_rng(seed)
     features = rng.uniform(0.1, 0.6, size=(items, 3))
@@ -39,15 +41,15 @@ def world(seed: int = 0, *, users: int = 6, items: int = 24, name: str = "arrays
 
 @pytest.fixture(scope="session")
 def several() -> Comparison:
-    """Two seeds with a world of their own each; the last policy never gets a click."""
+    """Two seeds with an environment of their own each; the last policy never gets a click."""
     policies = [LinUCB(), EALinUCB(weight="log"), Random(), MostPopular()]
-    return compare(world, policies, rounds=30, seeds=2)
+    return compare(environment, policies, rounds=30, seeds=2)
 
 
 @pytest.fixture(scope="session")
 def hostile() -> Comparison:
     """Labels, data, groups and notes that try to be markup; one seed."""
-    env = world(name=HOSTILE)
+    env = environment(name=HOSTILE)
     env.info["notes"] = [HOSTILE]
     found = compare(env, [MostPopular(), LinUCB(), EALinUCB(weight="rbp")], rounds=12)
     labels = [HOSTILE, UNICODE, "_long " * 40]
@@ -56,8 +58,8 @@ def hostile() -> Comparison:
 
 @pytest.fixture
 def single() -> Comparison:
-    """One policy, one round; a fresh world, which a test may change."""
-    return compare(world(), [Random()], rounds=1)
+    """One policy, one round; a fresh environment, which a test may change."""
+    return compare(environment(), [Random()], rounds=1)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ import pytest
 from faircascade.experiment import Comparison
 from faircascade.metrics.exposure import exposure_b, exposure_p
 from faircascade.report import figures, series
-from faircascade.report.style import NEUTRAL, drawing, legend_label, looks, plain_number
+from faircascade.report.style import NEUTRAL, drawing, legend_label, line_styles, plain_number
 
 
 @pytest.mark.parametrize("name", figures.FIGURES)
@@ -105,7 +105,7 @@ def test_exploration_averages_to_the_mean_bonus(several: Comparison) -> None:
 
 
 def test_thirty_policies_are_told_apart() -> None:
-    drawn = looks([f"policy {i}" for i in range(31)])
+    drawn = line_styles([f"policy {i}" for i in range(31)])
     styles = {(look.colour, str(look.dashes)) for look in drawn.values()}
     assert len(styles) == 31
     assert drawn["policy 0"].colour == NEUTRAL

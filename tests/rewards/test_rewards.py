@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from faircascade.observations import FirstClick
 from faircascade.rewards import RBP, Custom, ExposureAware, Linear, Log, RewardTable, Standard
 from faircascade.rewards.weights import as_weight
+from faircascade.types import clicks_at
 
 
 def table(weight, reading, gamma=1.0, k=3) -> RewardTable:

@@ -112,9 +112,9 @@ def bench(
     )
     with showing() as report:
         ratings = fc.load_dataset(data, path=path, progress=report)
-    worlds = measuring.Worlds(ratings=ratings, users=sizes.users)
+    environments = measuring.BenchEnvironments(ratings=ratings, users=sizes.users)
     tasks = measuring.plan(
-        chosen, worlds, sizes, threads=threads, engine=engine, precision=precision
+        chosen, environments, sizes, threads=threads, engine=engine, precision=precision
     )
     if engine == "cpu":
         measuring.warm_up()

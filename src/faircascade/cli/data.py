@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from faircascade.cli.console import print_json, print_table, progress, remark
-from faircascade.cli.settings import typed_settings
+from faircascade.cli.policy_options import typed_settings
 from faircascade.registry import build, components, parameters_of
 
 if TYPE_CHECKING:

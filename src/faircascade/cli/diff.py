@@ -48,11 +48,20 @@ def _print(found: Difference, before: str, after: str) -> None:
         typer.echo(f"  other numbers: {cell}")
     if found.shifts:
         print_table(
-            ["Policy", "World", "Metric", before, after, "Change", "p (Holm)", "Seeds"],
+            [
+                "Policy",
+                "EnvironmentResults",
+                "Metric",
+                before,
+                after,
+                "Change",
+                "p (Holm)",
+                "Seeds",
+            ],
             [
                 [
                     shift.policy,
-                    shift.world,
+                    shift.environment,
                     shift.metric,
                     f"{shift.before:.4g}",
                     f"{shift.after:.4g}",
@@ -88,7 +97,7 @@ def _document(found: Difference) -> dict[str, Any]:
         "only_after": found.only_after,
         "results": [
             {
-                "world": shift.world,
+                "environment": shift.environment,
                 "policy": shift.policy,
                 "metric": shift.metric,
                 "before": _plain(shift.before),

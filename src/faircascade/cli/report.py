@@ -9,8 +9,8 @@ import typer
 
 from faircascade.cli.console import counted, print_json, remark
 from faircascade.cli.options import AsJson, MLflow
-from faircascade.cli.running import log_cells
-from faircascade.cli.studies import print_study, study_document
+from faircascade.cli.run_output import log_cells
+from faircascade.cli.study_output import print_study, study_document
 from faircascade.storage import check_folder
 
 

@@ -10,7 +10,7 @@ import typer
 
 from faircascade.cli.console import print_json, print_table, remark
 from faircascade.cli.options import Address, AsJson, ExecutorName, Threads, Workers
-from faircascade.cli.running import choose_executor, execute, leave, plan, tell_ending, tell_plan
+from faircascade.cli.run_output import choose_executor, execute, leave, plan, tell_ending, tell_plan
 from faircascade.readings import check_reading
 from faircascade.storage import check_folder
 
@@ -22,7 +22,8 @@ def reproduce(
     what: Annotated[
         list[str] | None,
         typer.Argument(
-            help="fig1, rq1, rq2, rq3, theory, readings, worlds, frm, all of these, frm-full, "
+            help="fig1, rq1, rq2, rq3, theory, readings, environments, frm, all of these, "
+            "frm-full, "
             "grid, or a spec file (.toml)."
         ),
     ] = None,
@@ -54,7 +55,7 @@ def reproduce(
 
     What is finished is not run again: the same command goes on where it stopped.
     """
-    from faircascade.experiment.running.runner import Outcome
+    from faircascade.experiment.running.runner import RunOutcome
     from faircascade.experiment.store.results import Results
     from faircascade.paper.specs import adapt, find_specs
     from faircascade.report.study import check_show, count_verdicts, write_reproduction
@@ -72,7 +73,7 @@ def reproduce(
     results = Results(folder)
     studies, sources = plan(specs, results)
     missing = tell_plan(studies, results, sources, where)
-    ended = Outcome(True, {})
+    ended = RunOutcome(True, {})
     if missing and not no_run:
         ended = execute(studies, results, sources, where)
         studies = [study.again() for study in studies]
@@ -83,7 +84,7 @@ def reproduce(
         print_json({"page": str(page), "missing": left, "verdicts": counted})
     elif counted:
         print_table(
-            ["Held against published numbers", "comparisons"],
+            ["Compared with published numbers", "comparisons"],
             [[kind, f"{count:,}"] for kind, count in counted.items()],
             numbers=True,
         )

@@ -18,7 +18,7 @@ from faircascade.cli.options import (
     Threads,
     Workers,
 )
-from faircascade.cli.running import (
+from faircascade.cli.run_output import (
     choose_executor,
     execute,
     leave,
@@ -27,7 +27,7 @@ from faircascade.cli.running import (
     tell_ending,
     tell_plan,
 )
-from faircascade.cli.studies import print_study, study_document
+from faircascade.cli.study_output import print_study, study_document
 from faircascade.storage import check_folder
 
 
@@ -43,7 +43,7 @@ def run(
     dry: Annotated[bool, typer.Option("--plan", help="Only say what would be run.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run an experiment: every policy in every world with every seed.
+    """Run an experiment: every policy in every environment with every seed.
 
     What is finished is not run again: the same command goes on where it stopped.
     """

@@ -28,7 +28,7 @@ from faircascade.cli.options import (
     Sigma,
     Weight,
 )
-from faircascade.cli.settings import POLICY_FLAGS, changed_policy
+from faircascade.cli.policy_options import POLICY_FLAGS, changed_policy
 
 if TYPE_CHECKING:
     from faircascade.service.bootstrap import PolicyChoice

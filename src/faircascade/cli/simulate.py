@@ -22,7 +22,7 @@ from faircascade.cli.options import (
     Sigma,
     Weight,
 )
-from faircascade.cli.settings import DEFAULT_POLICY, policy_of, sort_settings
+from faircascade.cli.policy_options import DEFAULT_POLICY, policy_of, sort_settings
 from faircascade.cli.tables import print_summary
 from faircascade.storage import check_folder
 
@@ -80,7 +80,7 @@ def simulate(
     chosen = policy_of(policy, flags, extra["policy"])
     with showing() as report:
         ratings = fc.load_dataset(data, path=path, progress=report, **extra["data"])
-    world: dict[str, Any] = {
+    environment: dict[str, Any] = {
         "dim": dim,
         "k": k,
         "users": users,
@@ -89,7 +89,7 @@ def simulate(
         "align": align,
         "seed": seed if env_seed is None else env_seed,
     }
-    env = fc.Environment.from_ratings(ratings, **(world | extra["environment"]))
+    env = fc.Environment.from_ratings(ratings, **(environment | extra["environment"]))
     for note in ratings.notes:
         remark(note)
     with progress(f"Simulating {chosen.label}") as tell:

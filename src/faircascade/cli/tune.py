@@ -12,7 +12,7 @@ import typer
 
 from faircascade.cli.console import counted, print_json, progress, remark
 from faircascade.cli.options import Address, AsJson, ExecutorName, Settings, Threads, Workers
-from faircascade.cli.running import (
+from faircascade.cli.run_output import (
     STOPPED,
     choose_executor,
     execute,
@@ -21,8 +21,8 @@ from faircascade.cli.running import (
     plan,
     tell_ending,
 )
-from faircascade.cli.studies import print_study, study_document
-from faircascade.cli.trials import (
+from faircascade.cli.study_output import print_study, study_document
+from faircascade.cli.tuning_output import (
     nothing_found,
     print_outcome,
     print_trials,
@@ -32,8 +32,8 @@ from faircascade.storage import check_folder
 
 if TYPE_CHECKING:
     from faircascade.experiment.running.executors import Executor
+    from faircascade.experiment.store.environments import Sources
     from faircascade.experiment.store.results import Results
-    from faircascade.experiment.store.worlds import Sources
     from faircascade.experiment.tuning.loop import Trial, Tuned
     from faircascade.experiment.tuning.search import Search
 
@@ -110,9 +110,9 @@ def staying(executor: Executor) -> Iterator[None]:
 
 def tell_search(task: Task) -> None:
     """Say what is to be searched, and about how long that will take."""
-    from faircascade.experiment.running.costs import Costs, duration
+    from faircascade.experiment.running.cost_model import CostModel, duration
     from faircascade.experiment.running.executors import Plan
-    from faircascade.experiment.running.todo import Todo
+    from faircascade.experiment.running.work_queue import WorkQueue
 
     search = task.search
     candidates, spec = search.candidates, search.spec
@@ -123,7 +123,7 @@ def tell_search(task: Task) -> None:
     )
     cells = search.cells(candidates.entry(candidates.start), task.fingerprint)
     fresh = all(task.results.find(cell) is None for cell in cells)
-    todo = Todo(cells, task.results, Costs.on(task.sources))
+    todo = WorkQueue(cells, task.results, CostModel.on(task.sources))
     tried = list(cells) * (search.trials + 1)  # the baseline, too
     seconds = duration(tried, Plan(todo, task.results, task.sources), task.executor)
     estimate = f", about {lasting(seconds)}" if fresh else ""
@@ -184,7 +184,7 @@ def compare_best(task: Task, tuned: Tuned, best: Trial, as_json: bool) -> None:
     study = Study(spec, tuple(spec.cells(task.fingerprint)), task.results)
     ended = execute([study], task.results, task.sources, task.executor)
     study = study.again()
-    (world,) = study.worlds
+    (environment,) = study.environments
     found = verdicts(study, label, tuned)
     if as_json:
         print_json(
@@ -199,7 +199,7 @@ def compare_best(task: Task, tuned: Tuned, best: Trial, as_json: bool) -> None:
         )
     else:
         print_study(study)
-        print_outcome(best, label, world.baseline, found)
+        print_outcome(best, label, environment.baseline, found)
     tell_ending(ended, study.missing)
     remark(f"The comparison as a spec: {path}")
     leave(ended)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.data.base import DataError
-from faircascade.data.coding import UNKNOWN, Coded, code_dictionary, code_integers
+from faircascade.data.id_encoding import UNKNOWN, Coded, code_dictionary, code_integers
 from faircascade.data.tables import Table
 from faircascade.registry import suggest
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from faircascade.data.archive import find_member, require_member
 from faircascade.data.base import DataError, Dataset, Progress, Ratings
-from faircascade.data.coding import UNKNOWN, assemble, code_integers
 from faircascade.data.delimited import Layout, TextFile, place_in, read_text, records
 from faircascade.data.download import fetch_zip
+from faircascade.data.id_encoding import UNKNOWN, assemble, code_integers
 from faircascade.registry import register
 from faircascade.storage import cache_folder
 

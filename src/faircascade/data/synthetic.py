@@ -16,11 +16,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from faircascade.data.appetite import Shape, World
 from faircascade.data.base import DataError, Dataset, Progress, Ratings
+from faircascade.data.synthetic_model import ModelParameters, SyntheticModel
 from faircascade.registry import register
 
-MOVIES = Shape(
+MOVIES = ModelParameters(
     popularity_depth=7.3,  # a factor of 1,500
     popularity_bend=0.45,
     activity_floor=0.6,
@@ -39,7 +39,7 @@ MOVIES = Shape(
 )
 """A long tail of items, of which a user has seen a few."""
 
-MUSIC = Shape(
+MUSIC = ModelParameters(
     popularity_depth=0.6,  # a factor of 1.8
     popularity_bend=1.0,
     activity_floor=0.2,
@@ -61,7 +61,7 @@ MUSIC = Shape(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generated(Dataset):
-    """Ratings (1 to 5) drawn from a world of some shape."""
+    """Ratings (1 to 5) drawn from a model of some shape."""
 
     users: int = 1000
     """How many users, >= 2."""
@@ -70,9 +70,9 @@ class Generated(Dataset):
     density: float
     """Share of all (user, item) pairs that are likes."""
     seed: int = 0
-    """Another seed is another world of the same kind, >= 0."""
+    """Another seed is another model of the same kind, >= 0."""
 
-    shape: ClassVar[Shape]
+    shape: ClassVar[ModelParameters]
     notes: ClassVar[tuple[str, ...]] = ()
     licence: ClassVar[str] = "part of this package; free to use"
 
@@ -92,7 +92,7 @@ class Generated(Dataset):
         """Generate the ratings, those of each user in the order of the items."""
         if path is not None:
             raise DataError(f"{self.name} is generated: it takes no path, got {str(path)!r}")
-        world = World.of(
+        model = SyntheticModel.of(
             self.shape,
             self.name,
             users=self.users,
@@ -101,18 +101,18 @@ class Generated(Dataset):
             seed=self.seed,
         )
         users, items, ratings = [], [], []
-        for user, (row, stars) in enumerate(world.rated(progress)):
+        for user, (row, stars) in enumerate(model.rated(progress)):
             users.append(np.full(len(row), user, dtype=np.int32))
             items.append(row.astype(np.int32))
             ratings.append(stars)
         return Ratings(
             name=self.name,
-            user_ids=world.user_ids,
-            item_ids=world.item_ids,
+            user_ids=model.user_ids,
+            item_ids=model.item_ids,
             users=np.concatenate(users),
             items=np.concatenate(items),
             ratings=np.concatenate(ratings),
-            item_groups={"genre": world.genres(), "supplier": world.suppliers()},
+            item_groups={"genre": model.genres(), "supplier": model.suppliers()},
             notes=self.notes,
         )
 
@@ -128,7 +128,7 @@ class Synthetic(Generated):
     """Share of all (user, item) pairs that are likes, in (0, 0.2]; no user has fewer than 2 likes
     or more than half of the items."""
 
-    shape: ClassVar[Shape] = MOVIES
+    shape: ClassVar[ModelParameters] = MOVIES
     summary: ClassVar[str] = "generated; by default about 490,000 ratings of 2,800 items"
 
 
@@ -146,7 +146,7 @@ class SyntheticMusic(Generated):
     """Share of all (user, song) pairs that are likes, in (0, 0.5]; no user has fewer than 2 likes
     or more than nine songs in ten."""
 
-    shape: ClassVar[Shape] = MUSIC
+    shape: ClassVar[ModelParameters] = MUSIC
     summary: ClassVar[str] = "generated, no Yahoo! data; about 970,000 ratings of 1,000 songs"
     notes: ClassVar[tuple[str, ...]] = (
         "generated: nothing of Yahoo! Music is in it, and results on it are none on Yahoo! Music",

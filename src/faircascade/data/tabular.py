@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.data.base import DataError, Dataset, Progress, Ratings
-from faircascade.data.coding import Coded, assemble, last_row_of_each
 from faircascade.data.columns import (
     USUAL_NAMES,
     find_column,
@@ -19,6 +18,7 @@ from faircascade.data.columns import (
     number_column,
     text_values,
 )
+from faircascade.data.id_encoding import Coded, assemble, last_row_of_each
 from faircascade.data.tables import Role, Table, open_table
 from faircascade.registry import register
 

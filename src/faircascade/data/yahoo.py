@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from faircascade.data.base import DataError, Dataset, Progress, Ratings
 from faircascade.data.blocks import Block, cut, map_blocks
-from faircascade.data.coding import UNKNOWN, assemble, code_integers
 from faircascade.data.delimited import Kind, Layout, TextFile, line_of_row, parse, read_text
+from faircascade.data.id_encoding import UNKNOWN, assemble, code_integers
 from faircascade.registry import register
 
 RATING_FILES = tuple(f"{part}_{i}.txt" for part in ("train", "test") for i in range(10))

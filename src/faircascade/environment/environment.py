@@ -24,6 +24,7 @@ from faircascade.data.factors import (
 from faircascade.data.prepare import Sampling, Split, binarise, sample_users, split_positives
 from faircascade.environment.delays import Delay, NoDelay
 from faircascade.environment.dynamics import Dynamics, Still
+from faircascade.errors import ParameterError
 from faircascade.numerics import one_blas_thread, ordered_sum
 from faircascade.ranking import attraction_of
 from faircascade.registry import as_component, from_spec, to_spec
@@ -133,9 +134,9 @@ class Environment:
             ("align", align, get_args(Align)),
         ):
             if value not in choices:
-                raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+                raise ParameterError(name, f"must be one of {', '.join(choices)}", value)
         if merit_floor <= 0:
-            raise ValueError(f"merit_floor must be positive, got {merit_floor}")
+            raise ParameterError("merit_floor", "must be positive", merit_floor)
         dim, k, seed, users = (
             whole(dim, "dim"),
             whole(k, "k"),
@@ -380,4 +381,4 @@ def _merit_of(split: Split, merit: Merit | None, dim: int) -> Floats:
         if split.ratings.item_merit is None:
             raise DataError(f"{split.ratings.name}: has no merit column")
         return split.ratings.item_merit
-    raise ValueError(f"merit must be 'svd', 'popularity' or 'column', got {name!r}")
+    raise ParameterError("merit", "must be 'svd', 'popularity' or 'column'", name)

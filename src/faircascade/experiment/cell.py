@@ -1,4 +1,4 @@
-"""One cell of an experiment: a policy, a world, a seed; known by the content of its settings."""
+"""One cell of an experiment: policy, environment and seed, identified by a hash."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ENVIRONMENT = {
     if name not in ("ratings", "seed", "click_model")
 }
 ENVIRONMENT_OPTIONS = {name: str(parameter.annotation) for name, parameter in _ENVIRONMENT.items()}
-"""What a world can be asked for, and the type of each."""
+"""What an environment can be asked for, and the type of each."""
 CHOICES: dict[str, tuple[str, ...]] = {
     "sampling": get_args(Sampling),
     "zero_rows": get_args(ZeroRows),
@@ -57,14 +57,14 @@ class Cell:
     checkpoints: tuple[int, ...]
 
     @cached_property
-    def world(self) -> str:
-        """What tells this cell's world from others, whatever the seed: a line of JSON."""
-        return json.dumps({"data": dict(self.data), "environment": dict(self.environment)})
+    def environment_id(self) -> str:
+        """What tells this cell's environment from others, whatever the seed: a line of JSON."""
+        return json.dumps({"data": dict(self.data), "given": dict(self.environment)})
 
     @property
     def name(self) -> str:
         """Return what to call it in messages."""
-        return f"{self.label}, seed {self.seed}, {world_name(self.data, self.environment)}"
+        return f"{self.label}, seed {self.seed}, {environment_name(self.data, self.environment)}"
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -88,8 +88,8 @@ class Cell:
         return hash_of(self.settings)
 
     @cached_property
-    def world_key(self) -> str:
-        """A hash of what decides the world: data, options and seed."""
+    def environment_key(self) -> str:
+        """A hash of what decides the environment: data, options and seed."""
         parts = ("format", "data", "environment", "seed")
         return hash_of({name: self.settings[name] for name in parts})
 
@@ -114,16 +114,16 @@ class Cell:
         return cls(**{**document, "policy": policy, "checkpoints": checkpoints})
 
 
-def world_name(data: Mapping[str, Any], environment: Mapping[str, Any]) -> str:
-    """Return data and options of a world in one line.
+def environment_name(data: Mapping[str, Any], environment: Mapping[str, Any]) -> str:
+    """Return data and options of an environment in one line.
 
-    >>> world_name({"name": "sets/mine.csv", "sep": ";"}, {"dim": 5, "k": 10})
+    >>> environment_name({"name": "sets/mine.csv", "sep": ";"}, {"dim": 5, "k": 10})
     'mine.csv (sep=;), dim=5 k=10'
     """
     options = " ".join(f"{name}={value}" for name, value in data.items() if name != "name")
-    world = " ".join(f"{name}={value}" for name, value in environment.items())
+    given = " ".join(f"{name}={value}" for name, value in environment.items())
     source = Path(str(data.get("name", ""))).name + (f" ({options})" if options else "")
-    return ", ".join(filter(None, (source, world)))
+    return ", ".join(filter(None, (source, given)))
 
 
 def _typed(component: Component) -> dict[str, Any]:

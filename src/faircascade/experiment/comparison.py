@@ -18,8 +18,8 @@ from faircascade.policies import Policy
 from faircascade.registry import flat_spec, lookup
 from faircascade.types import Floats, whole
 
-Worlds = Environment | Callable[[int], Environment]
-"""A world for every seed, or a function that makes one from a seed (so that splits vary too)."""
+EnvironmentSource = Environment | Callable[[int], Environment]
+"""One environment for all seeds, or a function that makes one from a seed (splits vary too)."""
 Progress = Callable[[str, float], None]
 """Called with the policy that runs and the share of the whole comparison that is done."""
 
@@ -48,7 +48,7 @@ class Comparison:
 
     @property
     def env(self) -> Environment:
-        """The world of the first seed."""
+        """The environment of the first seed."""
         return self.results[self.baseline][0].env
 
     @property
@@ -106,7 +106,7 @@ class Comparison:
 
 
 def compare(
-    env: Worlds,
+    env: EnvironmentSource,
     policies: Sequence[Policy],
     *,
     rounds: int,
@@ -129,11 +129,11 @@ def compare(
     interrupted = False
     try:
         for seed in chosen:
-            world = env if isinstance(env, Environment) else env(seed)
+            environment = env if isinstance(env, Environment) else env(seed)
             for label, policy in zip(labels, policies, strict=True):
                 report = part_of(progress, label, done / total, 1 / total)
                 result = simulate(
-                    world, policy, rounds=rounds, seed=seed, progress=report, **options
+                    environment, policy, rounds=rounds, seed=seed, progress=report, **options
                 )
                 results[label].append(result)
                 done += result.rounds == rounds

@@ -10,8 +10,8 @@ import numpy as np
 
 from faircascade.experiment.cell import Cell
 from faircascade.experiment.stats import Contrast, contrasts
-from faircascade.experiment.store.results import Finished
-from faircascade.experiment.study import Study, World
+from faircascade.experiment.store.results import FinishedCell
+from faircascade.experiment.study import EnvironmentResults, Study
 from faircascade.types import Floats
 
 NOTHING = "–"
@@ -27,9 +27,9 @@ class Change(NamedTuple):
 
 
 class Shift(NamedTuple):
-    """A metric of a policy in a world, over the seeds that both runs have."""
+    """A metric of a policy in an environment, over the seeds that both runs have."""
 
-    world: str
+    environment: str
     policy: str
     metric: str
     before: float
@@ -52,7 +52,7 @@ class Difference:
     only_before: int
     only_after: int
     shifts: tuple[Shift, ...]
-    """Metrics that both have of a policy of the same name in the same world."""
+    """Metrics that both have of a policy of the same name in the same environment."""
 
     @property
     def nothing(self) -> bool:
@@ -76,7 +76,7 @@ def difference(before: Sequence[Study], after: Sequence[Study]) -> Difference:
     )
 
 
-def _finished(studies: Iterable[Study]) -> dict[str, tuple[Cell, Finished]]:
+def _finished(studies: Iterable[Study]) -> dict[str, tuple[Cell, FinishedCell]]:
     return {
         cell.key: (cell, found)
         for study in studies
@@ -85,7 +85,7 @@ def _finished(studies: Iterable[Study]) -> dict[str, tuple[Cell, Finished]]:
     }
 
 
-def _equal(one: Finished, other: Finished) -> bool:
+def _equal(one: FinishedCell, other: FinishedCell) -> bool:
     """Say whether two runs of a cell came to the same numbers, at every checkpoint."""
     return bool(one.about["metrics"] == other.about["metrics"]) and all(
         name in other.curves and np.array_equal(column, other.curves[name], equal_nan=True)
@@ -113,7 +113,7 @@ def _flat(value: Any, path: str = "") -> Iterable[tuple[str, str]]:
         yield path, str(value)
 
 
-def _circumstances(finished: Mapping[str, tuple[Cell, Finished]]) -> dict[str, dict[str, str]]:
+def _circumstances(finished: Mapping[str, tuple[Cell, FinishedCell]]) -> dict[str, dict[str, str]]:
     """Return versions and machines, each value once."""
     found: dict[str, dict[str, None]] = {}
     for _, run in finished.values():
@@ -147,17 +147,17 @@ def _shifts(before: Sequence[Study], after: Sequence[Study]) -> Iterable[Shift]:
     pairs: dict[tuple[str, str, str], tuple[Floats, Floats]] = {}
     for ours, theirs in _studies(before, after):
         name = f"{ours.spec.name} " if len(before) > 1 else ""
-        for world, one, other in _worlds(ours, theirs):
+        for environment, one, other in _environments(ours, theirs):
             for label in one.runs:
                 values = {
                     metric: _paired(one, other, label, metric) for metric in ours.spec.metrics
                 }
                 if any(not np.array_equal(*two, equal_nan=True) for two in values.values()):
-                    pairs |= {(name + world, label, m): two for m, two in values.items()}
+                    pairs |= {(name + environment, label, m): two for m, two in values.items()}
     found = contrasts({key: (later, earlier) for key, (earlier, later) in pairs.items()})
-    for (world, label, metric), contrast in found.items():
-        earlier, later = pairs[world, label, metric]
-        yield Shift(world, label, metric, earlier.mean(), later.mean(), contrast)
+    for (environment, label, metric), contrast in found.items():
+        earlier, later = pairs[environment, label, metric]
+        yield Shift(environment, label, metric, earlier.mean(), later.mean(), contrast)
 
 
 def _studies(before: Sequence[Study], after: Sequence[Study]) -> Iterable[tuple[Study, Study]]:
@@ -169,16 +169,20 @@ def _studies(before: Sequence[Study], after: Sequence[Study]) -> Iterable[tuple[
                 yield ours, theirs
 
 
-def _worlds(before: Study, after: Study) -> Iterable[tuple[str, World, World]]:
-    """Yield the worlds that belong together: of the same options, or the only ones."""
-    alone = len(before.worlds) == len(after.worlds) == 1
-    for one in before.worlds:
-        for other in after.worlds:
+def _environments(
+    before: Study, after: Study
+) -> Iterable[tuple[str, EnvironmentResults, EnvironmentResults]]:
+    """Yield the environments that belong together: of the same options, or the only ones."""
+    alone = len(before.environments) == len(after.environments) == 1
+    for one in before.environments:
+        for other in after.environments:
             if alone or (one.options, one.data) == (other.options, other.data):
                 yield one.name, one, other
 
 
-def _paired(one: World, other: World, label: str, metric: str) -> tuple[Floats, Floats]:
+def _paired(
+    one: EnvironmentResults, other: EnvironmentResults, label: str, metric: str
+) -> tuple[Floats, Floats]:
     """Return a metric in both runs for the seeds that both have."""
     ours = {run.seed: run.value(metric) for run in one.runs[label]}
     theirs = {run.seed: run.value(metric) for run in other.runs.get(label, ())}

@@ -1,4 +1,4 @@
-"""The results of a spec as far as they are there: by world, policy and seed."""
+"""The results of a spec as far as they are there: by environment, policy and seed."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS, Cell, world_name
+from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS, Cell, environment_name
 from faircascade.experiment.spec import Spec
-from faircascade.experiment.store.results import Finished, Results
+from faircascade.experiment.store.results import FinishedCell, Results
 from faircascade.policies import Policy
 from faircascade.types import Floats
 
 
 @dataclass(frozen=True, eq=False)
-class World:
+class EnvironmentResults:
     """Cells that share an environment, but for the seed."""
 
     data: dict[str, Any]
     """Name and options of the ratings."""
-    environment: dict[str, Any]
-    runs: dict[str, tuple[Finished, ...]]
+    given: dict[str, Any]
+    """Options of the environment, as the spec gave them."""
+    runs: dict[str, tuple[FinishedCell, ...]]
     """By policy, in the order of the spec: one for each seed that is finished; may be empty."""
     policies: dict[str, Policy]
     baseline: str
@@ -33,15 +34,15 @@ class World:
     @property
     def name(self) -> str:
         """Return the data and the options that the spec gave, in one line."""
-        return world_name(self.data, self.environment)
+        return environment_name(self.data, self.given)
 
     @property
     def options(self) -> dict[str, Any]:
         """Return the options of the environment, those not given included."""
-        return ENVIRONMENT_DEFAULTS | self.environment
+        return ENVIRONMENT_DEFAULTS | self.given
 
-    def common(self, labels: Iterable[str] | None = None) -> World:
-        """Return the world with only the seeds that policies share, as far as they have any.
+    def common(self, labels: Iterable[str] | None = None) -> EnvironmentResults:
+        """Return the environment with only the seeds that policies share, as far as they have any.
 
         Means over other seeds are means over other users, and cannot be set side by side.
         """
@@ -69,8 +70,8 @@ class World:
     def paired(self, label: str, metric: str, against: str | None = None) -> tuple[Floats, Floats]:
         """Return a metric of a policy and of another (the baseline) for the seeds both have.
 
-        If the other ran longer, it is taken as it stood when the policy ended. Runs in worlds that
-        are not the same (code that builds them may have changed) are no pair.
+        If the other ran longer, it is taken as it stood when the policy ended. Runs in
+        environments that are not the same (code that builds them may have changed) are no pair.
         """
         other = self.baseline if against is None else against
         rounds = min(self.rounds(label), self.rounds(other)) or None
@@ -92,30 +93,30 @@ class Study:
     results: Results
 
     @cached_property
-    def worlds(self) -> tuple[World, ...]:
-        """The worlds of the spec, in its order."""
-        by_world: dict[str, dict[str, list[Finished]]] = {}
+    def environments(self) -> tuple[EnvironmentResults, ...]:
+        """The environments of the spec, in its order."""
+        by_environment: dict[str, dict[str, list[FinishedCell]]] = {}
         policies: dict[str, Policy] = {}
         for cell in self.cells:
-            runs = by_world.setdefault(cell.world, {}).setdefault(cell.label, [])
+            runs = by_environment.setdefault(cell.environment_id, {}).setdefault(cell.label, [])
             policies[cell.label] = cell.policy
             finished = self.results.find(cell)
             if finished is not None:
                 runs.append(finished)
         return tuple(
-            World(
-                **json.loads(world),
+            EnvironmentResults(
+                **json.loads(environment),
                 runs={label: tuple(found) for label, found in runs.items()},
                 policies=policies,
                 baseline=self.spec.baseline or next(iter(runs)),
             )
-            for world, runs in by_world.items()
+            for environment, runs in by_environment.items()
         )
 
     @cached_property
-    def matched(self) -> tuple[World, ...]:
-        """The worlds with only the seeds that all their policies share."""
-        return tuple(world.common() for world in self.worlds)
+    def matched(self) -> tuple[EnvironmentResults, ...]:
+        """The environments with only the seeds that all their policies share."""
+        return tuple(environment.common() for environment in self.environments)
 
     def against(self, baseline: str | None) -> Study:
         """Return the study with another policy as the baseline."""
@@ -134,13 +135,15 @@ class Study:
 
 
 def pairs(
-    worlds: Sequence[World], metrics: Sequence[str]
+    environments: Sequence[EnvironmentResults], metrics: Sequence[str]
 ) -> dict[tuple[int, str, str], tuple[Floats, Floats]]:
-    """Return what is compared: each policy with its baseline, by place of the world and metric."""
+    """Return what is compared: each policy with its baseline, by environment and metric."""
     return {
-        (place, label, metric): world.paired(label, metric)
-        for place, world in enumerate(worlds)
-        for label in world.runs
+        (place, label, metric): environment.paired(label, metric)
+        for place, environment in enumerate(environments)
+        for label in environment.runs
         for metric in metrics
-        if label != world.baseline and world.runs[label] and world.runs[world.baseline]
+        if label != environment.baseline
+        and environment.runs[label]
+        and environment.runs[environment.baseline]
     }

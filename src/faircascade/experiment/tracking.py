@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS, Cell
-from faircascade.experiment.store.claims import claimed
+from faircascade.experiment.store.locks import claimed
 from faircascade.experiment.store.manifest import read_studies
-from faircascade.experiment.store.results import Finished
+from faircascade.experiment.store.results import FinishedCell
 from faircascade.registry import flat_spec
 from faircascade.storage import check_folder
 
@@ -144,7 +144,9 @@ def _logged(client: MlflowClient, experiment: str) -> set[str]:
             return keys
 
 
-def _log(client: MlflowClient, experiment: str, spec: str, cell: Cell, finished: Finished) -> None:
+def _log(
+    client: MlflowClient, experiment: str, spec: str, cell: Cell, finished: FinishedCell
+) -> None:
     """Log one cell; it counts as finished when all of it is there."""
     from mlflow.entities import Param
 
@@ -184,7 +186,7 @@ def parameters_of(cell: Cell) -> dict[str, str]:
     return {name: str(value)[:_LONGEST_PARAMETER] for name, value in options.items()}
 
 
-def tags_of(spec: str, cell: Cell, finished: Finished) -> dict[str, str]:
+def tags_of(spec: str, cell: Cell, finished: FinishedCell) -> dict[str, str]:
     """Return where a cell came from."""
     about = finished.about
     tags = {
@@ -199,7 +201,7 @@ def tags_of(spec: str, cell: Cell, finished: Finished) -> dict[str, str]:
     return {f"{TAG}{name}": str(value) for name, value in tags.items()}
 
 
-def _metrics(finished: Finished, time: int) -> list[Metric]:
+def _metrics(finished: FinishedCell, time: int) -> list[Metric]:
     """Return every metric at every checkpoint that it has a value at."""
     from mlflow.entities import Metric
 

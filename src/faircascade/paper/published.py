@@ -28,7 +28,7 @@ GENUINE = ("ml-1m", "yahoo-r2")
 BASELINE = "LinUCB"
 
 
-class Row(NamedTuple):
+class PublishedRow(NamedTuple):
     """Which row of which table."""
 
     data: str
@@ -39,23 +39,23 @@ class Row(NamedTuple):
 
 
 @cache
-def published() -> Mapping[Row, Mapping[str, float]]:
+def published() -> Mapping[PublishedRow, Mapping[str, float]]:
     """Return every published row: metrics by row."""
     text = files(__package__).joinpath("published.csv").read_text(encoding="utf-8")
     return {
-        Row(line["dataset"], int(line["d"]), int(line["k"]), line["method"], line["weight"]): {
-            metric: float(line[metric]) for metric in METRICS
-        }
+        PublishedRow(
+            line["dataset"], int(line["d"]), int(line["k"]), line["method"], line["weight"]
+        ): {metric: float(line[metric]) for metric in METRICS}
         for line in csv.DictReader(text.splitlines())
     }
 
 
-def row_of(policy: Policy, data: str, dim: int, k: int) -> Row | None:
+def row_of(policy: Policy, data: str, dim: int, k: int) -> PublishedRow | None:
     """Return the published row that a policy is held against; None if there is none."""
     named = _method(policy)
     if named is None or data not in DATA:
         return None
-    row = Row(DATA[data], dim, k, *named)
+    row = PublishedRow(DATA[data], dim, k, *named)
     return row if row in published() else None
 
 

@@ -7,7 +7,7 @@ from importlib.resources import files
 from faircascade.experiment.spec import Spec
 from faircascade.registry import suggest
 
-EXPERIMENTS = ("fig1", "rq1", "rq2", "rq3", "theory", "readings", "worlds", "frm")
+EXPERIMENTS = ("fig1", "rq1", "rq2", "rq3", "theory", "readings", "environments", "frm")
 """In the order of the page."""
 LARGE = ("frm-full", "grid")
 """Only run if they are named: a day's work for a processor."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from faircascade.experiment.stats import Estimate
-from faircascade.paper.published import BASELINE, GENUINE, ROUNDS, Row, published
+from faircascade.paper.published import BASELINE, GENUINE, ROUNDS, PublishedRow, published
 from faircascade.policies import Policy
 
 Kind = Literal["matches", "same direction", "differs", "cannot be compared"]
@@ -25,7 +25,7 @@ SETTING = {
     "normalize": True,
     "preferences": "svd",
 }
-"""How the paper's worlds were made, as far as that is known to matter for clicks."""
+"""How the paper's environments were made, as far as that is known to matter for clicks."""
 LEVELS = {"align": "none", "zero_rows": "keep"}
 """What the authors' package has, and the levels of equality follow from."""
 
@@ -48,7 +48,7 @@ class Verdict:
 
 
 def judge(
-    row: Row,
+    row: PublishedRow,
     metric: str,
     ours: Estimate,
     change: float,
@@ -61,7 +61,7 @@ def judge(
     """Judge one metric of one row.
 
     `change` is ours against our LinUCB after as many rounds, as a share of that; `options` are
-    those of the world.
+    those of the environment.
     """
     theirs = published()[row][metric]
     before = published()[row._replace(method=BASELINE, weight="")][metric]
@@ -85,7 +85,12 @@ def judge(
 
 
 def _hindrance(
-    row: Row, metric: str, policy: Policy, data: str, options: Mapping[str, Any], rounds: int
+    row: PublishedRow,
+    metric: str,
+    policy: Policy,
+    data: str,
+    options: Mapping[str, Any],
+    rounds: int,
 ) -> str:
     """Return why a published number cannot be held against ours; nothing if it can."""
     if data not in GENUINE:

@@ -13,14 +13,14 @@ from faircascade.experiment import Comparison
 from faircascade.metrics.exposure import exposure_b, exposure_p
 from faircascade.registry import lookup
 from faircascade.report import series
-from faircascade.report.pages import Plate
+from faircascade.report.pages import CaptionedFigure
 from faircascade.report.panels import clicks_bar, curve_panel, item_panel, whole_numbers
-from faircascade.report.style import DOTTED, legend, legend_label, log_axis, looks
+from faircascade.report.style import DOTTED, legend, legend_label, line_styles, log_axis
 
 _WIDE, _NARROW = 8.0, 6.4  # inches: several panels, one panel
 
 
-def draw(comparison: Comparison) -> Iterable[Plate]:
+def draw(comparison: Comparison) -> Iterable[CaptionedFigure]:
     """Yield the figures that make sense for this comparison."""
     for function in FIGURES.values():
         plate = function(comparison)
@@ -28,9 +28,9 @@ def draw(comparison: Comparison) -> Iterable[Plate]:
             yield plate
 
 
-def curves(comparison: Comparison) -> Plate:
+def curves(comparison: Comparison) -> CaptionedFigure:
     """Clicks, regret and the fairness metrics against rounds."""
-    drawn = looks(comparison.labels)
+    drawn = line_styles(comparison.labels)
     figure = Figure(figsize=(_WIDE, 7.6), layout="constrained")
     optimum = series.optimal_clicks(comparison)
     for ax, metric in zip(figure.subplots(3, 2, sharex=True).flat, HEADLINE, strict=True):
@@ -46,7 +46,7 @@ def curves(comparison: Comparison) -> Plate:
     figure.supxlabel("Round", fontsize=9)
     legend(figure, drawn, dotted="Optimal lists")
     several = " Bands span the seeds, lines are their means." if len(comparison.seeds) > 1 else ""
-    return Plate(
+    return CaptionedFigure(
         "curves",
         "By round",
         "Each metric over everything shown up to that round. Look for curves that have levelled "
@@ -57,9 +57,9 @@ def curves(comparison: Comparison) -> Plate:
     )
 
 
-def lorenz(comparison: Comparison) -> Plate:
+def lorenz(comparison: Comparison) -> CaptionedFigure:
     """Lorenz curves of both notions of exposure."""
-    drawn = looks(comparison.labels)
+    drawn = line_styles(comparison.labels)
     figure = Figure(figsize=(_WIDE, 4.6), layout=ConstrainedLayoutEngine(wspace=0.06))
     notions = {"Exposure E_B: being listed": exposure_b, "Exposure E_P: by position": exposure_p}
     for ax, (title, notion) in zip(
@@ -75,7 +75,7 @@ def lorenz(comparison: Comparison) -> Plate:
     figure.supxlabel("Share of items, least shown first", fontsize=9)
     figure.supylabel("Share of exposure", fontsize=9)
     legend(figure, drawn, dotted="Equal exposure")
-    return Plate(
+    return CaptionedFigure(
         "lorenz",
         "How exposure is shared",
         "Lorenz curves: how much of all exposure the least shown share of the catalogue gets. "
@@ -85,9 +85,9 @@ def lorenz(comparison: Comparison) -> Plate:
     )
 
 
-def ranks(comparison: Comparison) -> Plate:
+def ranks(comparison: Comparison) -> CaptionedFigure:
     """Exposure of items, sorted by each policy's own."""
-    drawn = looks(comparison.labels)
+    drawn = line_styles(comparison.labels)
     figure = Figure(figsize=(_NARROW, 4.4), layout="constrained")
     ax = figure.subplots()
     least, most, entries = np.inf, 0.0, {}
@@ -104,7 +104,7 @@ def ranks(comparison: Comparison) -> Plate:
     ax.set(xlabel="Item, most shown first (own order of each policy)")
     ax.set(ylabel="Appearances in 1,000 lists", xlim=(0, len(comparison.env.items) + 1))
     legend(figure, drawn, dotted="Equal exposure", words=entries)
-    return Plate(
+    return CaptionedFigure(
         "ranks",
         "Exposure by rank",
         "How often the most shown item appears, the second, and so on; the scale is logarithmic. "
@@ -115,7 +115,7 @@ def ranks(comparison: Comparison) -> Plate:
     )
 
 
-def items(comparison: Comparison) -> Plate | None:
+def items(comparison: Comparison) -> CaptionedFigure | None:
     """The paper's Figure 4: what changes for each item against the baseline."""
     others = comparison.labels[1:]
     if not others:
@@ -138,7 +138,7 @@ def items(comparison: Comparison) -> Plate | None:
     figure.supylabel("Change in exposure E_P", fontsize=9)
     left_out = f" Not drawn: {shift.left_out:,} that no policy shows." if shift.left_out else ""
     clicks_bar(figure, points, panels, shrink=min(1, 1.5 / rows))
-    return Plate(
+    return CaptionedFigure(
         "items",
         "What changes for each item",
         f"Each point is an item: its change in exposure against {comparison.baseline}, in percent "
@@ -152,9 +152,9 @@ def items(comparison: Comparison) -> Plate | None:
     )
 
 
-def exploration(comparison: Comparison) -> Plate:
+def exploration(comparison: Comparison) -> CaptionedFigure:
     """The mean confidence bonus of recommended items by round."""
-    drawn = looks(comparison.labels)
+    drawn = line_styles(comparison.labels)
     figure = Figure(figsize=(_NARROW, 4.0), layout="constrained")
     ax = figure.subplots()
     seen = []
@@ -176,7 +176,7 @@ def exploration(comparison: Comparison) -> Plate:
         ax.set_axis_off()
         ax.text(0.5, 0.5, "No policy explores by a bonus", ha="center", transform=ax.transAxes)
     left_out = f" Without a bonus, and not drawn: {', '.join(without)}." if without else ""
-    return Plate(
+    return CaptionedFigure(
         "exploration",
         "Exploration",
         "The mean confidence bonus of recommended items in each round, both scales logarithmic. "
@@ -186,9 +186,9 @@ def exploration(comparison: Comparison) -> Plate:
     )
 
 
-def tradeoff(comparison: Comparison) -> Plate:
+def tradeoff(comparison: Comparison) -> CaptionedFigure:
     """Clicks against Equality (P): one point a policy."""
-    drawn = looks(comparison.labels)
+    drawn = line_styles(comparison.labels)
     figure = Figure(figsize=(_NARROW, 4.4), layout="constrained")
     ax = figure.subplots()
     several = len(comparison.seeds) > 1
@@ -200,7 +200,7 @@ def tradeoff(comparison: Comparison) -> Plate:
     ax.margins(0.15)
     ax.set(xlabel="Equality (P): fairer to the right", ylabel="Clicks: better upwards")
     legend(figure, drawn, dotted="Optimal lists", points=True)
-    return Plate(
+    return CaptionedFigure(
         "tradeoff",
         "Clicks against fairness",
         "One point a policy"
@@ -214,7 +214,7 @@ def tradeoff(comparison: Comparison) -> Plate:
     )
 
 
-FIGURES: Mapping[str, Callable[[Comparison], Plate | None]] = {
+FIGURES: Mapping[str, Callable[[Comparison], CaptionedFigure | None]] = {
     "tradeoff": tradeoff,
     "curves": curves,
     "lorenz": lorenz,

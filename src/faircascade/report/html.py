@@ -8,8 +8,8 @@ from pathlib import Path
 from faircascade.engine import HEADLINE
 from faircascade.experiment import Comparison
 from faircascade.report import figures, series, setup, tables
-from faircascade.report.pages import Picture, remove_figure, template, write_page, write_plate
-from faircascade.report.style import drawing, looks
+from faircascade.report.pages import FigureImage, remove_figure, template, write_figure, write_page
+from faircascade.report.style import drawing, line_styles
 
 PAGE = "report.html"
 
@@ -35,7 +35,7 @@ def write_report(
 
 def render(
     comparison: Comparison,
-    pictures: Sequence[Picture],
+    pictures: Sequence[FigureImage],
     *,
     title: str | None = None,
     notes: Sequence[str] = (),
@@ -48,7 +48,7 @@ def render(
         title=title or f"Clicks and fair exposure: {data}",
         data=data,
         comparison=comparison,
-        colours={label: look.colour for label, look in looks(comparison.labels).items()},
+        colours={label: look.colour for label, look in line_styles(comparison.labels).items()},
         headline=tables.metric_table(comparison, HEADLINE),
         others=tables.metric_table(comparison, others),
         groups=tables.group_tables(comparison),
@@ -64,9 +64,9 @@ def render(
     )
 
 
-def _write_figures(comparison: Comparison, folder: Path) -> list[Picture]:
+def _write_figures(comparison: Comparison, folder: Path) -> list[FigureImage]:
     with drawing():
-        pictures = [write_plate(plate, folder) for plate in figures.draw(comparison)]
+        pictures = [write_figure(plate, folder) for plate in figures.draw(comparison)]
     for name in figures.FIGURES.keys() - {picture.name for picture in pictures}:
         remove_figure(folder, name)
     return pictures

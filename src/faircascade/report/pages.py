@@ -19,7 +19,7 @@ FORMS: tuple[Literal["png", "svg"], ...] = ("png", "svg")
 
 
 @dataclass(frozen=True, eq=False)
-class Plate:
+class CaptionedFigure:
     """A figure with the words that go with it."""
 
     name: str
@@ -32,7 +32,7 @@ class Plate:
 
 
 @dataclass(frozen=True)
-class Picture:
+class FigureImage:
     """A figure as the page has it."""
 
     kind: ClassVar[str] = "picture"
@@ -47,14 +47,14 @@ class Picture:
     height: int
 
 
-def write_plate(plate: Plate, folder: Path) -> Picture:
+def write_figure(plate: CaptionedFigure, folder: Path) -> FigureImage:
     """Write a figure's files into a folder; return it as a page has it."""
     files = {form: file_bytes(plate.figure, form) for form in FORMS}
     for form, content in files.items():
         with replacing(folder / f"{plate.name}.{form}") as temporary:
             temporary.write_bytes(content)
     width, height = plate.figure.get_size_inches()
-    return Picture(
+    return FigureImage(
         plate.name,
         plate.title,
         plate.caption,

@@ -12,12 +12,12 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 from faircascade.report.series import Curve, Shift
-from faircascade.report.style import DIVERGING, DOTTED, FAINT, Look, percent_tick
+from faircascade.report.style import DIVERGING, DOTTED, FAINT, LineStyle, percent_tick
 
 _PERCENTS = [-200, -100, 0, 100, 200]
 
 
-def curve_panel(ax: Axes, line: Curve, look: Look, *, band: bool) -> None:
+def curve_panel(ax: Axes, line: Curve, look: LineStyle, *, band: bool) -> None:
     """Draw the mean over seeds and, if there are several, a band that spans them."""
     only: dict[str, Any] = {"marker": "o", "markersize": 4} if len(line.rounds) == 1 else {}
     ax.plot(line.rounds, line.mean, **look.line, **only)

@@ -147,7 +147,7 @@ def _thin(n: int) -> Ints:
 
 
 def _catalogue(comparison: Comparison) -> np.ndarray:
-    """Return the ids of all items, sorted: worlds of several seeds need not have the same."""
+    """Return the ids of all items, sorted: environments of several seeds need not have the same."""
     runs = [run for runs in comparison.results.values() for run in runs]
     return np.unique(np.concatenate([run.env.items.ids.astype(str) for run in runs]))
 

@@ -52,7 +52,7 @@ def facts(comparison: Comparison) -> list[tuple[str, str]]:
         ("Clicks of the optimal lists", number(optimal_clicks(comparison))),
         ("Items without features", _counted(runs, "items_with_zero_row")),
         ("Items whose merit was raised to the floor", _counted(runs, "items_with_floored_merit")),
-        ("Fingerprint of the world", _distinct(run.env.fingerprint for run in runs)),
+        ("Fingerprint of the environment", _distinct(run.env.fingerprint for run in runs)),
         (
             "Versions",
             f"faircascade {first['faircascade']}, Python {first['python']}, "
@@ -63,7 +63,7 @@ def facts(comparison: Comparison) -> list[tuple[str, str]]:
 
 
 def options(comparison: Comparison) -> list[tuple[str, str]]:
-    """Return how the world was made, as it says itself."""
+    """Return how the environment was made, as it says itself."""
     info = comparison.env.info
     return [
         (name.replace("_", " "), _plain(value))
@@ -113,7 +113,7 @@ def _ineligible(run: Result) -> int:
 
 
 def _counted(runs: Iterable[Result], key: str) -> str:
-    """Return a count that the world recorded, or nothing where none did."""
+    """Return a count that the environment recorded, or nothing where none did."""
     return _spread(int(run.env.info[key]) for run in runs if key in run.env.info)
 
 

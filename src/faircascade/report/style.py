@@ -92,7 +92,7 @@ _PARAMETERS: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Look:
+class LineStyle:
     """How one policy is drawn in every figure of a report."""
 
     label: str
@@ -125,17 +125,19 @@ class Look:
         }
 
 
-def looks(labels: Sequence[str]) -> dict[str, Look]:
+def line_styles(labels: Sequence[str]) -> dict[str, LineStyle]:
     """Return the look of each policy, by its place; the first is the baseline, in grey.
 
     The baseline is drawn wide and below, so that a policy with the very same line shows on it.
     """
-    found = {labels[0]: Look(legend_label(labels[0]), NEUTRAL, "-", "o", 3.0, 2.0)}
+    found = {labels[0]: LineStyle(legend_label(labels[0]), NEUTRAL, "-", "o", 3.0, 2.0)}
     styles = zip(cycle(_COLOURS), cycle(DASHES), cycle(_MARKERS), strict=False)
     for place, (label, (colour, dashes, marker)) in enumerate(
         zip(labels[1:], styles, strict=False)
     ):
-        found[label] = Look(legend_label(label), colour, dashes, marker, 1.6, 3.0 + place / 100)
+        found[label] = LineStyle(
+            legend_label(label), colour, dashes, marker, 1.6, 3.0 + place / 100
+        )
     return found
 
 
@@ -150,7 +152,7 @@ def legend_label(label: str, longest: int = 34) -> str:
 
 def legend(
     figure: Figure,
-    drawn: Mapping[str, Look],
+    drawn: Mapping[str, LineStyle],
     *,
     dotted: str = "",
     solid: str = "",

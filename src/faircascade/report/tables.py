@@ -33,7 +33,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Cell:
+class MetricCell:
     """One metric of one policy."""
 
     value: str
@@ -47,16 +47,16 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Row:
+class MetricRow:
     label: str
     baseline: bool
-    cells: tuple[Cell, ...]
+    cells: tuple[MetricCell, ...]
 
 
 @dataclass(frozen=True)
-class Table:
+class MetricTable:
     columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[MetricRow, ...]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Groups:
 
     column: str
     count: int
-    table: Table
+    table: MetricTable
     listing: tuple[GroupRow, ...]
     """The most exposed groups, by the mean over policies."""
 
@@ -95,19 +95,19 @@ class ByGroup(Comparison):
         return np.array([r.measure(metric, group=self.column) for r in self.results[label]])
 
 
-def metric_table(comparison: Comparison, metrics: Iterable[str]) -> Table:
+def metric_table(comparison: Comparison, metrics: Iterable[str]) -> MetricTable:
     """Return one row a policy and one column a metric."""
     columns = tuple(column(metric) for metric in metrics)
     best = {c.metric: _best(comparison, c.metric) for c in columns}
     rows = [
-        Row(
+        MetricRow(
             label,
             label == comparison.baseline,
             tuple(_cell(comparison, label, c.metric, label in best[c.metric]) for c in columns),
         )
         for label in comparison.labels
     ]
-    return Table(columns, tuple(rows))
+    return MetricTable(columns, tuple(rows))
 
 
 def column(metric: str) -> Column:
@@ -119,9 +119,9 @@ def column(metric: str) -> Column:
 
 
 def group_tables(comparison: Comparison) -> list[Groups]:
-    """Return the exposure of groups for every column that all worlds have."""
-    worlds = [run.env.items.groups for runs in comparison.results.values() for run in runs]
-    shared = [name for name in comparison.env.items.groups if all(name in w for w in worlds)]
+    """Return the exposure of groups for every column that all environments have."""
+    environments = [run.env.items.groups for runs in comparison.results.values() for run in runs]
+    shared = [name for name in comparison.env.items.groups if all(name in w for w in environments)]
     return [_groups(comparison, name) for name in shared]
 
 
@@ -187,17 +187,17 @@ def _best(comparison: Comparison, metric: str) -> tuple[str, ...]:
     return comparison.best(metric) if len(comparison.labels) > 1 else ()
 
 
-def _cell(comparison: Comparison, label: str, metric: str, best: bool) -> Cell:
+def _cell(comparison: Comparison, label: str, metric: str, best: bool) -> MetricCell:
     mean = comparison.mean(label, metric)
     values = comparison.values(label, metric)
     spread = f"± {number(float(values.std(ddof=1)), like=mean)}" if len(values) > 1 else ""
     if label == comparison.baseline:
-        return Cell(number(mean), spread, "", "", best)
+        return MetricCell(number(mean), spread, "", "", best)
     change = comparison.change(label, metric)
     verdict = ""
     if math.isfinite(change) and percent(change) != "0.0%":
         verdict = "better" if (change > 0) == higher_is_better(metric) else "worse"
-    return Cell(number(mean), spread, percent(change), verdict, best)
+    return MetricCell(number(mean), spread, percent(change), verdict, best)
 
 
 def _groups(comparison: Comparison, name: str) -> Groups:
@@ -232,7 +232,7 @@ def _exposure_shares(runs: Sequence[Result], name: str) -> dict[str, float]:
 
 
 def _merit_shares(comparison: Comparison, name: str) -> tuple[dict[str, float], dict[str, int]]:
-    """Return each group's share of merit, mean over seeds, and its items in the first world."""
+    """Return each group's share of merit, mean over seeds, and its items in the first one."""
     runs = comparison.results[comparison.baseline]
     worth: dict[str, float] = {}
     counts: dict[str, int] = {}

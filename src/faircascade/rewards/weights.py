@@ -118,16 +118,14 @@ class Custom(Weight):
         if callable(self.weights):
             values = [float(self.weights(position, k)) for position in range(1, k + 1)]
         elif len(self.weights) < k:
-            raise ValueError(
-                f"custom weights must cover all {k} positions of the list, got {len(self.weights)}"
-            )
+            rule = f"must cover all {k} positions of the slate"
+            raise ParameterError("weight", rule, list(self.weights))
         else:
             values = list(self.weights[:k])
         for position, value in enumerate(values, start=1):
             if not (value > 0 and math.isfinite(value)):
-                raise ValueError(
-                    f"custom weights must be positive, got {value} at position {position}"
-                )
+                rule = f"must be positive at position {position}"
+                raise ParameterError("weight", rule, value)
         return np.array(values)
 
 

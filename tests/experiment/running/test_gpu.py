@@ -11,16 +11,16 @@ import pytest
 
 from faircascade.engine.gpu import run as gpu
 from faircascade.engine.gpu.device import NoGPU, is_present, the_gpu
-from faircascade.experiment.running import todo
-from faircascade.experiment.running.costs import Costs, duration
+from faircascade.experiment.running import work_queue
+from faircascade.experiment.running.cost_model import CostModel, duration
 from faircascade.experiment.running.executors import Local, Plan
 from faircascade.experiment.running.executors import gpu as executor
 from faircascade.experiment.running.executors.gpu import Gpu
+from faircascade.experiment.running.run_cell import simulate_cell
 from faircascade.experiment.running.runner import run_cells, run_experiment
-from faircascade.experiment.running.work import run
-from faircascade.experiment.store.claims import Claim, claimed
-from faircascade.experiment.store.results import Product, Results
-from faircascade.experiment.store.worlds import Worlds
+from faircascade.experiment.store.environments import EnvironmentStore
+from faircascade.experiment.store.locks import Claim, claimed
+from faircascade.experiment.store.results import CellOutput, Results
 from tests.engine.emulated import Emulated, compiler
 from tests.experiment.running.test_local import (
     CELLS,
@@ -73,7 +73,9 @@ def test_several_batches_and_one_that_another_runner_has(
     monkeypatch.setattr(executor, "USERS", 2500)  # two cells of the default size
     results = Results(tmp_path)
     waits: list[float] = []
-    product = Product.of(SOME[0], run(SOME[0], Worlds(None, SOURCES).of(SOME[0]), 1))
+    product = CellOutput.of(
+        SOME[0], simulate_cell(SOME[0], EnvironmentStore(None, SOURCES).of(SOME[0]), 1)
+    )
     with claimed(results.underway(SOME[0])) as claim:
         assert claim is Claim.MINE
 
@@ -82,7 +84,7 @@ def test_several_batches_and_one_that_another_runner_has(
             if len(waits) == 1:
                 results.add(SOME[0], product)
 
-        monkeypatch.setattr(todo.time, "sleep", wait)
+        monkeypatch.setattr(work_queue.time, "sleep", wait)
         assert run_cells(SOME, SOURCES, results, executor=Gpu()).complete
     assert waits
     assert content_of(results) == content_of(undisturbed)
@@ -132,8 +134,10 @@ def test_without_a_gpu_nothing_is_begun(tmp_path: Path) -> None:
 def test_what_a_gpu_took_tells_nothing_of_a_processor(device, tmp_path: Path) -> None:
     results = Results(tmp_path)
     assert run_cells(SOME[:2], SOURCES, results, executor=Gpu()).complete
-    plan = Plan(todo.Todo(SOME, results, Costs.on(SOURCES)), results, SOURCES)
-    nothing = Plan(todo.Todo(SOME, Results(tmp_path / "none"), plan.todo.costs), results, SOURCES)
+    plan = Plan(work_queue.WorkQueue(SOME, results, CostModel.on(SOURCES)), results, SOURCES)
+    nothing = Plan(
+        work_queue.WorkQueue(SOME, Results(tmp_path / "none"), plan.queue.costs), results, SOURCES
+    )
     for executor_, same in ((Local(workers=1), True), (Gpu(), False)):
         left, anew = (duration(SOME[2:], each, executor_) for each in (plan, nothing))
         assert left == anew

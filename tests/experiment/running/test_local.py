@@ -23,15 +23,15 @@ from faircascade import registry
 from faircascade.data.load import load_dataset
 from faircascade.engine import simulate, snapshot
 from faircascade.experiment.cell import Cell
-from faircascade.experiment.running import pool, work
-from faircascade.experiment.running.costs import Costs
+from faircascade.experiment.running import run_cell, worker_pool
+from faircascade.experiment.running.cost_model import CostModel
 from faircascade.experiment.running.executors import Local
 from faircascade.experiment.running.executors import local as executor
 from faircascade.experiment.running.runner import run_cells
 from faircascade.experiment.spec import Spec
-from faircascade.experiment.store.claims import Claim, claimed
+from faircascade.experiment.store.environments import Sources
+from faircascade.experiment.store.locks import Claim, claimed
 from faircascade.experiment.store.results import Results
-from faircascade.experiment.store.worlds import Sources
 from faircascade.storage import load_arrays
 from tests.experiment.specs import TINY
 
@@ -42,7 +42,7 @@ CELLS = Spec.parse(TINY).cells(RATINGS.fingerprint)
 RUNNER = """
 import sys
 from pathlib import Path
-from faircascade.experiment.running.costs import Costs
+from faircascade.experiment.running.cost_model import CostModel
 from faircascade.experiment.running.executors import Local
 from faircascade.experiment.running.planning import plan_studies
 from faircascade.experiment.store.results import Results
@@ -102,7 +102,7 @@ def processes_of(folder: Path) -> Iterator[int]:
             words = place.read_bytes().split(b"\0")
         except OSError:
             continue
-        if b"faircascade.experiment.running.worker" in words and str(folder).encode() in words:
+        if b"faircascade.experiment.running.worker_main" in words and str(folder).encode() in words:
             yield int(place.parent.name)
 
 
@@ -131,12 +131,12 @@ def cells(count: int, rounds: int) -> list[Cell]:
 def test_many_cells_run_side_by_side_and_few_have_all_threads(
     count: int, rounds: int, spread: tuple[int, int]
 ) -> None:
-    assert Local(threads=4).spread(cells(count, rounds), Costs()) == spread
+    assert Local(threads=4).spread(cells(count, rounds), CostModel()) == spread
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 64])
 def test_threads_are_never_more_than_asked_for(workers: int) -> None:
-    at_once, each = Local(workers=workers, threads=4).spread(cells(24, 30), Costs())
+    at_once, each = Local(workers=workers, threads=4).spread(cells(24, 30), CostModel())
     assert at_once == workers
     assert each == max(1, 4 // workers)
 
@@ -154,7 +154,7 @@ def test_a_cell_whose_process_dies_is_begun_again(
 ) -> None:
     killed = []
 
-    class Fragile(pool.Worker):
+    class Fragile(worker_pool.Worker):
         def give(self, cell: Cell, threads: int) -> None:
             super().give(cell, threads)
             if len(killed) < 2:
@@ -173,7 +173,7 @@ def test_a_cell_whose_process_dies_is_begun_again(
 def test_a_cell_that_kills_every_process_is_told_and_the_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Deadly(pool.Worker):
+    class Deadly(worker_pool.Worker):
         def give(self, cell: Cell, threads: int) -> None:
             super().give(cell, threads)
             if cell.key == CELLS[1].key:
@@ -276,9 +276,9 @@ def test_a_disk_that_is_full_ends_the_run_and_keeps_what_is_there(
 def test_an_idle_process_that_dies_is_replaced(
     undisturbed: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    team: list[pool.Worker] = []
+    team: list[worker_pool.Worker] = []
 
-    class Watched(pool.Worker):
+    class Watched(worker_pool.Worker):
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
             team.append(self)
@@ -364,7 +364,7 @@ def test_an_unforeseen_error_is_told_with_its_kind_and_the_others_go_on(
             raise MemoryError("too large")
         return simulate(env, policy, **options)
 
-    monkeypatch.setattr(work, "simulate", broken)
+    monkeypatch.setattr(run_cell, "simulate", broken)
     ended = run_cells(CELLS[:3], SOURCES, Results(tmp_path), executor=Local(workers=1))
     assert ended.complete
     assert ended.failures == {CELLS[1].name: "MemoryError: too large"}

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from faircascade.data.load import load_dataset
-from faircascade.experiment.running.costs import Costs
+from faircascade.experiment.running.cost_model import CostModel
 from faircascade.experiment.running.executors import Local
 from faircascade.experiment.running.executors import ray as executor
 from faircascade.experiment.running.executors.ray import Ray, cut
 from faircascade.experiment.running.runner import run_cells
 from faircascade.experiment.spec import Spec
-from faircascade.experiment.store.claims import claimed
+from faircascade.experiment.store.environments import Sources
+from faircascade.experiment.store.locks import claimed
 from faircascade.experiment.store.results import Results
-from faircascade.experiment.store.worlds import Sources
 from faircascade.policies import FRMLinUCB
 from tests.experiment.running.test_local import assert_same
 from tests.experiment.specs import TINY
@@ -79,15 +79,15 @@ def test_a_cluster_gives_the_very_same_numbers_though_a_node_dies(
 
 def test_only_long_cells_are_cut_and_never_those_whose_users_share() -> None:
     cell = CELLS[0]
-    assert cut(cell, 80, 4, Costs()) == [0, 80]
+    assert cut(cell, 80, 4, CostModel()) == [0, 80]
     long = replace(cell, rounds=10**9)
-    assert cut(long, 80, 4, Costs()) == [0, 40, 80]  # a part has 32 users at least
-    assert cut(long, 1000, 4, Costs()) == [1000 * part // 31 for part in range(32)]
+    assert cut(long, 80, 4, CostModel()) == [0, 40, 80]  # a part has 32 users at least
+    assert cut(long, 1000, 4, CostModel()) == [1000 * part // 31 for part in range(32)]
     longer = replace(cell, rounds=10**6)  # two minutes: cut if there are cores, and not if not
-    assert cut(longer, 1000, 4, Costs()) == [0, 250, 500, 750, 1000]
-    assert cut(longer, 1000, 1, Costs()) == [0, 1000]
+    assert cut(longer, 1000, 4, CostModel()) == [0, 250, 500, 750, 1000]
+    assert cut(longer, 1000, 1, CostModel()) == [0, 1000]
     together = replace(long, policy=FRMLinUCB(ledger="global", variant="fairco"))
-    assert cut(together, 1000, 4, Costs()) == [0, 1000]
+    assert cut(together, 1000, 4, CostModel()) == [0, 1000]
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from faircascade.experiment.cell import Cell
 from faircascade.experiment.spec import Spec, SpecError
-from faircascade.experiment.spec.places import line_of
+from faircascade.experiment.spec.errors import line_of
 from tests.experiment.specs import TINY
 
 
 def test_grids_give_every_combination_world_by_world_and_seed_by_seed() -> None:
     cells = Spec.parse(TINY).cells("data")
-    assert len(cells) == 2 * 2 * 6  # worlds, seeds, policies
+    assert len(cells) == 2 * 2 * 6  # environments, seeds, policies
     assert [cell.environment["k"] for cell in cells] == [3] * 12 + [5] * 12
     assert [cell.seed for cell in cells[:12]] == [1] * 6 + [2] * 6
     assert [cell.label for cell in cells[:6]] == [
@@ -108,11 +108,11 @@ def test_no_rounds_means_that_nothing_is_run_and_no_data_is_needed() -> None:
         ("dim = 4", "dim = ", 11, "not TOML"),
         ("dim = 4", 'dim = 4\nalign = "sgin"', 12, "did you mean 'sign'"),
         ("dim = 4", "dim = 4\nthreshold = nan", 12, "threshold must be finite"),
-        ("k.grid = [3, 5]", "k.grid = [3, 3]", 10, "the same world twice"),
+        ("k.grid = [3, 5]", "k.grid = [3, 3]", 10, "the same environment twice"),
         ("k.grid = [3, 5]", "k.grid = []", 12, "grid must have at least one value"),
         ("k.grid = [3, 5]", "k.grid = 3", 12, "grid must be a list"),
         ("k.grid = [3, 5]", "k = {grid = [3], more = 1}", 12, "a grid or a table"),
-        ("k.grid = [3, 5]", "k = 7", 12, "custom weights must cover all 7 positions"),
+        ("k.grid = [3, 5]", "k = 7", 12, "weight must cover all 7 positions"),
         ("gamma = 0.01", "gama = 0.01", 21, "did you mean 'gamma'"),
         ("gamma = 0.01", "gamma = -1.0", 21, "gamma must be >= 0"),
         ("rounds = 10", "rounds = 0", 33, "rounds of a policy must be at least 1"),
@@ -155,7 +155,7 @@ def test_a_mistake_is_told_with_the_line_and_what_was_meant(
     [
         ("run.rounds=7", lambda spec: spec.rounds == 7),
         ("environment.k=4", lambda spec: spec.environment["k"] == 4),
-        ("environment.dim.grid=[2, 3]", lambda spec: len(spec.worlds()) == 4),
+        ("environment.dim.grid=[2, 3]", lambda spec: len(spec.environments()) == 4),
         ("policies.linucb.alpha=0.5", lambda spec: spec.lines()[0][1].alpha == 0.5),
         ("policies.2.rounds=9", lambda spec: spec.lines()[-1][2] == 9),
         ("every_policy.reading=intended", lambda spec: spec.lines()[0][1].reading == "intended"),
@@ -210,7 +210,11 @@ def test_a_spec_is_the_same_after_a_round_trip_through_plain_data() -> None:
 def test_a_cell_is_the_same_after_a_round_trip_through_plain_data() -> None:
     for cell in Spec.parse(TINY).cells("data"):
         again = Cell.of(json.loads(json.dumps(cell.document())))
-        assert (again.key, again.world_key, again.world) == (cell.key, cell.world_key, cell.world)
+        assert (again.key, again.environment_key, again.environment) == (
+            cell.key,
+            cell.environment_key,
+            cell.environment,
+        )
 
 
 def test_files_are_looked_for_beside_the_spec(tmp_path: Path) -> None:

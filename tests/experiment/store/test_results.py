@@ -10,10 +10,10 @@ import pytest
 from faircascade.data.load import load_dataset
 from faircascade.engine import simulate
 from faircascade.environment import Environment
-from faircascade.experiment.running import runner, work
+from faircascade.experiment.running import run_cell, runner
 from faircascade.experiment.spec import Spec
-from faircascade.experiment.store.results import Product, Results
-from faircascade.experiment.store.worlds import Sources
+from faircascade.experiment.store.environments import Sources
+from faircascade.experiment.store.results import CellOutput, Results
 from faircascade.experiment.study import Study
 from tests.experiment.specs import TINY
 
@@ -67,14 +67,14 @@ def test_clicks_of_intervals_add_up_to_all_clicks(finished: Results) -> None:
 def test_what_is_finished_is_not_run_again(
     finished: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(work, "simulate", None)  # would fail if it were called
+    monkeypatch.setattr(run_cell, "simulate", None)  # would fail if it were called
     assert runner.run_cells(CELLS, SOURCES, finished).complete
 
 
 def test_a_larger_grid_only_adds(finished: Results, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = []
     monkeypatch.setattr(
-        work, "simulate", lambda env, policy, **o: ran.append(policy.alpha) or simulate(
+        run_cell, "simulate", lambda env, policy, **o: ran.append(policy.alpha) or simulate(
             env, policy, **o
         )
     )  # fmt: skip
@@ -102,10 +102,10 @@ def test_ctrl_c_keeps_what_was_finished_and_the_rest_comes_later(
         object.__setattr__(result, "interrupted", True)
         return result
 
-    monkeypatch.setattr(work, "simulate", pressed)
+    monkeypatch.setattr(run_cell, "simulate", pressed)
     assert not runner.run_cells(CELLS[:5], SOURCES, results).complete
     assert [results.find(cell) is not None for cell in CELLS[:5]] == [True, True, *[False] * 3]
-    monkeypatch.setattr(work, "simulate", simulate)
+    monkeypatch.setattr(run_cell, "simulate", simulate)
     assert runner.run_cells(CELLS[:5], SOURCES, results).complete
     assert Study(SPEC, tuple(CELLS[:5]), results).missing == 0
 
@@ -135,7 +135,7 @@ def test_two_runners_may_finish_the_same_cell(tmp_path: Path) -> None:
     cell = CELLS[0]
     env = Environment.from_ratings(RATINGS, dim=4, k=3, seed=cell.seed)
     result = simulate(env, cell.policy, rounds=30, seed=1, checkpoints=cell.checkpoints)
-    product = Product.of(cell, result)
+    product = CellOutput.of(cell, result)
     first = results.add(cell, product).value("clicks")
     assert results.add(cell, product).value("clicks") == first
     assert len(list((tmp_path / "cells").iterdir())) == 1
@@ -146,7 +146,7 @@ def test_a_study_pairs_seeds_and_takes_the_baseline_when_the_shorter_run_ended(
 ) -> None:
     study = Study(SPEC, tuple(CELLS), finished)
     assert study.missing == 0
-    small, large = study.worlds
+    small, large = study.environments
     assert small.data == {"name": "synthetic", "users": 20, "items": 60}
     assert (small.environment["k"], large.environment["k"]) == (3, 5)
     assert small.baseline == "LinUCB (alpha=0.25)"
@@ -166,12 +166,12 @@ def test_a_half_finished_study_has_what_there_is(finished: Results, tmp_path: Pa
         place.symlink_to(found.folder)
     study = Study(SPEC, tuple(CELLS), some)
     assert study.missing == len(CELLS) - 7
-    world, empty = study.worlds
-    assert world.seeds(world.baseline) == (1, 2)
-    assert len(world.paired("EALinUCB log", "clicks")[0]) == 1
+    environment, empty = study.environments
+    assert environment.seeds(environment.baseline) == (1, 2)
+    assert len(environment.paired("EALinUCB log", "clicks")[0]) == 1
     matched, nothing = study.matched  # side by side only over the seeds that all of them have
     assert {matched.seeds(label) for label in matched.runs} == {(1,)}
-    assert world.common([world.baseline]).seeds(world.baseline) == (1, 2)
+    assert environment.common([environment.baseline]).seeds(environment.baseline) == (1, 2)
     assert nothing.runs == empty.runs
     assert empty.rounds(empty.baseline) == 0
     assert len(empty.values("Random", "clicks")) == 0
@@ -216,10 +216,10 @@ def test_another_runner_s_cell_is_not_run_again(
         ran.append(policy)
         if len(ran) == 1:  # while this one runs, another runner finishes the next
             other = simulate(env, CELLS[1].policy, **options | {"snapshot": None})
-            Results(tmp_path).add(CELLS[1], Product.of(CELLS[1], other))
+            Results(tmp_path).add(CELLS[1], CellOutput.of(CELLS[1], other))
         return simulate(env, policy, **options)
 
-    monkeypatch.setattr(work, "simulate", both)
+    monkeypatch.setattr(run_cell, "simulate", both)
     assert runner.run_cells(CELLS[:3], SOURCES, Results(tmp_path)).complete
     assert ran == [CELLS[0].policy, CELLS[2].policy]
 
@@ -236,8 +236,8 @@ def test_another_runner_s_cell_is_not_run_again(
 def test_runs_in_worlds_that_differ_by_more_than_rounding_are_no_pair(
     finished: Results, mark: str, change: float | str, pairs: int
 ) -> None:
-    world = Study(SPEC, tuple(CELLS), Results(finished.folder)).worlds[0]
-    assert len(world.paired("EALinUCB log", "clicks")[0]) == 2
-    about = world.runs["EALinUCB log"][0].about
+    environment = Study(SPEC, tuple(CELLS), Results(finished.folder)).environments[0]
+    assert len(environment.paired("EALinUCB log", "clicks")[0]) == 2
+    about = environment.runs["EALinUCB log"][0].about
     about[mark] = change if isinstance(change, str) else about[mark] * change
-    assert len(world.paired("EALinUCB log", "clicks")[0]) == pairs
+    assert len(environment.paired("EALinUCB log", "clicks")[0]) == pairs

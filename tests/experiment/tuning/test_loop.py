@@ -16,11 +16,11 @@ from pyarrow import csv
 
 from faircascade.data.load import load_dataset
 from faircascade.engine import simulate
-from faircascade.experiment.running import work
+from faircascade.experiment.running import run_cell
 from faircascade.experiment.running.runner import run_cells
 from faircascade.experiment.spec import Spec
+from faircascade.experiment.store.environments import Sources
 from faircascade.experiment.store.results import Results
-from faircascade.experiment.store.worlds import Sources
 from faircascade.experiment.study import Study
 from faircascade.experiment.tuning import loop as tuning
 from faircascade.experiment.tuning.loop import Trial, Tuned, tune
@@ -69,7 +69,7 @@ def counting(
         ran.append(policy)
         return simulate(env, policy, **options)
 
-    monkeypatch.setattr(work, "simulate", counted)
+    monkeypatch.setattr(run_cell, "simulate", counted)
     return ran
 
 

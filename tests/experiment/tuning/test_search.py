@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from faircascade.experiment.spec import Spec
-from faircascade.experiment.spec.places import SpecError
+from faircascade.experiment.spec.errors import SpecError
 from faircascade.experiment.tuning.bounds import Bound
 from faircascade.experiment.tuning.candidates import policy_of
 from faircascade.experiment.tuning.ranges import Choices, Span
@@ -140,8 +140,8 @@ def test_the_end_of_a_range_is_a_step() -> None:
         ('["log", "rbp"]', "[]", 35, "at least one value"),
         ('["log", "rbp"]', '["log", "log"]', 35, "choices must be distinct"),
         ('choices = ["log", "rbp"]', 'choices = ["log"], low = 1', 35, "has no 'low'"),
-        ("k = 3", "k.grid = [3, 4]", 9, "one world"),
-        ("users = 20", "users.grid = [20, 30]", 5, "one world"),
+        ("k = 3", "k.grid = [3, 4]", 9, "one environment"),
+        ("users = 20", "users.grid = [20, 30]", 5, "one environment"),
         ('weight = "log"', 'weight.grid = ["log", "rbp"]', 23, "not a grid"),
     ],
 )

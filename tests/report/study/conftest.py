@@ -14,7 +14,7 @@ from tests.report.study.runs import SPEC, study_of
 
 @pytest.fixture(scope="session")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """All exhibits, finished; d and K are those of a published table."""
+    """All sections, finished; d and K are those of a published table."""
     return study_of(Spec.parse(SPEC), tmp_path_factory.mktemp("tiny"))
 
 

@@ -14,8 +14,8 @@ from faircascade.experiment.cell import Cell
 from faircascade.experiment.running.executors import Local
 from faircascade.experiment.running.runner import run_cells
 from faircascade.experiment.spec import Spec
+from faircascade.experiment.store.environments import Sources
 from faircascade.experiment.store.results import Results
-from faircascade.experiment.store.worlds import Sources
 from faircascade.experiment.study import Study
 from tests.report.test_page import Page
 
@@ -23,7 +23,7 @@ HOSTILE = "<script>alert('x')</script> [a](http://evil.test) | b_c"
 SPEC = """
 name = "tiny"
 title = "Everything, small"
-about = "All exhibits."
+about = "All sections."
 show = ["rewards", "exploration", "published", "equality", "items", "gammas", "bound", "table"]
 metrics = [
     "clicks", "regret", "equality_b", "equality_p", "equity_b", "equity_p", "fairness_regret",

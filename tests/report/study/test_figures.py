@@ -11,14 +11,14 @@ from matplotlib.figure import Figure
 from faircascade.experiment.spec import Spec
 from faircascade.experiment.study import Study
 from faircascade.policies import EALinUCB, EARSLinUCB, LinUCB
-from faircascade.report.pages import Plate
+from faircascade.report.pages import CaptionedFigure
 from faircascade.report.study.blocks import Prose
-from faircascade.report.study.exhibits.bound import bound
-from faircascade.report.study.exhibits.exploration import exploration
-from faircascade.report.study.exhibits.gammas import gammas
-from faircascade.report.study.exhibits.items import items
-from faircascade.report.study.exhibits.labels import Point, label_points
-from faircascade.report.study.looks import policy_looks
+from faircascade.report.study.sections.exploration import exploration
+from faircascade.report.study.sections.gammas import gammas
+from faircascade.report.study.sections.items import items
+from faircascade.report.study.sections.labels import Point, label_points
+from faircascade.report.study.sections.regret_bound import bound
+from faircascade.report.study.styles import policy_styles
 from faircascade.report.style import NEUTRAL, drawing
 from tests.report.study.runs import study_of
 
@@ -50,15 +50,15 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return study_of(Spec.parse(SPEC), tmp_path_factory.mktemp("many"), users=20, items=60)
 
 
-def only_plate(blocks: object) -> Plate:
-    found = [block for block in blocks if isinstance(block, Plate)]  # type: ignore[attr-defined]
+def only_plate(blocks: object) -> CaptionedFigure:
+    found = [block for block in blocks if isinstance(block, CaptionedFigure)]  # type: ignore[attr-defined]
     return found[0]
 
 
 def test_a_kind_of_policy_has_its_colour_whatever_else_is_drawn() -> None:
-    few = policy_looks(["LinUCB", "EA"], [LinUCB(), EALinUCB(weight="linear")])
+    few = policy_styles(["LinUCB", "EA"], [LinUCB(), EALinUCB(weight="linear")])
     policies = [LinUCB(), EARSLinUCB(), EARSLinUCB(tolerance=1.0), EALinUCB(weight="linear")]
-    more = policy_looks(["LinUCB", "EARS 0.05", "EARS 1", "EA"], policies)
+    more = policy_styles(["LinUCB", "EARS 0.05", "EARS 1", "EA"], policies)
     assert few["LinUCB"].colour == more["LinUCB"].colour == NEUTRAL
     assert few["EA"].colour == more["EA"].colour
     assert more["EARS 0.05"].colour == more["EARS 1"].colour
@@ -68,14 +68,14 @@ def test_a_kind_of_policy_has_its_colour_whatever_else_is_drawn() -> None:
 def test_the_baseline_is_grey_wherever_it_stands() -> None:
     policies = [LinUCB(), EALinUCB(weight="log"), EALinUCB(weight="linear")]
     for baseline in ("a", "b", "c"):
-        drawn = policy_looks(["a", "b", "c"], policies, baseline=baseline)
+        drawn = policy_styles(["a", "b", "c"], policies, baseline=baseline)
         assert list(drawn) == ["a", "b", "c"]
         assert [label for label in drawn if drawn[label].colour == NEUTRAL] == [baseline]
         assert drawn[baseline].width == 3.0
 
 
 def test_one_kind_alone_is_told_apart_by_colour() -> None:
-    drawn = policy_looks(["a", "b", "c"], [LinUCB(alpha=alpha) for alpha in (0.25, 1.0, 5.0)])
+    drawn = policy_styles(["a", "b", "c"], [LinUCB(alpha=alpha) for alpha in (0.25, 1.0, 5.0)])
     assert len({look.colour for look in drawn.values()}) == 3
 
 
@@ -111,13 +111,13 @@ def test_too_many_policies_for_a_grid_are_named_instead(many: Study) -> None:
 
 
 def test_points_of_a_penalty_are_means_over_seeds_in_the_order_of_gamma(many: Study) -> None:
-    (world,) = many.worlds
+    (environment,) = many.environments
     with drawing():
         plate = only_plate(gammas(many).blocks)
     lines = [line for line in plate.figure.axes[0].lines if len(line.get_xdata()) == 3]
     expected = [
         [
-            world.values(f"EALinUCB linear (beta={beta}, gamma={gamma})", "clicks").mean()
+            environment.values(f"EALinUCB linear (beta={beta}, gamma={gamma})", "clicks").mean()
             for gamma in (0.0, 0.1, 0.3)
         ]
         for beta in (0.1, 0.2, 0.3)

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from faircascade.engine import HEADLINE
 from faircascade.experiment.spec import Spec
 from faircascade.experiment.study import Study
-from faircascade.report.pages import Plate
+from faircascade.report.pages import CaptionedFigure
 from faircascade.report.study.blocks import Prose, Section
-from faircascade.report.study.exhibits.curves import curves
-from faircascade.report.study.exhibits.fronts import Place, front
-from faircascade.report.study.exhibits.pareto import (
+from faircascade.report.study.sections.curves import curves
+from faircascade.report.study.sections.pareto import (
     FAIRNESS,
     fairness_metrics,
     on_front,
     pareto,
     standings,
 )
+from faircascade.report.study.sections.pareto_front import Place, front
 from faircascade.report.style import PALE, drawing
 from tests.report.study.runs import study_of
 
@@ -67,8 +67,8 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return study_of(Spec.parse(text), tmp_path_factory.mktemp("few"), users=20, items=60)
 
 
-def drawn(section: Section) -> Plate:
-    return next(block for block in section.blocks if isinstance(block, Plate))
+def drawn(section: Section) -> CaptionedFigure:
+    return next(block for block in section.blocks if isinstance(block, CaptionedFigure))
 
 
 @given(places)
@@ -110,7 +110,7 @@ def test_up_and_right_is_better_also_where_less_is(grid: Study) -> None:
     assert not higher.yaxis_inverted()
     assert lower.yaxis_inverted()
     assert "less is better: axis turned" in lower.get_title(loc="left")
-    panel = standings(grid.worlds[0], "fairness_regret")
+    panel = standings(grid.environments[0], "fairness_regret")
     means = {s.label: (s.clicks.mean, s.fairness.mean) for s in panel if s.comparable}
     for label in on_front(panel, "fairness_regret"):
         clicks, regret = means[label]
@@ -118,10 +118,10 @@ def test_up_and_right_is_better_also_where_less_is(grid: Study) -> None:
 
 
 def test_points_and_arms_are_the_means_and_intervals_of_the_table(grid: Study) -> None:
-    (world,) = grid.worlds
+    (environment,) = grid.environments
     with drawing():
         ax = drawn(pareto(grid)).figure.axes[0]
-    panel = standings(world, "equality_b")
+    panel = standings(environment, "equality_b")
     at = {tuple(np.ravel(line.get_xydata())) for line in ax.lines if len(line.get_xdata()) == 1}
     assert {(s.clicks.mean, s.fairness.mean) for s in panel} <= at
     assert len(ax.containers) == len(panel)
@@ -129,62 +129,64 @@ def test_points_and_arms_are_the_means_and_intervals_of_the_table(grid: Study) -
 
 
 def test_many_policies_are_numbered_in_the_order_of_the_tables(grid: Study) -> None:
-    (world,) = grid.worlds
+    (environment,) = grid.environments
     with drawing():
         plate = drawn(pareto(grid))
     (legend,) = plate.figure.legends
     words = [text.get_text() for text in legend.get_texts()]
-    assert words[0] == f"1  {world.baseline} (baseline)"
+    assert words[0] == f"1  {environment.baseline} (baseline)"
     assert [word.split("  ")[0] for word in words[:-1]] == [
-        str(place) for place, _ in enumerate(world.runs, 1)
+        str(place) for place, _ in enumerate(environment.runs, 1)
     ]
     assert words[-1] == "Pareto front"
     shown = {text.get_text() for text in plate.figure.axes[0].texts}
-    assert shown <= {str(place) for place, _ in enumerate(world.runs, 1)}
+    assert shown <= {str(place) for place, _ in enumerate(environment.runs, 1)}
     assert "Numbers are those of the legend" in plate.caption
 
 
 def test_a_shorter_run_is_drawn_and_not_on_the_front(grid: Study) -> None:
-    (world,) = grid.worlds
+    (environment,) = grid.environments
     with drawing():
         section = pareto(grid)
     assert "Fewer rounds, and so not on the front: Random (4)." in drawn(section).caption
     for metric in FAIRNESS:
-        assert "Random" not in on_front(standings(world, metric), metric)
+        assert "Random" not in on_front(standings(environment, metric), metric)
 
 
 def test_the_front_is_named_in_words(grid: Study) -> None:
-    (world,) = grid.worlds
+    (environment,) = grid.environments
     with drawing():
         section = pareto(grid)
     (words,) = [block.text for block in section.blocks if isinstance(block, Prose)]
     for metric in FAIRNESS:
-        assert ", ".join(on_front(standings(world, metric), metric)) in words
+        assert ", ".join(on_front(standings(environment, metric), metric)) in words
 
 
 def test_many_lines_are_pale_but_for_the_baseline_and_the_best(grid: Study) -> None:
-    (world,) = grid.worlds
+    (environment,) = grid.environments
     with drawing():
         plate = drawn(curves(grid))
     ax = plate.figure.axes[0]
     pale = [line for line in ax.lines if line.get_color() == PALE["color"]]
     best = {
-        max(world.runs, key=lambda name: sign * world.values(name, metric).mean())
+        max(environment.runs, key=lambda name: sign * environment.values(name, metric).mean())
         for metric, sign in ((m, -1 if m == "regret" else 1) for m in HEADLINE)
     }
-    told = {world.baseline, *best}
-    assert len(pale) == len(world.runs) - len(told)
+    told = {environment.baseline, *best}
+    assert len(pale) == len(environment.runs) - len(told)
     assert f"the {len(pale)} others are pale" in plate.caption
     (legend,) = plate.figure.legends
     assert legend.get_texts()[-1].get_text() == f"{len(pale)} others"
 
 
 def test_few_lines_are_all_told_apart_and_end_at_the_means(few: Study) -> None:
-    (world,) = few.worlds
+    (environment,) = few.environments
     with drawing():
         plate = drawn(curves(few))
     assert len(plate.figure.axes) == len(HEADLINE)
     for ax, metric in zip(plate.figure.axes, HEADLINE, strict=True):
         ends = sorted(float(line.get_ydata()[-1]) for line in ax.lines)
-        means = sorted(float(world.values(label, metric).mean()) for label in world.runs)
+        means = sorted(
+            float(environment.values(label, metric).mean()) for label in environment.runs
+        )
         assert ends == pytest.approx(means)

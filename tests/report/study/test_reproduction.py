@@ -15,8 +15,8 @@ from faircascade.experiment.store.results import Results
 from faircascade.experiment.study import Study
 from faircascade.paper.published import METRICS, published
 from faircascade.report import check_show, write_reproduction
-from faircascade.report.study import EXHIBITS, count_verdicts
-from faircascade.report.study.published.compare import SYMBOLS, held
+from faircascade.report.study import SECTIONS, count_verdicts
+from faircascade.report.study.published.comparison import SYMBOLS, held
 from faircascade.report.tables import number
 from tests.report.study.runs import (
     BASELINE,
@@ -77,7 +77,7 @@ def test_markdown_tables_have_as_many_cells_in_every_row(written: Path) -> None:
 def test_what_was_run_is_said_on_top(written: Path, study: Study) -> None:
     text = (written / "reproduction.md").read_text(encoding="utf-8")
     top = text[: text.index("## ")]
-    users, items = (study.worlds[0].runs[BASELINE][0].about[n] for n in ("users", "items"))
+    users, items = (study.environments[0].runs[BASELINE][0].about[n] for n in ("users", "items"))
     for given in (
         "SYNTHETIC DATA",
         "resemble MovieLens",
@@ -130,10 +130,10 @@ def test_results_are_the_final_values_of_every_cell_and_no_more(
     written: Path, study: Study
 ) -> None:
     rows = table(written, "results.csv")
-    run = study.worlds[0].runs[NEW_WEIGHT][1]
+    run = study.environments[0].runs[NEW_WEIGHT][1]
     assert values(rows, policy=NEW_WEIGHT, seed="2", metric="equity_p") == [run.value("equity_p")]
     assert len(rows) == len(study.cells) * len(run.about["metrics"])
-    assert {row["world"] for row in rows} == {"dim=10 k=5"}
+    assert {row["environment"] for row in rows} == {"dim=10 k=5"}
     assert {(row["d"], row["k"], row["align"]) for row in rows} == {("10", "5", "sign")}
     for name in ("results.csv", "curves.csv", "comparison.csv"):
         assert not {"item", "user", "merit"} & set(table(written, name)[0])
@@ -145,7 +145,7 @@ def test_curves_end_where_results_do(written: Path, study: Study) -> None:
     end = {row["metric"]: row for row in last}
     assert set(end) == {"interval_clicks", "exploration", *METRICS, "regret", "fairness_regret"}
     for metric in ("clicks", "regret", "equality_b"):
-        own = study.worlds[0].values(BASELINE, metric)
+        own = study.environments[0].values(BASELINE, metric)
         row = end[metric]
         shown = [float(row[n]) for n in ("low", "mean", "high")]
         assert shown == pytest.approx([own.min(), own.mean(), own.max()], rel=1e-4)
@@ -165,7 +165,7 @@ def test_verdicts_add_up_to_the_published_numbers_that_have_a_policy(
     assert all("synthetic" in row["reason"] for row in rows)
     row = next(r for r in rows if r["method"] == "EALinUCB" and r["metric"] == "clicks")
     theirs, ours = float(row["published"]), float(row["ours"])
-    mine = study.worlds[0].values("EALinUCB log (gamma=0.0)", "clicks")
+    mine = study.environments[0].values("EALinUCB log (gamma=0.0)", "clicks")
     assert ours == pytest.approx(mine.mean())
     assert float(row["percent"]) == pytest.approx(100 * (ours - theirs) / theirs)
 
@@ -180,14 +180,16 @@ def test_policies_that_the_paper_does_not_have_are_not_published(written: Path) 
 def test_a_shorter_run_is_held_against_the_baseline_as_it_stood(
     written: Path, study: Study
 ) -> None:
-    world = study.worlds[0]
-    before = np.mean(world.values(BASELINE, "clicks", 15))
-    change = 100 * (np.mean(world.values(SHORT, "clicks")) / before - 1)
+    environment = study.environments[0]
+    before = np.mean(environment.values(BASELINE, "clicks", 15))
+    change = 100 * (np.mean(environment.values(SHORT, "clicks")) / before - 1)
     (row,) = page_rows(read(written / "reproduction.html"), SHORT, 7)
     assert "15 rounds" in row[0]
     assert f"change {change:+.1f}%".replace("-", "−") in row[1]
-    before = np.mean(world.values(BASELINE, "fairness_regret", 15))  # looked at in the same rounds
-    change = 100 * (np.mean(world.values(SHORT, "fairness_regret")) / before - 1)
+    before = np.mean(
+        environment.values(BASELINE, "fairness_regret", 15)
+    )  # looked at in the same rounds
+    change = 100 * (np.mean(environment.values(SHORT, "fairness_regret")) / before - 1)
     assert f"change {change:+.1f}%".replace("-", "−") in row[-1]
 
 
@@ -245,7 +247,7 @@ def test_one_seed_has_no_interval_and_says_so(study: Study, tmp_path: Path) -> N
     assert {row["low"] for row in table(tmp_path, "comparison.csv")} == {""}
 
 
-@pytest.mark.parametrize("exhibit", EXHIBITS)
+@pytest.mark.parametrize("exhibit", SECTIONS)
 def test_nothing_finished_is_no_error(exhibit: str, study: Study, tmp_path: Path) -> None:
     empty = Study(replace(study.spec, show=(exhibit,)), study.cells, Results(tmp_path))
     page = read(write_reproduction([empty], tmp_path))
@@ -255,7 +257,7 @@ def test_nothing_finished_is_no_error(exhibit: str, study: Study, tmp_path: Path
     assert count_verdicts([empty]).get("not run yet", 0) == expected
 
 
-@pytest.mark.parametrize("exhibit", EXHIBITS)
+@pytest.mark.parametrize("exhibit", SECTIONS)
 def test_a_spec_that_simulates_nothing_is_no_error(
     exhibit: str, study: Study, tmp_path: Path
 ) -> None:
@@ -277,7 +279,7 @@ def test_published_numbers_on_the_papers_data_match_themselves(
     theirs = {"align": "none", "zero_rows": "keep", "users": 1000}
     spec = study.spec.changed(data={"name": "ml-1m"}, rounds=50_000, environment=theirs)
     forged = Study(spec, tuple(spec.cells("tiny")), study.results)
-    (world,) = forged.worlds
+    (environment,) = forged.environments
     row = next(row for row in published() if (row.dim, row.k, row.method) == (10, 5, "LinUCB"))
 
     class Run:
@@ -286,7 +288,7 @@ def test_published_numbers_on_the_papers_data_match_themselves(
         def value(self, metric: str, rounds: int | None = None) -> float:
             return published()[row][metric]
 
-    world.runs[BASELINE] = (Run(),)  # type: ignore[assignment]
+    environment.runs[BASELINE] = (Run(),)  # type: ignore[assignment]
     found = {n.metric: n.outcome for n in held(forged) if n.label == BASELINE}
     assert found == dict.fromkeys(
         ("clicks", "equality_b", "equality_p"), "matches"

@@ -17,7 +17,7 @@ from faircascade.experiment.store.results import Results
 from faircascade.experiment.study import Study
 from faircascade.registry import components
 from faircascade.report import write_reproduction, write_study
-from faircascade.report.study.files import BY_ROUND
+from faircascade.report.study.data_files import BY_ROUND
 from faircascade.report.tables import number, p_value
 from tests.report.study.runs import HOSTILE, study_of, table
 from tests.report.test_page import read
@@ -27,7 +27,7 @@ DIFFERENCE = ("difference", "difference_low", "difference_high")
 RUN = """
 name = "run"
 title = "A run of my own"
-about = "Two worlds."
+about = "Two environments."
 metrics = ["clicks", "regret", "equality_p", "coverage"]
 baseline = "EALinUCB log"
 
@@ -186,14 +186,15 @@ def test_a_reproduction_writes_the_files_that_it_always_did(study: Study, tmp_pa
 
 def test_statistics_are_those_of_scipy(written: Path, ran: Study) -> None:
     rows = table(written, "statistics.csv")
-    assert len(rows) == 2 * 3 * 4  # worlds, policies, metrics
-    world = ran.worlds[0]
+    assert len(rows) == 2 * 3 * 4  # environments, policies, metrics
+    environment = ran.environments[0]
     (row,) = [
         row
         for row in rows
-        if (row["world"], row["policy"], row["metric"]) == ("dim=4 k=3", "Random", "equality_p")
+        if (row["environment"], row["policy"], row["metric"])
+        == ("dim=4 k=3", "Random", "equality_p")
     ]
-    own, other = (world.values(label, "equality_p") for label in ("Random", "EALinUCB log"))
+    own, other = (environment.values(label, "equality_p") for label in ("Random", "EALinUCB log"))
     tested = scipy_stats.ttest_rel(own, other)
     low, high = tested.confidence_interval(0.95)
     expected = {
@@ -214,12 +215,12 @@ def test_statistics_are_those_of_scipy(written: Path, ran: Study) -> None:
 
 
 def test_a_lower_regret_is_a_win(written: Path, ran: Study) -> None:
-    world = ran.worlds[1]
-    own, other = (world.values(label, "regret") for label in ("Random", "EALinUCB log"))
+    environment = ran.environments[1]
+    own, other = (environment.values(label, "regret") for label in ("Random", "EALinUCB log"))
     (row,) = [
         row
         for row in table(written, "statistics.csv")
-        if (row["world"], row["policy"], row["metric"]) == ("dim=4 k=5", "Random", "regret")
+        if (row["environment"], row["policy"], row["metric"]) == ("dim=4 k=5", "Random", "regret")
     ]
     assert int(row["losses"]) == (own > other).sum() > 0
 
@@ -254,7 +255,7 @@ def test_changes_stand_world_by_world_with_their_intervals(ran: Study, tmp_path:
     for place, (label, *cells) in enumerate(shown):
         metric = spec.metrics[place // len(compared)]
         mine = [row for row in rows if (row["policy"], row["metric"]) == (label, metric)]
-        assert len(mine) == len(ran.worlds)
+        assert len(mine) == len(ran.environments)
         for cell, row in zip(cells, mine, strict=True):
             assert ("†" in cell) == (float(row["holm_p"]) < 0.05)
             first, *ends = (float(row[name]) for name in DIFFERENCE)
@@ -327,7 +328,9 @@ def test_half_a_run_shows_what_there_is(ran: Study, tmp_path: Path) -> None:
     assert "Not run yet: Random." in text
     assert "No policy is finished for d = 4, K = 5." in text
     rows = table(tmp_path, "statistics.csv")
-    assert {r["seeds"] for r in rows if r["policy"] == "LinUCB" and "k=3" in r["world"]} == {"2"}
+    assert {r["seeds"] for r in rows if r["policy"] == "LinUCB" and "k=3" in r["environment"]} == {
+        "2"
+    }
     assert {r["mean"] for r in rows if r["policy"] == "Random"} == {""}
 
 
@@ -343,10 +346,10 @@ def test_worlds_of_several_data_sets_are_told_apart(tmp_path: Path) -> None:
     text = RUN.replace("users = 40", "users.grid = [40, 30]").replace("k.grid = [3, 5]", "k = 3")
     spec = replace(Spec.parse(text), seeds=(1,))
     cells = tuple(spec.cells("tiny"))
-    assert len({cell.world for cell in cells}) == 2
+    assert len({cell.environment for cell in cells}) == 2
     study = study_of(spec, tmp_path / "run")
     page = text_of(study, tmp_path)
     assert "synthetic (users = 30, items = 120), d = 4, K = 3" in page
-    worlds = {row["world"] for row in table(tmp_path, "statistics.csv")}
-    assert len(worlds) == 2
-    assert all("data.users=" in world for world in worlds)
+    environments = {row["environment"] for row in table(tmp_path, "statistics.csv")}
+    assert len(environments) == 2
+    assert all("data.users=" in environment for environment in environments)

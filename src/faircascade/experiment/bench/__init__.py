@@ -12,9 +12,9 @@ from faircascade.experiment.bench.cases import (
     plan,
     with_time_against_paper,
 )
-from faircascade.experiment.bench.measuring import Measurement, Run, Task, warm_up
+from faircascade.experiment.bench.environments import BenchEnvironments
+from faircascade.experiment.bench.measurement import Measurement, Task, TimedRun, warm_up
 from faircascade.experiment.bench.peer import PEERS, check_peer
-from faircascade.experiment.bench.worlds import Worlds
 from faircascade.experiment.machine import describe_machine
 
 __all__ = [
@@ -22,11 +22,11 @@ __all__ = [
     "PEERS",
     "QUICK",
     "STANDARD",
+    "BenchEnvironments",
     "Measurement",
-    "Run",
     "Sizes",
     "Task",
-    "Worlds",
+    "TimedRun",
     "check_engine",
     "check_peer",
     "choose",

@@ -9,10 +9,10 @@ from typing import Any
 
 from faircascade.engine.simulation import PRECISIONS, cores
 from faircascade.environment import Environment
-from faircascade.experiment.bench.apart import RunApart
-from faircascade.experiment.bench.measuring import Measurement, Run, Task
+from faircascade.experiment.bench.environments import BenchEnvironments, low_rank
+from faircascade.experiment.bench.isolated_run import IsolatedRun
+from faircascade.experiment.bench.measurement import Measurement, Task, TimedRun
 from faircascade.experiment.bench.peer import PeerRun
-from faircascade.experiment.bench.worlds import Worlds, low_rank
 from faircascade.policies import EALinUCB, LinTS, LinUCB
 from faircascade.registry import suggest
 
@@ -72,18 +72,18 @@ QUICK = Sizes(
 
 
 @dataclass(frozen=True)
-class Material:
+class CaseContext:
     """What the tasks of a case are made from."""
 
-    worlds: Worlds
+    environments: BenchEnvironments
     sizes: Sizes
     threads: int | None
     engine: str = "cpu"
     precision: str = "float64"
 
-    def run(self, kind: type[Run] = Run, **what: Any) -> Run:
+    def run(self, kind: type[TimedRun] = TimedRun, **what: Any) -> TimedRun:
         usual: dict[str, Any] = {
-            "world": lambda: self.worlds.paper,
+            "environment": lambda: self.environments.paper,
             "rounds": self.sizes.rounds,
             "threads": self.threads,
             "engine": self.engine,
@@ -96,7 +96,7 @@ class Material:
 class Case:
     """A named set of measurements."""
 
-    tasks: Callable[[str, Material], list[Task]]
+    tasks: Callable[[str, CaseContext], list[Task]]
     needs: tuple[str, ...] = ()
     """Cases to be measured before it, because it is told as a ratio to them."""
     note: Callable[[Sizes], str] = lambda _: ""
@@ -104,69 +104,74 @@ class Case:
     only_if_named: bool = False
 
 
-def _paper(case: str, material: Material) -> list[Task]:
-    return [material.run(RunApart, case=case, policy=policy) for policy in BOTH]
+def _paper(case: str, material: CaseContext) -> list[Task]:
+    return [material.run(IsolatedRun, case=case, policy=policy) for policy in BOTH]
 
 
-def _full(case: str, material: Material) -> list[Task]:
+def _full(case: str, material: CaseContext) -> list[Task]:
     rounds = material.sizes.full_rounds
     return [material.run(case=case, policy=policy, rounds=rounds, lazy=False) for policy in BOTH]
 
 
-def _thompson(case: str, material: Material) -> list[Task]:
+def _thompson(case: str, material: CaseContext) -> list[Task]:
     policy, rounds = LinTS(reading="reference"), material.sizes.thompson_rounds
     return [material.run(case=case, policy=policy, rounds=rounds, lazy=False)]
 
 
-def _items(case: str, material: Material) -> list[Task]:
-    def world() -> Environment:
-        return material.worlds.tenfold
+def _items(case: str, material: CaseContext) -> list[Task]:
+    def environment() -> Environment:
+        return material.environments.tenfold
 
-    return [material.run(case=case, policy=policy, world=world) for policy in BOTH]
-
-
-def _dim(case: str, material: Material) -> list[Task]:
-    def world() -> Environment:
-        return material.worlds.wide
-
-    return [material.run(case=case, policy=policy, world=world) for policy in BOTH]
+    return [material.run(case=case, policy=policy, environment=environment) for policy in BOTH]
 
 
-def _large(case: str, material: Material) -> list[Task]:
+def _dim(case: str, material: CaseContext) -> list[Task]:
+    def environment() -> Environment:
+        return material.environments.wide
+
+    return [material.run(case=case, policy=policy, environment=environment) for policy in BOTH]
+
+
+def _large(case: str, material: CaseContext) -> list[Task]:
     sizes = material.sizes
 
     @cache
-    def world() -> Environment:
+    def environment() -> Environment:
         return low_rank(users=sizes.large_users, items=sizes.large_items)
 
     rounds = sizes.large_rounds
-    return [material.run(RunApart, case=case, policy=LINUCB, rounds=rounds, world=world)]
+    return [
+        material.run(IsolatedRun, case=case, policy=LINUCB, rounds=rounds, environment=environment)
+    ]
 
 
-def _loop(case: str, material: Material) -> list[Task]:
+def _loop(case: str, material: CaseContext) -> list[Task]:
     rounds = material.sizes.loop_rounds
     how: dict[str, Any] = {"engine": "loop", "precision": "float64"}
     return [material.run(case=case, policy=policy, rounds=rounds, **how) for policy in BOTH]
 
 
-def _crowd(case: str, material: Material) -> list[Task]:
+def _crowd(case: str, material: CaseContext) -> list[Task]:
     sizes = material.sizes
 
     @cache
-    def world(users: int) -> Environment:
+    def environment(users: int) -> Environment:
         return low_rank(users=users, items=sizes.crowd_items)
 
     return [
         material.run(
-            case=case, policy=LINUCB, rounds=sizes.crowd_rounds, world=partial(world, users)
+            case=case,
+            policy=LINUCB,
+            rounds=sizes.crowd_rounds,
+            environment=partial(environment, users),
         )
         for users in (sizes.crowd_users // 10, sizes.crowd_users)
     ]
 
 
-def _against(case: str, material: Material) -> list[Task]:
+def _against(case: str, material: CaseContext) -> list[Task]:
     lists = material.sizes.peer_lists
-    return [PeerRun(case=case, world=lambda: material.worlds.paper, lists=lists)]
+    return [PeerRun(case=case, environment=lambda: material.environments.paper, lists=lists)]
 
 
 def _fewer(case: str, rounds: int, sizes: Sizes) -> str:
@@ -242,7 +247,7 @@ def check_engine(engine: str, precision: str) -> None:
 
 def plan(
     cases: dict[str, Case],
-    worlds: Worlds,
+    environments: BenchEnvironments,
     sizes: Sizes,
     *,
     threads: int | None = None,
@@ -250,7 +255,7 @@ def plan(
     precision: str = "float64",
 ) -> list[Task]:
     """Return what to measure, in order."""
-    material = Material(worlds, sizes, threads, engine, precision)
+    material = CaseContext(environments, sizes, threads, engine, precision)
     return [task for name, case in cases.items() for task in case.tasks(name, material)]
 
 
@@ -262,7 +267,8 @@ def notes(cases: dict[str, Case], sizes: Sizes) -> list[str]:
         "comes back.",
         "Time/paper: time of one recommendation against paper with the same policy (LinTS: with "
         "LinUCB).",
-        "Peak MB: largest resident memory of a fresh process that loads the world and simulates.",
+        "Peak MB: largest resident memory of a fresh process that loads the environment and "
+        "simulates.",
     ]
     return general + [note for case in cases.values() if (note := case.note(sizes))]
 

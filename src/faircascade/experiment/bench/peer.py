@@ -1,4 +1,4 @@
-"""The authors' package FairDynamicRec, timed on the same world."""
+"""The authors' package FairDynamicRec, timed on the same environment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from faircascade.engine.job import Progress
 from faircascade.environment import Environment
-from faircascade.experiment.bench.measuring import SEED, Measurement
+from faircascade.experiment.bench.measurement import SEED, Measurement
 from faircascade.registry import suggest
 
 PEERS = {"fairdynamicrec": "fair_dynamic_rec"}
@@ -40,16 +40,16 @@ class PeerRun:
     """Its class LinUCB, served as its simulator does: rank, draw clicks, update."""
 
     case: str
-    world: Callable[[], Environment]
+    environment: Callable[[], Environment]
     lists: int
     """How many lists to time, for a few tens of users."""
     label: str = "LinUCB"
 
     def prepare(self) -> None:
-        self.world()
+        self.environment()
 
     def measure(self, progress: Progress | None = None) -> Measurement:
-        full = self.world()
+        full = self.environment()
         env = full.take(slice(0, min(USERS, self.lists, len(full.users))))
         n = len(env.users)
         rounds = -(-self.lists // n)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from faircascade.data.base import Progress, Ratings
 from faircascade.experiment.cell import ENVIRONMENT_OPTIONS, Cell
-from faircascade.experiment.spec.places import SpecError, named_in
+from faircascade.experiment.spec.errors import SpecError, named_in
 from faircascade.experiment.spec.spec import Spec
+from faircascade.experiment.store.environments import EnvironmentStore, Sources
 from faircascade.experiment.store.results import Results
-from faircascade.experiment.store.worlds import Sources, Worlds
 from faircascade.experiment.study import Study
 
 
@@ -34,16 +34,16 @@ def plan_studies(
     return studies, sources
 
 
-def try_worlds(studies: Sequence[Study], sources: Sources, *, keep: bool = True) -> None:
-    """Build the first world of each kind, and tell one that cannot be with its line in the spec."""
+def try_environments(studies: Sequence[Study], sources: Sources, *, keep: bool = True) -> None:
+    """Build the first environment of each kind; an error names its line in the spec."""
     for study in studies:
-        worlds = Worlds(study.results.worlds if keep else None, sources)
+        environments = EnvironmentStore(study.results.environments if keep else None, sources)
         first: dict[str, Cell] = {}
         for cell in study.cells:
-            first.setdefault(cell.world, cell)
+            first.setdefault(cell.environment_id, cell)
         for cell in first.values():
             try:
-                worlds.of(cell)
+                environments.of(cell)
             except ValueError as error:
                 raise _blamed(study.spec, str(error)) from error
 
@@ -59,6 +59,6 @@ def _load(
 
 
 def _blamed(spec: Spec, message: str) -> SpecError:
-    """Return the mistake of a world at the option that the message names."""
+    """Return the mistake of an environment at the option that the message names."""
     name = named_in(message, ENVIRONMENT_OPTIONS)
     return spec.error(message, "environment", *([] if name is None else [name]))

@@ -10,21 +10,21 @@ from typing import Any
 
 from faircascade.experiment.cell import Cell
 from faircascade.experiment.comparison import Progress
-from faircascade.experiment.running.costs import Costs
+from faircascade.experiment.running.cost_model import CostModel
 from faircascade.experiment.running.executors import Executor, Local, Plan, executor_named
-from faircascade.experiment.running.planning import plan_studies, try_worlds
-from faircascade.experiment.running.todo import Todo
+from faircascade.experiment.running.planning import plan_studies, try_environments
+from faircascade.experiment.running.work_queue import WorkQueue
 from faircascade.experiment.spec import Spec
+from faircascade.experiment.store.environments import Sources
 from faircascade.experiment.store.manifest import record
 from faircascade.experiment.store.results import Results
 from faircascade.experiment.store.tables import load_results
-from faircascade.experiment.store.worlds import Sources
 
 log = logging.getLogger("faircascade")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """How running cells ended."""
 
     complete: bool
@@ -43,18 +43,18 @@ def run_cells(
     executor: Executor | None = None,
     progress: Progress | None = None,
     say: Callable[[str], None] | None = None,
-) -> Outcome:
+) -> RunOutcome:
     """Run what is not finished. A cell that cannot be run is noted, and the others go on."""
-    todo = Todo(cells, results, Costs.on(sources), progress, say)
+    queue = WorkQueue(cells, results, CostModel.on(sources), progress, say)
     results.forget(cells)
     try:
-        if len(todo):
-            (executor or Local()).run(Plan(todo, results, sources))
+        if len(queue):
+            (executor or Local()).run(Plan(queue, results, sources))
     except KeyboardInterrupt:
-        return Outcome(False, todo.failures)
+        return RunOutcome(False, queue.failures)
     except OSError as error:
-        return Outcome(False, todo.failures, str(error) or type(error).__name__)
-    return Outcome(True, todo.failures)
+        return RunOutcome(False, queue.failures, str(error) or type(error).__name__)
+    return RunOutcome(True, queue.failures)
 
 
 def run_experiment(
@@ -80,7 +80,7 @@ def run_experiment(
         asked = Spec.load(spec, settings)
     results = Results(Path(out) if out is not None else asked.default_folder)
     studies, sources = plan_studies([asked], results)
-    try_worlds(studies, sources)
+    try_environments(studies, sources)
     record(studies, results.folder)
     ended = run_cells(studies[0].cells, sources, results, executor=where, progress=progress)
     record(studies, results.folder)

@@ -13,8 +13,8 @@ from faircascade.data.base import Dataset
 from faircascade.data.tabular import Tabular
 from faircascade.engine.simulation import look_at
 from faircascade.experiment.cell import CHOICES, ENVIRONMENT_DEFAULTS, ENVIRONMENT_OPTIONS
+from faircascade.experiment.spec.errors import at
 from faircascade.experiment.spec.grids import GRID
-from faircascade.experiment.spec.places import at
 from faircascade.policies import Policy
 from faircascade.registry import build, check_type, components, suggest
 from faircascade.types import whole
@@ -102,18 +102,18 @@ def check_source(source: Mapping[str, Any]) -> None:
     build(Dataset.kind, kind, options)
 
 
-def check_worlds(
-    environment: Mapping[str, Any], worlds: list[dict[str, Any]]
+def check_environments(
+    environment: Mapping[str, Any], environments: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Refuse options that a world cannot have, and the same world twice; return the worlds."""
+    """Refuse unknown options and the same environment twice; return the environments."""
     check_known(environment, tuple(ENVIRONMENT_OPTIONS), "[environment]")
-    for world in worlds:
-        for name, value in world.items():
+    for environment in environments:
+        for name, value in environment.items():
             with at(name):
                 check_option(name, value)
-    if any(world in worlds[:place] for place, world in enumerate(worlds)):
-        raise ValueError("[environment] must not have the same world twice")
-    return worlds
+    if any(environment in environments[:place] for place, environment in enumerate(environments)):
+        raise ValueError("[environment] must not have the same environment twice")
+    return environments
 
 
 def check_option(name: str, value: Any) -> None:
@@ -134,9 +134,9 @@ LEAST = {"dim": 1, "k": 1, "users": 1}
 """What some options must reach."""
 
 
-def check_lists(policy: Policy, world: Mapping[str, Any]) -> None:
-    """Refuse a policy that cannot learn from the lists of a world."""
-    policy.reward_table(int(world.get("k", ENVIRONMENT_DEFAULTS["k"])))
+def check_lists(policy: Policy, environment: Mapping[str, Any]) -> None:
+    """Refuse a policy that cannot learn from the lists of an environment."""
+    policy.reward_table(int(environment.get("k", ENVIRONMENT_DEFAULTS["k"])))
 
 
 def read_checkpoints(given: Any, rounds: int) -> int | tuple[int, ...]:

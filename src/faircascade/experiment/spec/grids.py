@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from itertools import product
 from typing import Any
 
-from faircascade.experiment.spec.places import at
+from faircascade.experiment.spec.errors import at
 
 GRID = "grid"
 

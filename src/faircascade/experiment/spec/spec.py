@@ -9,7 +9,7 @@
 
     [environment]             # options of Environment.from_ratings
     dim = 10
-    k.grid = [5, 10]          # one world for each
+    k.grid = [5, 10]          # one environment for each
 
     [run]
     rounds = 1000
@@ -40,25 +40,25 @@ from faircascade.experiment.cell import Cell
 from faircascade.experiment.comparison import seeds_of
 from faircascade.experiment.spec.checks import (
     check_distinct,
+    check_environments,
     check_known,
     check_lists,
     check_name,
     check_source,
-    check_worlds,
     listed,
     located,
     read_checkpoints,
     table,
 )
-from faircascade.experiment.spec.grids import expand
-from faircascade.experiment.spec.lines import lines_of
-from faircascade.experiment.spec.places import (
+from faircascade.experiment.spec.errors import (
     PlacedError,
     Source,
     SpecError,
     at,
     override,
 )
+from faircascade.experiment.spec.grids import expand
+from faircascade.experiment.spec.policies import lines_of
 from faircascade.policies import Policy
 from faircascade.registry import lookup, parameters_of, suggest
 from faircascade.types import whole
@@ -99,7 +99,7 @@ TUNE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Spec:
-    """One experiment: every policy in every world with every seed."""
+    """One experiment: every policy in every environment with every seed."""
 
     name: str
     title: str = ""
@@ -271,7 +271,7 @@ class Spec:
         with at("tune"):
             check_known(self.tune, TUNE, "[tune]")
         with at("environment"):
-            worlds = check_worlds(self.environment, self.worlds())
+            environments = check_environments(self.environment, self.environments())
         with at("policies"):
             if not self.policies:
                 raise ValueError("[[policies]] must name at least one policy")
@@ -286,10 +286,10 @@ class Spec:
         had = {p.name for _, policy, _ in lines for p in parameters_of(type(policy))}
         with at("every_policy"):
             check_known(self.every_policy, sorted(had), "a policy of [every_policy]")
-        for world in worlds:
+        for environment in environments:
             for _, policy, _ in lines:
                 with at("environment", "k"):
-                    check_lists(policy, world)
+                    check_lists(policy, environment)
 
     def check_data(self) -> None:
         """Refuse data sets that do not exist and files that are not there."""
@@ -335,8 +335,8 @@ class Spec:
         """Return the name and the options of every data set, files where they are."""
         return [located(source, self.folder) for source in expand(self.data)]
 
-    def worlds(self) -> list[dict[str, Any]]:
-        """Return the options of every world."""
+    def environments(self) -> list[dict[str, Any]]:
+        """Return the options of every environment."""
         return list(expand(self.environment))
 
     def lines(self) -> list[tuple[str, Policy, int]]:
@@ -344,7 +344,7 @@ class Spec:
         return lines_of(self.policies, self.every_policy, self.rounds)
 
     def cells(self, fingerprints: str | Sequence[str]) -> list[Cell]:
-        """Return what is to be run, world by world and seed by seed.
+        """Return what is to be run, by environment and seed by seed.
 
         `fingerprints` are those of the ratings, in the order of `sources`; one text is for all.
         """
@@ -358,7 +358,7 @@ class Spec:
             Cell(
                 data=source,
                 fingerprint=fingerprint,
-                environment=world,
+                environment=environment,
                 policy=policy,
                 label=label,
                 seed=seed,
@@ -366,7 +366,7 @@ class Spec:
                 checkpoints=self._looks(rounds, marks),
             )
             for source, fingerprint in zip(sources, marks_of, strict=True)
-            for world in self.worlds()
+            for environment in self.environments()
             for seed in self.seeds
             for label, policy, rounds in lines
         ]

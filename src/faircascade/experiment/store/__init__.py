@@ -1,1 +1,1 @@
-"""What came out: finished cells, their worlds, and tables of them."""
+"""What came out: finished cells, their environments, and tables of them."""

@@ -10,8 +10,8 @@ from typing import Any
 
 from faircascade.experiment.machine import platform_versions
 from faircascade.experiment.spec import Spec
-from faircascade.experiment.store.claims import claimed
 from faircascade.experiment.store.files import write_json
+from faircascade.experiment.store.locks import claimed
 from faircascade.experiment.store.results import Results
 from faircascade.experiment.study import Study
 

@@ -26,11 +26,11 @@ from faircascade.types import Floats
 
 _ABOUT, _CURVES, _ITEMS = "cell.json", "curves.parquet", "items.parquet"
 _ROUNDING = 1e-9
-"""How far apart the same world can be, built on two machines; seen so far: 1e-15."""
+"""How far apart the same environment can be, built on two machines; seen so far: 1e-15."""
 
 
 @dataclass(frozen=True, eq=False)
-class Finished:
+class FinishedCell:
     """A cell that was run, as its files tell it."""
 
     folder: Path
@@ -59,8 +59,8 @@ class Finished:
         """One row an item: id, merit, exposure_b, exposure_p, clicks."""
         return _read(self.folder / _ITEMS)
 
-    def is_paired(self, other: Finished) -> bool:
-        """Say whether another run took place in the same world, if perhaps built elsewhere.
+    def is_paired(self, other: FinishedCell) -> bool:
+        """Say whether another run took place in the same environment, if perhaps built elsewhere.
 
         Another machine's linear algebra rounds differently, so bits cannot be asked for.
         """
@@ -89,7 +89,7 @@ class Finished:
 
 
 @dataclass(frozen=True, eq=False)
-class Product:
+class CellOutput:
     """What came out of a cell, as it is written."""
 
     about: dict[str, Any]
@@ -97,7 +97,7 @@ class Product:
     items: dict[str, Any]
 
     @classmethod
-    def of(cls, cell: Cell, result: Result, *, threads: int = 1) -> Product:
+    def of(cls, cell: Cell, result: Result, *, threads: int = 1) -> CellOutput:
         """Return what is kept of a result."""
         return cls(about(cell, result) | {"threads": threads}, curves_of(result), items_of(result))
 
@@ -106,31 +106,31 @@ class Product:
 class Results:
     """A folder of finished cells, found by their keys.
 
-    `cells/KEY` is a finished one, `worlds/KEY.npz` the worlds that they met, and `underway` has
+    `cells/KEY` is a finished one, `environments/KEY.npz` an environment, and `underway` has
     what is claimed and how far long cells have come.
     """
 
     folder: Path
-    _known: dict[str, Finished] = field(default_factory=dict, repr=False, compare=False)
+    _known: dict[str, FinishedCell] = field(default_factory=dict, repr=False, compare=False)
 
     @property
-    def worlds(self) -> Path:
-        return self.folder / "worlds"
+    def environments(self) -> Path:
+        return self.folder / "environments"
 
     def underway(self, cell: Cell) -> Path:
         """Return where a cell that is not finished is claimed and kept."""
         return self.folder / "underway" / f"{cell.key}.npz"
 
-    def find(self, cell: Cell) -> Finished | None:
+    def find(self, cell: Cell) -> FinishedCell | None:
         """Return a cell's result, if it was finished; a damaged one counts as not."""
         if cell.key not in self._known:
-            found = Finished(self._place(cell))
+            found = FinishedCell(self._place(cell))
             if not found.is_whole(cell):
                 return None
             self._known[cell.key] = found
         return self._known[cell.key]
 
-    def add(self, cell: Cell, product: Product) -> Finished:
+    def add(self, cell: Cell, product: CellOutput) -> FinishedCell:
         """Write what came out; what somebody else wrote meanwhile stays as it is."""
         place = self._place(cell)
         draft = draft_of(place)
@@ -150,7 +150,7 @@ class Results:
                 raise
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-        return Finished(place)
+        return FinishedCell(place)
 
     def forget(self, cells: Iterable[Cell]) -> None:
         """Remove how far cells had come that are finished by now."""

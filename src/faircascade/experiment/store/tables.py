@@ -11,7 +11,7 @@ import numpy as np
 
 from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS, Cell
 from faircascade.experiment.store.manifest import read_studies
-from faircascade.experiment.store.results import Finished
+from faircascade.experiment.store.results import FinishedCell
 from faircascade.experiment.study import Study
 from faircascade.registry import flat_spec, suggest
 
@@ -89,7 +89,7 @@ def _source(cell: Cell) -> dict[str, Any]:
 def _rows(
     spec: str,
     cell: Cell,
-    finished: Finished,
+    finished: FinishedCell,
     sources: Sequence[str],
     options: Sequence[str],
     parameters: Sequence[str],

@@ -67,7 +67,7 @@ class Bound:
         found = (limit - own if self.sign == ">=" else own - limit) / scale
         return 0.0 if abs(found) <= _ROUNDING else found
 
-    def verdict(self, own: Floats, baseline: Floats) -> Verdict:
+    def verdict(self, own: Floats, baseline: Floats) -> BoundCheck:
         """Say how the bound fares over seeds, given a value of both policies for each."""
         means = [float(np.mean(values)) if len(values) else math.nan for values in (own, baseline)]
         if self.relative:
@@ -75,13 +75,13 @@ class Bound:
         else:
             found = estimate(own)
             interval = Interval(found.low, found.high)
-        return Verdict(
+        return BoundCheck(
             self, self.measure(*means), interval, len(own), holds=self.excess(*means) <= 0
         )
 
 
 @dataclass(frozen=True)
-class Verdict:
+class BoundCheck:
     """How a bound fares over the seeds of a comparison."""
 
     bound: Bound

@@ -9,7 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from faircascade.experiment.spec.checks import check_known, check_lists
-from faircascade.experiment.spec.places import at
+from faircascade.experiment.spec.errors import at
 from faircascade.experiment.tuning.ranges import Range, is_range, read_range
 from faircascade.policies import Policy
 from faircascade.registry import Component, from_spec, parameters_of, to_spec
@@ -27,16 +27,16 @@ class Candidates:
     ranges: Mapping[str, Range]
     """By the dotted name of the parameter. Names come before numbers, as they decide which of
     those there are: the weight "log" has no beta."""
-    world: Mapping[str, Any]
+    environment: Mapping[str, Any]
 
     @classmethod
     def of(
-        cls, written: Mapping[str, Any], searched: Mapping[str, Any], world: Mapping[str, Any]
+        cls, written: Mapping[str, Any], searched: Mapping[str, Any], environment: Mapping[str, Any]
     ) -> Candidates:
         """Read the table of what is searched."""
         found = dict(_ranges(searched, policy_of(written)))
         ranges = sorted(found.items(), key=lambda pair: pair[1].is_numeric)
-        candidates = cls(written, dict(ranges), world)
+        candidates = cls(written, dict(ranges), environment)
         candidates.check()
         return candidates
 
@@ -96,7 +96,7 @@ class Candidates:
     def _refused(self, values: Mapping[str, Any]) -> Exception | None:
         """Return why the policy cannot have some values, if it cannot."""
         try:
-            check_lists(policy_of(self.entry(values)), self.world)
+            check_lists(policy_of(self.entry(values)), self.environment)
         except (ValueError, TypeError) as error:
             return error
         return None

@@ -17,8 +17,8 @@ from faircascade.experiment.cell import Cell
 from faircascade.experiment.comparison import Progress
 from faircascade.experiment.running.executors import Executor
 from faircascade.experiment.running.runner import run_cells
+from faircascade.experiment.store.environments import Sources
 from faircascade.experiment.store.results import Results
-from faircascade.experiment.store.worlds import Sources
 from faircascade.experiment.tuning.bounds import total_excess
 from faircascade.experiment.tuning.candidates import entry_of
 from faircascade.experiment.tuning.search import Search, baseline_of

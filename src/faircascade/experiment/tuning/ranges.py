@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from faircascade.experiment.spec.checks import check_known
-from faircascade.experiment.spec.places import at
+from faircascade.experiment.spec.errors import at
 
 if TYPE_CHECKING:
     import optuna

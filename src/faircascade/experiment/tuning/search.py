@@ -30,8 +30,8 @@ from faircascade.experiment.cell import Cell
 from faircascade.experiment.comparison import higher_is_better, seeds_of
 from faircascade.experiment.spec import Spec
 from faircascade.experiment.spec.checks import check_known, table
+from faircascade.experiment.spec.errors import Place, PlacedError, at
 from faircascade.experiment.spec.grids import GRID, expand
-from faircascade.experiment.spec.places import Place, PlacedError, at
 from faircascade.experiment.spec.spec import TUNE
 from faircascade.experiment.tuning.bounds import Bound
 from faircascade.experiment.tuning.candidates import Candidates
@@ -94,7 +94,7 @@ class Search:
             searched = table(tune, "search")
             if not searched:
                 raise ValueError("[tune.search] must name at least one parameter")
-            candidates = Candidates.of(written, searched, spec.worlds()[0])
+            candidates = Candidates.of(written, searched, spec.environments()[0])
         return cls(
             spec=spec,
             candidates=candidates,
@@ -135,7 +135,7 @@ def _check_one_world(spec: Spec) -> None:
         if len(list(expand(written))) > 1:
             place = (part, *_grid(written))
             raise PlacedError(
-                "a search takes place in one world, and this grid makes several: give one value "
+                "a search uses one environment, and this grid makes several: give one value "
                 f"(--set {'.'.join(map(str, place))}=...)",
                 place,
             )

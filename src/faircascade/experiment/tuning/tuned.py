@@ -11,7 +11,7 @@ from faircascade.experiment.spec import Spec
 from faircascade.experiment.spec.toml import to_toml
 from faircascade.experiment.store.files import write_parquet
 from faircascade.experiment.study import Study
-from faircascade.experiment.tuning.bounds import Verdict
+from faircascade.experiment.tuning.bounds import BoundCheck
 from faircascade.experiment.tuning.candidates import entry_of, policy_of
 from faircascade.experiment.tuning.loop import Trial, Tuned
 from faircascade.experiment.tuning.search import baseline_of, only
@@ -48,13 +48,13 @@ def label_of(comparison: Spec, tuned: Tuned, best: Trial) -> str:
     return next(label for label, policy, _ in comparison.lines() if repr(to_spec(policy)) == wanted)
 
 
-def verdicts(study: Study, label: str, tuned: Tuned) -> list[Verdict]:
+def verdicts(study: Study, label: str, tuned: Tuned) -> list[BoundCheck]:
     """Say how the bounds fare on the seeds of the final comparison, which the search never saw.
 
     While no seed is finished there is nothing to say.
     """
-    (world,) = study.worlds
-    pairs = [(bound, *world.paired(label, bound.metric)) for bound in tuned.search.bounds]
+    (environment,) = study.environments
+    pairs = [(bound, *environment.paired(label, bound.metric)) for bound in tuned.search.bounds]
     return [bound.verdict(own, other) for bound, own, other in pairs if len(own)]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from faircascade.report.pages import Picture, Plate
+from faircascade.report.pages import CaptionedFigure, FigureImage
 
 Tone = Literal["", "strong", "soft", "better", "worse"]
 
@@ -95,7 +95,7 @@ class Listing:
     entries: tuple[tuple[str, str], ...]
 
 
-Block = Table | Prose | Notice | Listing | Plate | Picture
+Block = Table | Prose | Notice | Listing | CaptionedFigure | FigureImage
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +116,6 @@ def text(value: str, tone: Tone = "") -> tuple[Line, ...]:
 NOTHING_SIMULATED = Notice("Not run yet", "Nothing is simulated here.")
 
 
-def none_finished(world: str) -> Notice:
-    """Say that a world has no results yet."""
-    return Notice("Not run yet", f"No policy is finished for {world}.")
+def none_finished(environment: str) -> Notice:
+    """Say that an environment has no results yet."""
+    return Notice("Not run yet", f"No policy is finished for {environment}.")

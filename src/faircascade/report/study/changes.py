@@ -15,7 +15,7 @@ from faircascade.experiment.stats import (
     contrasts,
     too_few_seeds,
 )
-from faircascade.experiment.study import World, pairs
+from faircascade.experiment.study import EnvironmentResults, pairs
 from faircascade.report.study.blocks import Line, Tone
 from faircascade.report.tables import percent
 
@@ -23,12 +23,14 @@ MARK = "†"
 """Stands beside a change that is significant."""
 
 Changes = Mapping[tuple[int, str, str], Contrast]
-"""By place of the world, label and metric."""
+"""By place of the environment, label and metric."""
 
 
-def changes(worlds: Sequence[World], metrics: Sequence[str], test: Test) -> Changes:
+def changes(
+    environments: Sequence[EnvironmentResults], metrics: Sequence[str], test: Test
+) -> Changes:
     """Compare all policies with their baselines, corrected for the number of all comparisons."""
-    return contrasts(pairs(worlds, metrics), test=test)
+    return contrasts(pairs(environments, metrics), test=test)
 
 
 def count_tested(found: Changes) -> int:
@@ -42,14 +44,14 @@ def significant(change: Contrast) -> bool:
 
 
 def change_lines(
-    found: Changes, place: int, world: World, label: str, metric: str
+    found: Changes, place: int, environment: EnvironmentResults, label: str, metric: str
 ) -> tuple[Line, ...]:
     """Return a policy's change as the last lines of a cell; none for the baseline."""
-    if label == world.baseline or not world.runs[label]:
+    if label == environment.baseline or not environment.runs[label]:
         return ()
-    if not world.runs[world.baseline]:
+    if not environment.runs[environment.baseline]:
         return (Line("no baseline yet", "soft"),)
-    line = change_line(found[place, label, metric], metric, len(world.runs[label]))
+    line = change_line(found[place, label, metric], metric, len(environment.runs[label]))
     return (replace(line, text=f"change {line.text}"),)
 
 
@@ -82,22 +84,34 @@ def too_few(found: Changes, test: Test) -> str:
     return words if found else ""
 
 
-def against_words(worlds: Sequence[World]) -> str:
+def against_words(environments: Sequence[EnvironmentResults]) -> str:
     """Say what changes are measured against."""
-    against = " and ".join(dict.fromkeys(world.baseline for world in worlds))
+    against = " and ".join(dict.fromkeys(environment.baseline for environment in environments))
     words = f"Changes are in percent of {against}, over the seeds that both have."
-    if len({world.rounds(label) for world in worlds for label in world.runs} - {0}) > 1:
+    if (
+        len(
+            {
+                environment.rounds(label)
+                for environment in environments
+                for label in environment.runs
+            }
+            - {0}
+        )
+        > 1
+    ):
         words += f" A policy that ran fewer rounds is held against {against} as it stood by then."
     return words
 
 
-def tested_words(found: Changes, worlds: Sequence[World], test: Test, *, among: str) -> str:
+def tested_words(
+    found: Changes, environments: Sequence[EnvironmentResults], test: Test, *, among: str
+) -> str:
     """Say what changes are, how they were tested (among what), or that they could not be."""
-    if all(len(world.runs) == 1 for world in worlds):
+    if all(len(environment.runs) == 1 for environment in environments):
         return "With one policy there is nothing to compare."
     if not found:
-        return f"Nothing is there yet to be held against {worlds[0].baseline}."
-    words = against_words(worlds)
+        return f"Nothing is there yet to be held against {environments[0].baseline}."
+    words = against_words(environments)
     tested, warning = count_tested(found), too_few(found, test)
     if not tested:
         return f"{words} {warning or 'No metric has a value that could be tested.'}"

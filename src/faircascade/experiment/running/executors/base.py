@@ -5,28 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from faircascade.experiment.running.todo import Todo
+from faircascade.experiment.running.work_queue import WorkQueue
+from faircascade.experiment.store.environments import EnvironmentStore, Sources
 from faircascade.experiment.store.results import Results
-from faircascade.experiment.store.worlds import Sources, Worlds
 
 
 @dataclass(frozen=True)
 class Plan:
     """What an executor needs to know."""
 
-    todo: Todo
+    queue: WorkQueue
     results: Results
     sources: Sources
 
     @property
-    def worlds(self) -> Worlds:
-        return Worlds(self.results.worlds, self.sources)
+    def environments(self) -> EnvironmentStore:
+        return EnvironmentStore(self.results.environments, self.sources)
 
 
 class Executor(Protocol):
     """Runs what is to be done.
 
-    It writes each cell when it is finished, notes in `todo` how each ended, and returns when
+    It writes each cell when it is finished, notes in `queue` how each ended, and returns when
     nothing is left. Ctrl-C and an error of the disk come out as they are.
     """
 

@@ -16,10 +16,10 @@ from faircascade.environment import Environment
 from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS, Cell
 from faircascade.experiment.running.executors.base import Plan, check_counts
 from faircascade.experiment.running.executors.local import Local
-from faircascade.experiment.running.work import Ending, Status, reason_of
-from faircascade.experiment.store.claims import Claim, claimed
-from faircascade.experiment.store.results import Product
-from faircascade.experiment.store.worlds import Worlds
+from faircascade.experiment.running.run_cell import CellOutcome, Status, reason_of
+from faircascade.experiment.store.environments import EnvironmentStore
+from faircascade.experiment.store.locks import Claim, claimed
+from faircascade.experiment.store.results import CellOutput
 
 USERS = 20_000
 """Users of all cells that run side by side: more do not make a GPU any faster."""
@@ -34,7 +34,7 @@ class Gpu:
     uses_gpu: ClassVar[bool] = True
 
     threads: int | None = None
-    """Threads that build worlds and take metrics; None is one for each core."""
+    """Threads that build environments and take metrics; None is one for each core."""
 
     def __post_init__(self) -> None:
         from faircascade.engine.gpu.run import the_gpu
@@ -61,8 +61,8 @@ class Gpu:
                 for batch in batches:
                     batch.give_up()
                 raise
-        if left or len(plan.todo):
-            plan.todo.left.extend(left)
+        if left or len(plan.queue):
+            plan.queue.left.extend(left)
             Local(threads=self.threads).run(plan)
 
     def describe(self, plan: Plan) -> str:
@@ -79,7 +79,7 @@ class Gpu:
 def _batches(plan: Plan) -> Iterator[list[Cell]]:
     """Yield cells that can share a launch, as many as fill a GPU."""
     groups: dict[tuple[Any, ...], list[Cell]] = {}
-    while (cell := plan.todo.take()) is not None:
+    while (cell := plan.queue.take()) is not None:
         options = ENVIRONMENT_DEFAULTS | dict(cell.environment)
         slow = cell.policy.needs_all_scores  # those are not to hold up the others
         users = int(options["users"])
@@ -99,33 +99,35 @@ class Batch:
         self.cells = list(cells)
         self.left: list[Cell] = []
         """Those that a GPU cannot run."""
-        self._worlds: dict[str, Future[Environment | ValueError]] = {}
+        self._environments: dict[str, Future[Environment | ValueError]] = {}
         self._writing: list[Future[None]] = []
 
     def prepare(self) -> None:
-        """Begin to build the worlds, each once."""
+        """Begin to build the environments, each once."""
         for cell in self.cells:
-            if cell.world_key not in self._worlds:
-                self._worlds[cell.world_key] = self.pool.submit(_world, self.plan, cell)
+            if cell.environment_key not in self._environments:
+                self._environments[cell.environment_key] = self.pool.submit(
+                    _environment, self.plan, cell
+                )
 
     def give_up(self) -> None:
         """Do not build what was not begun."""
-        for world in self._worlds.values():
-            world.cancel()
+        for environment in self._environments.values():
+            environment.cancel()
 
     def claim(self, claims: ExitStack) -> None:
         """Keep the cells that are ours to run."""
-        todo, results, ours = self.plan.todo, self.plan.results, []
+        queue, results, ours = self.plan.queue, self.plan.results, []
         for cell in self.cells:
             claim = claims.enter_context(claimed(results.underway(cell)))
-            world = self._worlds[cell.world_key].result()
+            environment = self._environments[cell.environment_key].result()
             if results.find(cell) is not None:
-                todo.end(cell, Ending(Status.FINISHED))
+                queue.end(cell, CellOutcome(Status.FINISHED))
             elif claim is Claim.TAKEN:
-                todo.end(cell, Ending(Status.TAKEN))
-            elif isinstance(world, ValueError):
-                todo.end(cell, Ending(Status.IMPOSSIBLE, reason_of(world)))
-            elif unsupported(world, cell.policy, "gpu"):
+                queue.end(cell, CellOutcome(Status.TAKEN))
+            elif isinstance(environment, ValueError):
+                queue.end(cell, CellOutcome(Status.IMPOSSIBLE, reason_of(environment)))
+            elif unsupported(environment, cell.policy, "gpu"):
                 self.left.append(cell)
             else:
                 ours.append(cell)
@@ -138,9 +140,9 @@ class Batch:
         written = dict.fromkeys(before.cells if before is not None else (), 1.0)
 
         def tell(share: float) -> None:
-            self.plan.todo.tell(dict.fromkeys(self.cells, share) | written)
+            self.plan.queue.tell(dict.fromkeys(self.cells, share) | written)
 
-        wanted = [Wanted(self._world(cell), cell.policy, cell.seed) for cell in self.cells]
+        wanted = [Wanted(self._environment(cell), cell.policy, cell.seed) for cell in self.cells]
         first = self.cells[0]
         try:
             results = simulate_together(
@@ -154,25 +156,25 @@ class Batch:
             raise KeyboardInterrupt
         pairs = zip(self.cells, results, strict=True)
         self._writing = [self.pool.submit(_write, self.plan, *pair) for pair in pairs]
-        self._worlds.clear()
+        self._environments.clear()
 
     def settle(self, claims: ExitStack) -> None:
         """Wait until all is written, and let go of it."""
         with claims:
             for cell, writing in zip(self.cells, self._writing, strict=True):
                 writing.result()
-                self.plan.todo.end(cell, Ending(Status.FINISHED))
+                self.plan.queue.end(cell, CellOutcome(Status.FINISHED))
 
-    def _world(self, cell: Cell) -> Environment:
-        world = self._worlds[cell.world_key].result()
-        assert isinstance(world, Environment)
-        return world
+    def _environment(self, cell: Cell) -> Environment:
+        environment = self._environments[cell.environment_key].result()
+        assert isinstance(environment, Environment)
+        return environment
 
 
-def _world(plan: Plan, cell: Cell) -> Environment | ValueError:
-    """Return a cell's world with all that a run needs to know of it, or why there is none."""
+def _environment(plan: Plan, cell: Cell) -> Environment | ValueError:
+    """Return a cell's environment with all that a run needs to know of it, or why there is none."""
     try:
-        env = Worlds(plan.results.worlds, plan.sources).of(cell)
+        env = EnvironmentStore(plan.results.environments, plan.sources).of(cell)
         env.optimum(1)  # made now, beside the GPU's work
     except ValueError as error:
         return error
@@ -180,5 +182,5 @@ def _world(plan: Plan, cell: Cell) -> Environment | ValueError:
 
 
 def _write(plan: Plan, cell: Cell, result: Result) -> None:
-    plan.results.add(cell, Product.of(cell, result))
+    plan.results.add(cell, CellOutput.of(cell, result))
     plan.results.underway(cell).unlink(missing_ok=True)  # of a processor that was interrupted

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import queue
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
+from queue import Empty, Queue
 from typing import Any, ClassVar
 
 from faircascade.engine.simulation import cores
 from faircascade.experiment.cell import Cell
-from faircascade.experiment.running.costs import Costs
+from faircascade.experiment.running.cost_model import CostModel
 from faircascade.experiment.running.executors.base import Plan, check_counts
-from faircascade.experiment.running.pool import News, Worker
-from faircascade.experiment.running.work import Ending, Status, work
+from faircascade.experiment.running.run_cell import CellOutcome, Status, run_cell
+from faircascade.experiment.running.worker_pool import Worker, WorkerMessage
 from faircascade.registry import ENTRY_POINTS, Component, parameters_of
 
 MANY = 4
@@ -42,16 +42,16 @@ class Local:
 
     def run(self, plan: Plan) -> None:
         """Run all cells."""
-        workers, threads = self.spread(plan.todo.left, plan.todo.costs)
-        modules = own_modules(plan.todo.left)
+        workers, threads = self.spread(plan.queue.left, plan.queue.costs)
+        modules = own_modules(plan.queue.left)
         if workers == 1 or "__main__" in modules:  # which another process cannot import
-            run_here(plan, threads if workers == 1 else workers * threads)
+            run_in_process(plan, threads if workers == 1 else workers * threads)
         else:
-            run_apart(plan, workers, threads, modules)
+            run_in_processes(plan, workers, threads, modules)
 
     def describe(self, plan: Plan) -> str:
         """Say how many cells run at once, with how many threads each."""
-        workers, threads = self.spread(plan.todo.left, plan.todo.costs)
+        workers, threads = self.spread(plan.queue.left, plan.queue.costs)
         each = "1 thread" if threads == 1 else f"{threads} threads"
         return (
             f"1 cell at a time, {each}" if workers == 1 else f"{workers} cells at once, {each} each"
@@ -59,10 +59,10 @@ class Local:
 
     def cores(self, plan: Plan) -> int:
         """Return how many cores will be busy."""
-        workers, threads = self.spread(plan.todo.left, plan.todo.costs)
-        return min(workers, max(1, len(plan.todo.left))) * threads
+        workers, threads = self.spread(plan.queue.left, plan.queue.costs)
+        return min(workers, max(1, len(plan.queue.left))) * threads
 
-    def spread(self, cells: Sequence[Cell], costs: Costs) -> tuple[int, int]:
+    def spread(self, cells: Sequence[Cell], costs: CostModel) -> tuple[int, int]:
         """Return how many cells to run at once, and the threads of each."""
         threads = self.threads or cores()
         if self.workers is not None:
@@ -73,79 +73,79 @@ class Local:
         return 1, threads
 
 
-def run_here(plan: Plan, threads: int) -> None:
+def run_in_process(plan: Plan, threads: int) -> None:
     """Run one cell after the other in this process."""
-    todo, worlds = plan.todo, plan.worlds
-    while len(todo):
-        cell = todo.take()
+    queue, environments = plan.queue, plan.environments
+    while len(queue):
+        cell = queue.take()
         if cell is None:
-            todo.wait()
+            queue.wait()
             continue
 
         def tell(share: float, cell: Cell = cell) -> None:
-            todo.tell({cell: share})
+            queue.tell({cell: share})
 
-        ending = work(cell, plan.results, worlds, threads=threads, progress=tell)
+        ending = run_cell(cell, plan.results, environments, threads=threads, progress=tell)
         if ending.status is Status.STOPPED:
             raise KeyboardInterrupt
-        todo.end(cell, ending)
+        queue.end(cell, ending)
 
 
-def run_apart(plan: Plan, workers: int, threads: int, modules: Sequence[str] = ()) -> None:
+def run_in_processes(plan: Plan, workers: int, threads: int, modules: Sequence[str] = ()) -> None:
     """Run several cells at once, each in a process."""
-    todo = plan.todo
-    todo.longest_first()
-    news: queue.Queue[News] = queue.Queue()
+    queue = plan.queue
+    queue.longest_first()
+    messages: Queue[WorkerMessage] = Queue()
     team: list[Worker] = []
     deaths: Counter[str] = Counter()
 
-    def hire() -> None:
-        team.append(Worker(plan.results, news, modules))
+    def start_worker() -> None:
+        team.append(Worker(plan.results, messages, modules))
 
     try:
-        for _ in range(min(workers, len(todo))):
-            hire()
-        while len(todo) or any(worker.cell for worker in team):
+        for _ in range(min(workers, len(queue))):
+            start_worker()
+        while len(queue) or any(worker.cell for worker in team):
             for worker in team:
-                if worker.is_ready and worker.cell is None and (cell := todo.take()) is not None:
+                if worker.is_ready and worker.cell is None and (cell := queue.take()) is not None:
                     worker.give(cell, threads)
             if all(worker.is_ready and worker.cell is None for worker in team):
-                todo.wait()
+                queue.wait()
                 continue
-            todo.tell({worker.cell: worker.share for worker in team if worker.cell is not None})
+            queue.tell({worker.cell: worker.share for worker in team if worker.cell is not None})
             try:
-                event = news.get(timeout=_POLL_SECONDS)
-            except queue.Empty:
+                event = messages.get(timeout=_POLL_SECONDS)
+            except Empty:
                 continue
             if event.said is None:
                 team.remove(event.worker)
-                bury(plan, event.worker, deaths)
-                hire()
+                handle_crash(plan, event.worker, deaths)
+                start_worker()
             else:
-                hear(plan, event.worker, event.said)
+                handle_message(plan, event.worker, event.said)
     finally:
         for worker in team:
             worker.end()
 
 
-def hear(plan: Plan, worker: Worker, said: Mapping[str, Any]) -> None:
+def handle_message(plan: Plan, worker: Worker, said: Mapping[str, Any]) -> None:
     """Take note of what a process says."""
     if "ready" in said:
         worker.is_ready = True
     elif "share" in said:
         worker.share = said["share"]
     elif "said" in said:
-        plan.todo.say(said["said"])
+        plan.queue.say(said["said"])
     elif "trouble" in said:
         raise OSError(said["trouble"])
     elif worker.cell is not None:
-        plan.todo.end(worker.cell, Ending(Status(said["status"]), said["reason"]))
+        plan.queue.end(worker.cell, CellOutcome(Status(said["status"]), said["reason"]))
         worker.cell = None
 
 
-def bury(plan: Plan, worker: Worker, deaths: Counter[str]) -> None:
+def handle_crash(plan: Plan, worker: Worker, deaths: Counter[str]) -> None:
     """Put the cell of a process that died back to the others, unless that happens every time."""
-    words = worker.last_words()
+    words = worker.exit_message()
     worker.end()
     if not worker.is_ready:
         raise OSError(f"processes that run cells cannot be started: {words}")
@@ -154,9 +154,9 @@ def bury(plan: Plan, worker: Worker, deaths: Counter[str]) -> None:
         return
     deaths[cell.key] += 1
     if deaths[cell.key] < TRIES:
-        plan.todo.left.append(cell)
+        plan.queue.left.append(cell)
     else:
-        plan.todo.end(cell, Ending(Status.IMPOSSIBLE, f"{words} ({TRIES} times)"))
+        plan.queue.end(cell, CellOutcome(Status.IMPOSSIBLE, f"{words} ({TRIES} times)"))
 
 
 def own_modules(cells: Iterable[Cell]) -> list[str]:

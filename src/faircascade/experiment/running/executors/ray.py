@@ -1,6 +1,6 @@
 """Cells on a Ray cluster: small ones are tasks, large ones are cut by their users into several.
 
-Tasks get a world from the object store, where it is put once, and send results back to the
+Tasks get an environment from the object store, where it is put once, and send results back to the
 machine that runs the command: only that one writes, and no folder need be shared.
 """
 
@@ -22,11 +22,11 @@ from faircascade.engine.simulation import cores
 from faircascade.environment import Environment
 from faircascade.experiment.cell import Cell
 from faircascade.experiment.machine import platform_versions
-from faircascade.experiment.running.costs import Costs
+from faircascade.experiment.running.cost_model import CostModel
 from faircascade.experiment.running.executors.base import Plan, check_counts
-from faircascade.experiment.running.work import Ending, Status, reason_of, run
-from faircascade.experiment.store.claims import Claim, claimed
-from faircascade.experiment.store.results import Product
+from faircascade.experiment.running.run_cell import CellOutcome, Status, reason_of, simulate_cell
+from faircascade.experiment.store.locks import Claim, claimed
+from faircascade.experiment.store.results import CellOutput
 
 PART_SECONDS = 30.0
 """Cells that take longer are cut into parts of about this length if there are cores to spare."""
@@ -119,7 +119,7 @@ class Part:
     """What a task sends back: all that is kept of a cell, or the result of some of its users."""
 
     versions: dict[str, str]
-    product: Product | None = None
+    product: CellOutput | None = None
     result: Result | None = None
 
 
@@ -145,32 +145,32 @@ class Dispatch:
     def __init__(self, ray: Any, plan: Plan, slots: int, most: int) -> None:
         self.ray = ray
         self.plan = plan
-        self.spare = ceil(AHEAD * slots / max(1, len(plan.todo)))
+        self.spare = ceil(AHEAD * slots / max(1, len(plan.queue)))
         """Cores for each cell: what parts come back with is large, so more parts do not pay."""
         self.most = most
         """Tasks at once, but for the parts of the last cell."""
         self.waiting: dict[Any, tuple[Underway, int]] = {}
         """Tasks: the cell that each is of, and which part of it."""
         self.put: dict[str, Any] = {}
-        """Worlds in the object store, by their keys."""
-        self.needed = Counter(cell.world_key for cell in plan.todo.left)
-        """How many cells are still to be run in each world."""
+        """Environments in the object store, by their keys."""
+        self.needed = Counter(cell.environment_key for cell in plan.queue.left)
+        """How many cells are still to be run in each environment."""
         self.losses: Counter[str] = Counter()
         self.task = ray.remote(max_retries=RETRIES, num_cpus=1)(simulate_part)
-        plan.todo.longest_first()
-        self.worlds = plan.worlds
+        plan.queue.longest_first()
+        self.environments = plan.environments
 
     def to_the_end(self) -> None:
         """Go on until nothing is left."""
-        todo = self.plan.todo
+        queue = self.plan.queue
         try:
-            while len(todo) or self.waiting:
-                while len(self.waiting) < self.most and (cell := todo.take()) is not None:
+            while len(queue) or self.waiting:
+                while len(self.waiting) < self.most and (cell := queue.take()) is not None:
                     self._begin(cell)
                 if not self.waiting:
-                    todo.wait()
+                    queue.wait()
                     continue
-                todo.tell({under.cell: under.share for under, _ in self.waiting.values()})
+                queue.tell({under.cell: under.share for under, _ in self.waiting.values()})
                 ready, _ = self.ray.wait(list(self.waiting), timeout=_POLL_SECONDS)
                 for task in ready:
                     if task in self.waiting:
@@ -187,31 +187,31 @@ class Dispatch:
         mine = claim.enter_context(claimed(self.plan.results.underway(cell)))
         try:
             if self.plan.results.find(cell) is not None:
-                ending = Ending(Status.FINISHED)
+                ending = CellOutcome(Status.FINISHED)
             elif mine is Claim.TAKEN:
-                ending = Ending(Status.TAKEN)
+                ending = CellOutcome(Status.TAKEN)
             else:
-                self._submit(Underway(cell, self.worlds.of(cell), claim))
+                self._submit(Underway(cell, self.environments.of(cell), claim))
                 return
         except OSError:
             claim.close()
             raise
         except Exception as error:
-            ending = Ending(Status.IMPOSSIBLE, reason_of(error))
+            ending = CellOutcome(Status.IMPOSSIBLE, reason_of(error))
         claim.close()
         self._note(cell, ending)
 
     def _submit(self, under: Underway) -> None:
         cell, users = under.cell, len(under.env.users)
-        world = self._put(under)
-        edges = cut(cell, users, self.spare, self.plan.todo.costs)
+        environment = self._put(under)
+        edges = cut(cell, users, self.spare, self.plan.queue.costs)
         under.parts = [None] * (len(edges) - 1)
         for number, rows in enumerate(pairwise(edges)):
-            self.waiting[self.task.remote(cell, world, rows)] = (under, number)
+            self.waiting[self.task.remote(cell, environment, rows)] = (under, number)
 
     def _put(self, under: Underway) -> Any:
-        """Return a world in the object store; it stays until the last cell that needs it."""
-        key = under.cell.world_key
+        """Return an environment in the object store; it stays until the last cell that needs it."""
+        key = under.cell.environment_key
         if key not in self.put:
             self.put[key] = self.ray.put(under.env)
         return self.put[key]
@@ -222,25 +222,25 @@ class Dispatch:
         try:
             under.parts[number] = self.ray.get(task)
         except self.ray.exceptions.RayTaskError as error:
-            self._end(under, Ending(Status.IMPOSSIBLE, reason_of(error.cause)))
+            self._end(under, CellOutcome(Status.IMPOSSIBLE, reason_of(error.cause)))
         except self.ray.exceptions.RayError as error:  # its machine is gone, and so were others
             self._lost(under, str(error))
         else:
             if all(part is not None for part in under.parts):
                 self.plan.results.add(under.cell, self._whole(under))
                 self.plan.results.underway(under.cell).unlink(missing_ok=True)
-                self._end(under, Ending(Status.FINISHED))
+                self._end(under, CellOutcome(Status.FINISHED))
 
-    def _whole(self, under: Underway) -> Product:
+    def _whole(self, under: Underway) -> CellOutput:
         """Return what came out of a cell whose parts are all here."""
         parts = [part for part in under.parts if part is not None]
         for part in parts:
             if part.versions != platform_versions():
-                self.plan.todo.say(f"Not all machines have the same versions: {part.versions}")
+                self.plan.queue.say(f"Not all machines have the same versions: {part.versions}")
         product = parts[0].product
         if product is None:
             results = [part.result for part in parts if part.result is not None]
-            product = Product.of(under.cell, join_parts(under.env, results))
+            product = CellOutput.of(under.cell, join_parts(under.env, results))
         return product
 
     def _lost(self, under: Underway, reason: str) -> None:
@@ -249,21 +249,21 @@ class Dispatch:
         self.losses[cell.key] += 1
         if self.losses[cell.key] < TRIES:
             self._drop(under)
-            self.plan.todo.left.append(cell)
+            self.plan.queue.left.append(cell)
         else:
-            self._end(under, Ending(Status.IMPOSSIBLE, reason.splitlines()[0]))
+            self._end(under, CellOutcome(Status.IMPOSSIBLE, reason.splitlines()[0]))
 
-    def _end(self, under: Underway, ending: Ending) -> None:
+    def _end(self, under: Underway, ending: CellOutcome) -> None:
         self._drop(under)
         self._note(under.cell, ending)
 
-    def _note(self, cell: Cell, ending: Ending) -> None:
-        """Note how a cell ended; its world may go if no other cell needs it."""
+    def _note(self, cell: Cell, ending: CellOutcome) -> None:
+        """Note how a cell ended; its environment may go if no other cell needs it."""
         if ending.status is not Status.TAKEN:
-            self.needed[cell.world_key] -= 1
-            if not self.needed[cell.world_key]:
-                self.put.pop(cell.world_key, None)
-        self.plan.todo.end(cell, ending)
+            self.needed[cell.environment_key] -= 1
+            if not self.needed[cell.environment_key]:
+                self.put.pop(cell.environment_key, None)
+        self.plan.queue.end(cell, ending)
 
     def _drop(self, under: Underway) -> None:
         """Let go of a cell and of what is left of its tasks."""
@@ -274,13 +274,15 @@ class Dispatch:
 
 
 def simulate_part(cell: Cell, env: Environment, rows: tuple[int, int]) -> Part:
-    """Simulate some of the users of a cell's world."""
+    """Simulate some of the users of a cell's environment."""
     if rows == (0, len(env.users)):
-        return Part(product=Product.of(cell, run(cell, env, 1)), versions=platform_versions())
-    return Part(result=run(cell, env.take(slice(*rows)), 1), versions=platform_versions())
+        return Part(
+            product=CellOutput.of(cell, simulate_cell(cell, env, 1)), versions=platform_versions()
+        )
+    return Part(result=simulate_cell(cell, env.take(slice(*rows)), 1), versions=platform_versions())
 
 
-def cut(cell: Cell, users: int, spare: int, costs: Costs) -> list[int]:
+def cut(cell: Cell, users: int, spare: int, costs: CostModel) -> list[int]:
     """Return where to cut the users of a cell that has some cores, the ends included."""
     seconds = costs.of(cell)
     wanted = min(ceil(seconds / PART_SECONDS), max(spare, ceil(seconds / LONGEST)))

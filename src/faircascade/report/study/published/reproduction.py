@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from faircascade.experiment.study import Study
-from faircascade.report.study.files import CURVES, RESULTS
-from faircascade.report.study.published.facts import not_the_papers_data
-from faircascade.report.study.published.files import COMPARISON
-from faircascade.report.study.write import FROM_BOTH, Cover, write_under
+from faircascade.report.study.data_files import CURVES, RESULTS
+from faircascade.report.study.page_writer import FROM_BOTH, PageHeader, write_under
+from faircascade.report.study.published.data_files import COMPARISON
+from faircascade.report.study.published.summary import not_the_papers_data
 
 TITLE = "Exposure-aware cascading bandits: a reproduction"
 
@@ -26,7 +26,7 @@ def write_reproduction(
     It is the page of `write_study` under the paper's title: data that the paper did not use is
     named as such before any number, and `comparison.csv` holds ours against the published ones.
     """
-    cover = Cover(
+    cover = PageHeader(
         name="reproduction",
         title=title or TITLE,
         notes=list(notes),

@@ -1,0 +1,121 @@
+"""Studies as text and as plain data: one table for each environment."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from faircascade.cli.console import percent, print_table
+
+if TYPE_CHECKING:
+    from faircascade.experiment.stats import Contrast, Estimate, Test
+    from faircascade.experiment.study import EnvironmentResults, Study
+
+
+def print_study(study: Study, test: Test = "t") -> None:
+    """Print means over seeds with the change against the baseline, by environment."""
+    from faircascade.experiment.comparison import title_of
+    from faircascade.experiment.stats import contrasts
+    from faircascade.experiment.study import pairs
+
+    metrics = study.spec.metrics
+    changes = contrasts(pairs(study.matched, metrics), test=test)
+    for place, environment in enumerate(study.matched):
+        if any(environment.runs.values()):
+            own = {key[1:]: change for key, change in changes.items() if key[0] == place}
+            print_table(
+                ["Policy", *(title_of(metric) for metric in metrics)],
+                _rows(environment, metrics, own),
+                title=_title(study, environment, test),
+                numbers=True,
+            )
+
+
+def _rows(
+    environment: EnvironmentResults,
+    metrics: tuple[str, ...],
+    changes: Mapping[tuple[str, str], Contrast],
+) -> list[list[str]]:
+    """One row a policy: mean and half of its interval, change and whether chance explains it."""
+    from faircascade.experiment.stats import estimate
+
+    longest = max(environment.rounds(label) for label in environment.runs)
+    rows = []
+    for label, runs in environment.runs.items():
+        row = [label]
+        if runs and environment.rounds(label) < longest:
+            row = [f"{label}\n({environment.rounds(label):,} rounds)"]
+        elif not runs:
+            row = [f"{label}\n(not run yet)"]
+        for metric in metrics:
+            found = estimate(environment.values(label, metric))
+            if not found.seeds:
+                row.append("–")
+                continue
+            cell = f"{found.mean:.4g} "
+            if not math.isnan(found.high):
+                cell += f"\n±{found.high - found.mean:.2g} "
+            change = changes.get((label, metric))
+            if change is not None:
+                sure = "*" if change.corrected < 0.05 else " "
+                cell += f"\n{percent(change.percent)}{sure}"
+            row.append(cell)
+        rows.append(row)
+    return rows
+
+
+def _title(study: Study, environment: EnvironmentResults, test: Test) -> str:
+    seeds = len(next((runs for runs in environment.runs.values() if runs), ()))
+    counted = "1 seed" if seeds == 1 else f"{seeds} seeds, ± half of the 95% interval"
+    name = "paired t" if test == "t" else "Wilcoxon"
+    sure = f"; * is beyond chance ({name}, Holm, 5%)" if seeds > 1 else ""
+    against = f"change against {environment.baseline}"
+    return f"{study.spec.title}: {environment.name}, {counted}; {against}{sure}"
+
+
+def study_document(study: Study, test: Test = "t") -> dict[str, Any]:
+    """Return a study as one plain document: what the tables have."""
+    from faircascade.experiment.stats import contrasts, estimate
+    from faircascade.experiment.study import pairs
+
+    metrics = study.spec.metrics
+    changes = contrasts(pairs(study.matched, metrics), test=test)
+    rows = [
+        {
+            "data": environment.data,
+            "environment": environment.given,
+            "policy": label,
+            "seeds": list(environment.seeds(label)),
+            "rounds": environment.rounds(label),
+            "metrics": {
+                metric: _numbers(
+                    estimate(environment.values(label, metric)), changes.get((place, label, metric))
+                )
+                for metric in metrics
+            },
+        }
+        for place, environment in enumerate(study.matched)
+        for label in environment.runs
+        if environment.runs[label]
+    ]
+    return {
+        "name": study.spec.name,
+        "run": str(study.results.folder),
+        "cells": len(study.cells),
+        "missing": study.missing,
+        "baseline": study.environments[0].baseline if study.environments else None,
+        "table": rows,
+    }
+
+
+def _numbers(found: Estimate, change: Contrast | None) -> dict[str, float | None]:
+    """Return a mean with its interval, and the change against the baseline if there is one."""
+    numbers = {"mean": found.mean, "low": found.low, "high": found.high}
+    if change is not None:
+        numbers |= {"change": change.percent, "p": change.corrected}
+    return {name: _plain(value) for name, value in numbers.items()}
+
+
+def _plain(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,100 @@
+"""Working on one cell: claim it, run it, write it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from faircascade.engine import Result, simulate
+from faircascade.environment import Environment
+from faircascade.experiment.cell import Cell
+from faircascade.experiment.store.environments import EnvironmentStore
+from faircascade.experiment.store.locks import Claim, claimed
+from faircascade.experiment.store.results import CellOutput, Results
+
+
+class Status(StrEnum):
+    """How working on a cell ended."""
+
+    FINISHED = "finished"
+    """It is there, whoever wrote it."""
+    TAKEN = "taken"
+    """Another runner has it under way."""
+    IMPOSSIBLE = "impossible"
+    """It cannot be run, and never will."""
+    STOPPED = "stopped"
+    """Ctrl-C came; it goes on from there next time."""
+
+
+@dataclass(frozen=True)
+class CellOutcome:
+    """How working on a cell ended, and why."""
+
+    status: Status
+    reason: str = ""
+
+
+def run_cell(
+    cell: Cell,
+    results: Results,
+    environments: EnvironmentStore,
+    *,
+    threads: int,
+    progress: Callable[[float], None] | None = None,
+) -> CellOutcome:
+    """Run a cell unless somebody else does, and write what came out.
+
+    A long cell is kept while it is under way, and goes on from there after a crash.
+    """
+    place = results.underway(cell)
+    with claimed(place) as claim:
+        if results.find(cell) is not None:
+            return CellOutcome(Status.FINISHED)
+        if claim is Claim.TAKEN:
+            return CellOutcome(Status.TAKEN)
+        if claim is Claim.MINE:
+            results.sweep(cell)
+        try:
+            result = simulate_cell(
+                cell, environments.of(cell), threads, progress=progress, snapshot=place
+            )
+            if result.interrupted:
+                return CellOutcome(Status.STOPPED)
+            product = CellOutput.of(cell, result, threads=threads)
+        except OSError:  # a full disk is not the cell's fault
+            raise
+        except Exception as error:
+            return CellOutcome(Status.IMPOSSIBLE, reason_of(error))
+        results.add(cell, product)
+        place.unlink(missing_ok=True)
+        return CellOutcome(Status.FINISHED)
+
+
+def reason_of(error: BaseException) -> str:
+    """Return why a cell cannot be run; what nobody foresaw comes with its kind."""
+    foreseen = isinstance(error, ValueError | ArithmeticError)
+    return str(error) if foreseen else f"{type(error).__name__}: {error}"
+
+
+def simulate_cell(
+    cell: Cell,
+    env: Environment,
+    threads: int,
+    *,
+    progress: Callable[[float], None] | None = None,
+    snapshot: Path | None = None,
+) -> Result:
+    """Simulate a cell in its environment, or in a part of it."""
+    return simulate(
+        env,
+        cell.policy,
+        rounds=cell.rounds,
+        seed=cell.seed,
+        checkpoints=cell.checkpoints,
+        threads=threads,
+        progress=progress,
+        snapshot=snapshot,
+        keep_snapshot=True,
+    )
