@@ -5,11 +5,12 @@ RUNTIME := .venv/.runtime
 DEV := .venv/.dev
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install -c constraints.txt
 
-.PHONY: help setup demo test lint peers clean
+.PHONY: help setup demo test lint docs-tables peers clean
 
 help:
 	@echo "make demo    compare policies on the embedded data, write runs/demo/report.html"
 	@echo "make test    lint, types, import contract, tests with coverage"
+	@echo "make docs-tables  fill the tables of the documents from docs/reproduction"
 	@echo "make peers   agreement with the authors' package (installs it)"
 	@echo "make clean   remove .venv and caches"
 
@@ -25,6 +26,9 @@ lint: $(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs-tables: $(DEV)
+	$(BIN)/python docs/tables.py
 
 peers: $(DEV)
 	$(PIP) -e '.[peers]'
