@@ -5,26 +5,40 @@ RUNTIME := .venv/.runtime
 DEV := .venv/.dev
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install -c constraints.txt
 
-.PHONY: help setup demo test lint peers clean
+.PHONY: help setup demo test test-all soak lint docs-tables peers clean
 
 help:
-	@echo "make demo    compare policies on the embedded data, write runs/demo/report.html"
-	@echo "make test    lint, types, import contract, tests with coverage"
-	@echo "make peers   agreement with the authors' package (installs it)"
-	@echo "make clean   remove .venv and caches"
+	@echo "make demo         compare policies on the embedded data, write runs/demo/report.html"
+	@echo "make test         lint, types, import contract, all tests but the slow ones"
+	@echo "make test-all     the same with the slow tests and coverage"
+	@echo "make soak         kill services under load for an hour"
+	@echo "make docs-tables  fill the tables of the documents from docs/reproduction"
+	@echo "make peers        agreement with the authors' package (installs it)"
+	@echo "make clean        remove .venv and caches"
 
 demo: $(RUNTIME)
 	$(BIN)/faircascade demo
 
 test: lint
 	@tests/system_packages.sh
+	$(BIN)/pytest -n 2 -m "not slow"
+
+test-all: lint
+	@tests/system_packages.sh
 	$(BIN)/pytest -n 2 --cov --cov-report=term
+
+soak: $(DEV)
+	@tests/system_packages.sh
+	$(BIN)/python benchmarks/service.py --part killed --part killed-redis --minutes 30
 
 lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs-tables: $(DEV)
+	$(BIN)/python docs/tables.py
 
 peers: $(DEV)
 	$(PIP) -e '.[peers]'
