@@ -54,8 +54,8 @@ class Witness:
                 clicked=np.array([clicked]),
                 examined=np.array([examined]),
             )
-            (lesson,) = policy.compose().increments(feedback)
-            sums[shown.user] = sums.get(shown.user, 0.0) + lesson
+            (update,) = policy.compose().increments(feedback)
+            sums[shown.user] = sums.get(shown.user, 0.0) + update
         return sums
 
 
@@ -192,7 +192,7 @@ async def check(store: Store, witness: Witness, policy: Policy) -> dict[str, flo
     try:
         expected = witness.expected(policy)
         for user in {shown.user for shown in witness.lists.values()}:
-            kept = (await service.person(user)).sums
+            kept = (await service.user(user)).sums
             sums = expected.get(user, np.zeros_like(kept))
             assert np.allclose(kept, sums, rtol=1e-9, atol=1e-9), user
             worst = max(worst, float(np.abs(kept - sums).max() / max(np.abs(sums).max(), 1.0)))
