@@ -19,7 +19,7 @@ from faircascade.client import AsyncClient, Impression, ServiceError, ServiceUna
 from faircascade.policies import Policy
 from faircascade.service.service import Service
 from faircascade.service.stores.base import Store
-from faircascade.types import Feedback
+from faircascade.types import Feedback, clicks_at
 from tests.service.redis_server import free_port
 from tests.service.server_process import ServerProcess, start
 
@@ -50,12 +50,13 @@ class Witness:
         for name, (clicked, examined) in self.answers.items():
             shown = self.lists[name]
             feedback = Feedback(
+                items=np.array([shown.items]),
                 features=np.stack([self.features[item] for item in shown.items])[None],
-                clicked=np.array([clicked]),
-                examined=np.array([examined]),
+                clicks=clicks_at(np.array([clicked]), len(shown.items)),
+                shown=np.array([examined]),
             )
-            (lesson,) = policy.increments(feedback)
-            sums[shown.user] = sums.get(shown.user, 0.0) + lesson
+            (update,) = policy.increments(feedback)
+            sums[shown.user] = sums.get(shown.user, 0.0) + update
         return sums
 
 
@@ -192,7 +193,7 @@ async def check(store: Store, witness: Witness, policy: Policy) -> dict[str, flo
     try:
         expected = witness.expected(policy)
         for user in {shown.user for shown in witness.lists.values()}:
-            kept = (await service.person(user)).sums
+            kept = (await service.user(user)).sums
             sums = expected.get(user, np.zeros_like(kept))
             assert np.allclose(kept, sums, rtol=1e-9, atol=1e-9), user
             worst = max(worst, float(np.abs(kept - sums).max() / max(np.abs(sums).max(), 1.0)))

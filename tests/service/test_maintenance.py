@@ -69,7 +69,7 @@ def test_old_lists_are_dropped_and_young_ones_stay(tmp_path: Path) -> None:
             young = await recommend(service, "ann")
             clock.now += 30
             await drop_expired(service)
-            person = await service.person("ann")
+            person = await service.user("ann")
             assert [i.id for i in person.impressions] == [young.impression_id]
             assert (await service.store.impressions([one.impression_id for one in old])) == [
                 None

@@ -110,7 +110,7 @@ def test_a_batch_answers_each_in_its_place(tmp_path: Path) -> None:
             assert [a.user for a in answers if not isinstance(a, Refused)] == ["ann"] * 3
             assert len(answers[2].items) == 2
             assert len({a.impression_id for a in answers if not isinstance(a, Refused)}) == 3
-            person = await service.person("ann")
+            person = await service.user("ann")
             assert person.rounds == 3
             assert sorted(i.round for i in person.impressions) == [1, 2, 3]
 
@@ -123,7 +123,7 @@ def test_the_same_answer_twice_teaches_once_and_another_is_refused(tmp_path: Pat
             shown = await recommend(service, k=5)
             first = await learn(service, shown, clicked_position=2)
             assert not first.repeated
-            sums = (await service.person("ann")).sums
+            sums = (await service.user("ann")).sums
             for again in (
                 {"clicked_position": 2},
                 {"clicked_item": shown.items[1]},
@@ -135,7 +135,7 @@ def test_the_same_answer_twice_teaches_once_and_another_is_refused(tmp_path: Pat
             for other in ({"clicked_position": 3}, {}, {"shown": 2}):
                 with refusal(Reason.CONFLICT, "impression_id"):
                     await learn(service, shown, **other)
-            assert np.array_equal((await service.person("ann")).sums, sums)
+            assert np.array_equal((await service.user("ann")).sums, sums)
 
     run(work())
 
@@ -150,7 +150,7 @@ def test_the_same_answer_twice_in_one_batch_teaches_once(tmp_path: Path) -> None
             )
             assert (first.repeated, second.repeated) == (False, True)
             assert third.reason is Reason.CONFLICT
-            assert (await service.person("ann")).sums[0] == 1
+            assert (await service.user("ann")).sums[0] == 1
 
     run(work())
 
@@ -214,7 +214,7 @@ def test_late_answers_in_any_order_teach_the_same(tmp_path: Path) -> None:
                 lists = [await recommend(service, k=4) for _ in range(4)]
                 for place in order:
                     await learn(service, lists[place], clicked_position=place + 1)
-                sums.append((await service.person("ann")).sums)
+                sums.append((await service.user("ann")).sums)
         np.testing.assert_allclose(*sums, rtol=1e-12)
 
     run(work())
@@ -231,7 +231,7 @@ def test_an_answer_uses_the_features_that_were_shown(tmp_path: Path) -> None:
                         await service.put_items([ItemChange(item=item, features=[9, 9, 9, 9])])
                     await service.remove_item(shown.items[2])
                 await learn(service, shown, clicked_item=shown.items[2])
-                sums.append((await service.person("ann")).sums)
+                sums.append((await service.user("ann")).sums)
         assert np.array_equal(*sums)
 
     run(work())
@@ -310,7 +310,7 @@ def test_a_batch_in_which_each_has_a_choice_of_its_own(tmp_path: Path) -> None:
             answers = await service.recommend(asks)
             for name, answer in zip(names, answers, strict=True):
                 assert set(answer.items) == set(names) - {name}
-            rounds = [i.round for i in (await service.person("user-0")).impressions]
+            rounds = [i.round for i in (await service.user("user-0")).impressions]
             assert sorted(rounds) == [1, 2, 3, 4]
 
     run(work())
@@ -342,10 +342,10 @@ def test_a_user_can_be_inspected_and_erased_and_exposure_stays(tmp_path: Path) -
             kept = await recommend(service, "bob", k=3)
             shown = [await recommend(service, "ann", k=3) for _ in range(3)]
             await learn(service, shown[0], clicked_position=1)
-            person = await service.person("ann")
+            person = await service.user("ann")
             assert (person.rounds, person.count, person.sums[0]) == (3, 3, 1)
             await service.erase("ann")
-            for gone in (service.person("ann"), service.erase("ann")):
+            for gone in (service.user("ann"), service.erase("ann")):
                 with refusal(Reason.UNKNOWN, "user"):
                     await gone
             for one in shown:
@@ -353,7 +353,7 @@ def test_a_user_can_be_inspected_and_erased_and_exposure_stays(tmp_path: Path) -
                     await learn(service, one, clicked_position=1)
             await learn(service, kept, clicked_position=1)
             assert (await recommend(service, "ann")).impression_id  # starts cold
-            assert (await service.person("ann")).rounds == 1
+            assert (await service.user("ann")).rounds == 1
         data = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
         assert b"bob" in data
 
@@ -380,12 +380,12 @@ def test_what_was_learned_is_there_after_a_restart(tmp_path: Path) -> None:
         async with serving(tmp_path) as service:
             open_one = await recommend(service, k=4)
             await learn(service, await recommend(service, k=4), clicked_position=2)
-            before = (await service.person("ann")).sums
+            before = (await service.user("ann")).sums
         async with serving(tmp_path) as service:
-            assert np.array_equal((await service.person("ann")).sums, before)
+            assert np.array_equal((await service.user("ann")).sums, before)
             await learn(service, open_one, clicked_position=1)
             assert (await recommend(service)).impression_id != open_one.impression_id
-            assert (await service.person("ann")).rounds == 3
+            assert (await service.user("ann")).rounds == 3
 
     run(work())
 
@@ -394,7 +394,7 @@ def test_concurrent_lists_of_a_user_have_rounds_of_their_own(tmp_path: Path) -> 
     async def work() -> None:
         async with serving(tmp_path, LinTS()) as service:
             await asyncio.gather(*(recommend(service, "ann") for _ in range(20)))
-            person = await service.person("ann", impressions=50)
+            person = await service.user("ann", impressions=50)
             assert sorted(i.round for i in person.impressions) == list(range(1, 21))
 
     run(work())
@@ -431,7 +431,7 @@ def test_another_policy_goes_on_with_what_was_learned(tmp_path: Path) -> None:
                 await learn(service, await recommend(service), clicked_position=1)
             first = service.version
         async with serving(tmp_path, LinUCB(alpha=0.5, sigma=2.0)) as service:
-            assert (await service.person("ann")).sums[0] == 5
+            assert (await service.user("ann")).sums[0] == 5
             assert service.version != first
         async with serving(tmp_path, LinUCB()) as service:
             assert service.version == first

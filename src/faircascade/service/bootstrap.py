@@ -17,7 +17,7 @@ from faircascade.service.catalogue.sources import RankerFile, Source
 from faircascade.service.service import Service
 from faircascade.service.settings import ServiceSettings
 from faircascade.service.stores.base import Store, StoreShape
-from faircascade.service.stores.registry import name_of, store_of
+from faircascade.service.stores.registry import public_address, store_at
 from faircascade.types import Users
 
 log = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ async def start_service(
     function is told the last one, if there was any, and returns another.
     """
     settings = settings or ServiceSettings()
-    store = store_of(address, ttl=settings.ttl)
+    store = store_at(address, ttl=settings.ttl)
     kept = await store.stored_shape()
     contents = None
     if kept is not None:
@@ -76,8 +76,8 @@ async def start_service(
     service = Service(served.policy, store, dim=dim, settings=settings, seed=served.seed)
     await service.start()
     try:
-        if warning := getattr(store, "durability", None):  # only some stores depend on settings
-            log.warning(warning)
+        if store.durability is not None:
+            log.warning(store.durability)
         if source is not None:
             log.info(await import_items(service, source, contents))
         if len(service.catalogue) == 0:
@@ -92,7 +92,8 @@ async def start_service(
 
 
 def _no_items(address: str) -> str:
-    return f"{name_of(address)}: has no items yet; start with --items FILE, --ranker FILE or --demo"
+    store = public_address(address)
+    return f"{store}: has no items yet; start with --items FILE, --ranker FILE or --demo"
 
 
 async def _last(store: Store, kept: StoreShape | None) -> ServedPolicy | None:
@@ -141,7 +142,7 @@ def _check(policy: Policy, dim: int, kept: StoreShape | None, address: str) -> N
         raise ValueError(f"{error}, so it cannot be served") from error
     if kept is not None and kept.sums != size:
         raise ValueError(
-            f"{name_of(address)}: keeps {kept.sums} numbers a user, policy {policy.name!r} "
+            f"{public_address(address)}: keeps {kept.sums} numbers a user, policy {policy.name!r} "
             f"learns {size}; take another --store, or a policy that learns the same"
         )
 

@@ -85,12 +85,12 @@ def teach(
     for size, group in alike.items():
         places = [place for place, _ in group]
         try:
-            lessons = _lessons([answer for _, answer in group], policy, now)
+            updates = _lessons([answer for _, answer in group], policy, now)
         except ValueError as error:  # handed out by another policy, with weights for other lengths
             refused = invalid("impression_id", f"is of a list of {size}, which cannot be: {error}")
             taught.update(dict.fromkeys(places, refused))
         else:
-            taught.update(zip(places, lessons, strict=True))
+            taught.update(zip(places, updates, strict=True))
     return [taught[place] for place in range(len(heard))]
 
 

@@ -41,7 +41,9 @@ class Ranking:
 
     async def serve(self, asks: Sequence[Ask], catalogue: Catalogue) -> list[Recommended | Refused]:
         """Rank lists for asks that can be answered, and hand them out."""
-        known = await self._store.begin([ask.user for ask in asks], accounts=self._keeps_accounts)
+        known = await self._store.begin_round(
+            [ask.user for ask in asks], accounts=self._keeps_accounts
+        )
         alike: dict[object, list[int]] = {}  # asks that one scoring can answer
         for place, ask in enumerate(asks):
             alike.setdefault(_choice(ask), []).append(place)

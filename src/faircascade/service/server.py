@@ -28,7 +28,7 @@ from faircascade.service.keys import Keys
 from faircascade.service.service import Service
 from faircascade.service.settings import ServiceSettings
 from faircascade.service.sockets import address_of, is_local
-from faircascade.service.stores.registry import name_of
+from faircascade.service.stores.registry import public_address
 
 log = logging.getLogger(__name__)
 
@@ -230,6 +230,6 @@ def _facts(plan: ServerConfig, service: Service, listener: socket.socket) -> Ser
         reference=f"{address}/docs",
         policy=service.policy.label,
         items=len(service.catalogue),
-        store=name_of(plan.store),
+        store=public_address(plan.store),
         keys="off: anybody who can reach it may use it" if plan.keys is None else "on",
     )

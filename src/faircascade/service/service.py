@@ -152,8 +152,8 @@ class Service:
             for answer, i in zip(answers, found, strict=True)
         ]
         taught = teach(heard, self._policy, now)
-        lessons = [lesson for lesson in taught if isinstance(lesson, ModelUpdate)]
-        outcomes = iter(await self.store.learn(lessons) if lessons else ())
+        updates = [update for update in taught if isinstance(update, ModelUpdate)]
+        outcomes = iter(await self.store.learn(updates) if updates else ())
         return [t if isinstance(t, Refused) else self._receipt(t, next(outcomes)) for t in taught]
 
     async def _know_names(self, impressions: Sequence[Impression | None]) -> None:
@@ -164,8 +164,8 @@ class Service:
         ):
             await self.follow_catalogue()
 
-    def _receipt(self, lesson: ModelUpdate, outcome: UpdateOutcome) -> Receipt | Refused:
-        impression = lesson.impression
+    def _receipt(self, update: ModelUpdate, outcome: UpdateOutcome) -> Receipt | Refused:
+        impression = update.impression
         if outcome is UpdateOutcome.UNKNOWN:
             return Refused(
                 Reason.UNKNOWN, "impression_id", f"{impression.id!r} is not known any more"
@@ -176,13 +176,13 @@ class Service:
                 "impression_id",
                 f"{impression.id!r} was answered differently before; that answer stays",
             )
-        clicked = lesson.clicked
+        clicked = update.clicked
         names = self.catalogue.names(impression.slots[clicked - 1 : clicked]) if clicked else [None]
         return Receipt(
             impression_id=impression.id,
             clicked_position=clicked or None,
             clicked_item=names[0],
-            shown=lesson.examined,
+            shown=update.examined,
             repeated=outcome is UpdateOutcome.REPEATED,
         )
 
@@ -232,13 +232,13 @@ class Service:
 
     # users
 
-    async def person(self, user: str, *, impressions: int = 20) -> UserRecord:
+    async def user(self, user: str, *, impressions: int = 20) -> UserRecord:
         """Return all that is kept of a user."""
-        person = await self.store.person(user, impressions=impressions)
-        if person is None:
+        record = await self.store.user(user, impressions=impressions)
+        if record is None:
             raise Refused(Reason.UNKNOWN, "user", f"{user!r} is not known")
-        await self._know_names(person.impressions)
-        return person
+        await self._know_names(record.impressions)
+        return record
 
     async def erase(self, user: str) -> None:
         """Forget a user; exposure stays counted, and does not say whose it was."""

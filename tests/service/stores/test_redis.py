@@ -20,18 +20,17 @@ from redis.asyncio import Redis
 
 from faircascade.service.stores.base import Store, StoreDown, StoreUnsure, UpdateOutcome
 from faircascade.service.stores.redis import MARGIN, RedisStore
-from tests.service.redis_server import RedisServer, needs_redis
-from tests.service.stores.locations import (
-    DAY,
+from faircascade.testing.stores import (
     SHAPE,
-    RedisLocation,
-    a_lesson,
-    a_list,
     all_events,
-    an_item,
     hand_out,
+    new_impression,
+    new_item,
+    new_update,
     sums_of,
 )
+from tests.service.redis_server import RedisServer, needs_redis
+from tests.service.stores.locations import DAY, RedisLocation
 from tests.service.stores.lossy_network import LossyNetwork
 
 pytestmark = needs_redis
@@ -82,7 +81,7 @@ def test_services_that_learn_about_one_user_at_once_lose_and_double_nothing(
         ):
             shown = await hand_out(one, "ada", 60)
             calls = [
-                store.learn([a_lesson(impression, increments=np.full(SHAPE.sums, float(n)))])
+                store.learn([new_update(impression, increments=np.full(SHAPE.sums, float(n)))])
                 for n, impression in enumerate(shown)
                 for store in (one, two, three)
             ]
@@ -104,7 +103,7 @@ def test_services_that_recommend_to_one_user_at_once_number_the_lists_apart(
             lists = await asyncio.gather(*(hand_out(s, "ada", 2) for s in (one, two) * 10))
             rounds = [shown.round for some in lists for shown in some]
             assert sorted(rounds) == list(range(1, 41))
-            person = await two.person("ada", impressions=40)
+            person = await two.user("ada", impressions=40)
             assert person is not None
             assert [shown.round for shown in person.impressions] == list(range(40, 0, -1))
 
@@ -114,7 +113,7 @@ def test_services_that_recommend_to_one_user_at_once_number_the_lists_apart(
 def test_services_that_add_items_at_once_share_the_slots(redis_location: RedisLocation) -> None:
     async def story() -> None:
         async with opened(redis_location) as one, opened(redis_location) as two:
-            puts = [s.put_items([an_item(f"i{n}")]) for n in range(30) for s in (one, two)]
+            puts = [s.put_items([new_item(f"i{n}")]) for n in range(30) for s in (one, two)]
             await asyncio.gather(*puts)
             _, items = await one.items()
             assert [item.slot for item in items] == list(range(30))
@@ -128,10 +127,10 @@ def test_services_that_change_an_item_at_once_lose_no_field(redis_location: Redi
             fields: list[dict[str, Any]] = [{"merit": 2.0}, {"popularity": 3.0}]
             fields += [{"groups": {f"column {n}": f"label {n}"}} for n in range(60)]
             fields += [{"groups": {"old": ""}}]
-            await one.put_items([an_item("a", groups={"old": "x"})])
+            await one.put_items([new_item("a", groups={"old": "x"})])
             await asyncio.gather(
                 *(
-                    store.put_items([an_item("a", **values)])
+                    store.put_items([new_item("a", **values)])
                     for store, values in zip(cycle([one, two]), fields, strict=False)
                 )
             )
@@ -146,7 +145,7 @@ def test_services_that_remove_all_items_at_once_leave_one(redis_location: RedisL
     async def story() -> None:
         async with opened(redis_location) as one, opened(redis_location) as two:
             names = [f"i{n}" for n in range(20)]
-            await one.put_items([an_item(name) for name in names])
+            await one.put_items([new_item(name) for name in names])
             done = await asyncio.gather(
                 *(
                     store.remove_items([name])
@@ -170,7 +169,7 @@ def test_a_service_that_imports_again_takes_nothing_from_what_another_learned(
         await store.put_users(*imported)
         for user in users:
             (shown,) = await hand_out(store, user)
-            await store.learn([a_lesson(shown)])
+            await store.learn([new_update(shown)])
 
     async def story() -> None:
         async with opened(redis_location) as one, opened(redis_location) as two:
@@ -179,7 +178,7 @@ def test_a_service_that_imports_again_takes_nothing_from_what_another_learned(
                 await two.put_users(*imported)
             await learning
             await two.put_users(*imported)
-            known = await two.begin(users)
+            known = await two.begin_round(users)
             np.testing.assert_array_equal(known.sums, np.full((60, SHAPE.sums), 11.0))
             assert set(known.rounds.tolist()) == {7}
 
@@ -192,8 +191,8 @@ def learn_in_a_process(url: str, prefix: str, ids: list[str]) -> None:
         await store.open(SHAPE)
         for impression in await store.impressions(ids):
             assert impression is not None
-            lesson = a_lesson(impression, increments=np.full(SHAPE.sums, float(impression.round)))
-            await store.learn([lesson])
+            update = new_update(impression, increments=np.full(SHAPE.sums, float(impression.round)))
+            await store.learn([update])
         await store.close()
 
     asyncio.run(story())
@@ -217,7 +216,7 @@ def test_two_processes_learn_each_lesson_once(redis_location: RedisLocation) -> 
         spawn.Process(
             target=learn_in_a_process, args=(redis_location.url, redis_location.prefix, some)
         )
-        for some in (ids[:200], ids[100:])  # a hundred lessons are for both
+        for some in (ids[:200], ids[100:])  # a hundred updates are for both
     ]
     for process in processes:
         process.start()
@@ -232,9 +231,9 @@ def test_stores_with_other_prefixes_see_nothing_of_each_other(redis_server: Redi
         here, there = RedisLocation(redis_server.url), RedisLocation(redis_server.url)
         async with opened(here) as one, opened(there) as two:
             (shown,) = await hand_out(one, "ada")
-            await one.put_items([an_item("a")])
+            await one.put_items([new_item("a")])
             assert await two.impressions([shown.id]) == [None]
-            assert await two.person("ada", impressions=1) is None
+            assert await two.user("ada", impressions=1) is None
             assert await two.items() == (0, [])
             assert await all_events(two) == []
 
@@ -266,11 +265,13 @@ def over_a_lossy_network(redis_server: RedisServer) -> Lossy:
 def test_a_list_whose_reply_was_lost_is_counted_once(over_a_lossy_network: Lossy) -> None:
     async def story(store: RedisStore, network: LossyNetwork) -> None:
         network.lose(2)
-        ids = await store.record([a_list("ada"), a_list("bob")], units=np.array([5, 3]))
+        ids = await store.record(
+            [new_impression("ada"), new_impression("bob")], units=np.array([5, 3])
+        )
         assert network.lost_all
         assert None not in await store.impressions(ids)
         assert len(await all_events(store)) == 2
-        known = await store.begin(["ada", "bob"], accounts=True)
+        known = await store.begin_round(["ada", "bob"], accounts=True)
         assert known.accounts == [{0: 5, 1: 3}] * 2
         assert known.rounds.tolist() == [2, 2]
 
@@ -281,8 +282,8 @@ def test_a_list_of_which_no_reply_comes_may_have_been_counted(over_a_lossy_netwo
     async def story(store: RedisStore, network: LossyNetwork) -> None:
         network.lose(10**6)
         with pytest.raises(StoreUnsure, match="may have been counted"):
-            await store.record([a_list("ada")], units=None)
-        await all_fail(store.begin(["ada"]), store.put_items([an_item("a")]))
+            await store.record([new_impression("ada")], units=None)
+        await all_fail(store.begin_round(["ada"]), store.put_items([new_item("a")]))
         network.lose(0)
         assert len(await all_events(store)) == 1
 
@@ -306,7 +307,9 @@ def test_lists_of_which_a_part_was_counted_are_unsure(
 
             monkeypatch.setattr(store, "_call", call_and_fill_up)
             with pytest.raises(StoreUnsure):
-                await store.record([a_list("ada", round=n) for n in range(1, 700)], units=None)
+                await store.record(
+                    [new_impression("ada", round=n) for n in range(1, 700)], units=None
+                )
             assert 0 < len(await all_events(store)) < 699
 
     asyncio.run(story())
@@ -316,7 +319,7 @@ def test_a_lesson_whose_reply_was_lost_is_learned_once(over_a_lossy_network: Los
     async def story(store: RedisStore, network: LossyNetwork) -> None:
         shown = await hand_out(store, "ada", 3)
         network.lose(2)
-        outcomes = await store.learn([a_lesson(one) for one in shown])
+        outcomes = await store.learn([new_update(one) for one in shown])
         assert network.lost_all
         assert set(outcomes) == {UpdateOutcome.REPEATED}
         np.testing.assert_array_equal(await sums_of(store, "ada"), np.full(SHAPE.sums, 3.0))
@@ -328,12 +331,12 @@ def test_a_lesson_whose_reply_was_lost_is_learned_once(over_a_lossy_network: Los
 def test_other_calls_whose_reply_was_lost_do_no_harm(over_a_lossy_network: Lossy) -> None:
     async def story(store: RedisStore, network: LossyNetwork) -> None:
         network.lose(1)
-        first = await store.begin(["ada"])
-        await store.record([a_list("ada", round=int(first.rounds[0]))], units=None)
+        first = await store.begin_round(["ada"])
+        await store.record([new_impression("ada", round=int(first.rounds[0]))], units=None)
         network.lose(1)
-        assert (await store.begin(["ada"])).rounds[0] > first.rounds[0]
+        assert (await store.begin_round(["ada"])).rounds[0] > first.rounds[0]
         network.lose(1)
-        await store.put_items([an_item("a"), an_item("b")])
+        await store.put_items([new_item("a"), new_item("b")])
         assert [item.slot for item in (await store.items())[1]] == [0, 1]
         network.lose(2)
         assert await store.remove_items(["a"])
@@ -342,7 +345,7 @@ def test_other_calls_whose_reply_was_lost_do_no_harm(over_a_lossy_network: Lossy
         network.lose(2)
         assert await store.erase("ada")
         assert network.lost_all
-        assert await store.person("ada", impressions=1) is None
+        assert await store.user("ada", impressions=1) is None
 
     over_a_lossy_network(story)
 
@@ -361,8 +364,8 @@ def test_nothing_acknowledged_is_lost_or_doubled_when_redis_crashes(
             async def learn(store: RedisStore, some: list[Any]) -> None:
                 nonlocal learned
                 for impression in some:
-                    await store.learn([a_lesson(impression)])
-                    await store.record([a_list("bob")], units=np.array([1, 1]))
+                    await store.learn([new_update(impression)])
+                    await store.record([new_impression("bob")], units=np.array([1, 1]))
                     learned += 1
                     if learned == 40:
                         crashed.set()
@@ -377,7 +380,7 @@ def test_nothing_acknowledged_is_lost_or_doubled_when_redis_crashes(
             np.testing.assert_array_equal(await sums_of(one, "ada"), np.full(SHAPE.sums, 120.0))
             kinds = Counter(clicked for _, _, clicked in await all_events(two))
             assert kinds == {None: 240, 0: 120}
-            bob = await two.begin(["bob"], accounts=True)
+            bob = await two.begin_round(["bob"], accounts=True)
             assert bob.accounts == [{0: 120, 1: 120}]
 
     asyncio.run(story())
@@ -391,18 +394,18 @@ def test_a_store_whose_redis_is_away_says_so_and_goes_on_when_it_is_back(
     async def story() -> None:
         async with opened(place, patience=HASTE) as store:
             (shown,) = await hand_out(store, "ada")
-            await store.learn([a_lesson(shown)])
+            await store.learn([new_update(shown)])
             own_server.kill()
             await all_fail(store.ping())  # now it knows that its connection is broken
             errors = await all_fail(
-                store.begin(["ada"]),
-                store.learn([a_lesson(shown)]),
-                store.record([a_list("ada", round=2)], units=None),
+                store.begin_round(["ada"]),
+                store.learn([new_update(shown)]),
+                store.record([new_impression("ada", round=2)], units=None),
             )
             assert all(f"redis at 127.0.0.1:{own_server.port}" in error for error in errors)
             own_server.start()
             await store.ping()
-            assert await store.learn([a_lesson(shown)]) == [UpdateOutcome.REPEATED]
+            assert await store.learn([new_update(shown)]) == [UpdateOutcome.REPEATED]
             assert len(await all_events(store)) == 2
 
     asyncio.run(story())
@@ -418,13 +421,13 @@ def test_a_silent_redis_is_not_waited_for_longer_than_patience(own_server: Redis
             started = time.monotonic()
             try:
                 with pytest.raises(StoreUnsure):  # sent over the connection that there was
-                    await store.record([a_list("ada", round=2)], units=None)
-                (error,) = await all_fail(store.learn([a_lesson(shown)]))
+                    await store.record([new_impression("ada", round=2)], units=None)
+                (error,) = await all_fail(store.learn([new_update(shown)]))
             finally:
                 os.kill(own_server.pid, signal.SIGCONT)
             assert "no answer in time" in error
             assert time.monotonic() - started < 10 * HASTE
-            await store.learn([a_lesson(shown)])  # those sent before arrive as well
+            await store.learn([new_update(shown)])  # those sent before arrive as well
             np.testing.assert_array_equal(await sums_of(store, "ada"), np.ones(SHAPE.sums))
 
     asyncio.run(story())
@@ -453,14 +456,14 @@ def test_a_redis_that_refuses_to_write_counts_as_down_and_changes_nothing(
             await redis.execute_command(*refuse)
             await all_fail(
                 store.ping(),
-                store.learn([a_lesson(one) for one in shown]),
-                store.record([a_list("ada")], units=None),
-                store.put_items([an_item("a")]),
+                store.learn([new_update(one) for one in shown]),
+                store.record([new_impression("ada")], units=None),
+                store.put_items([new_item("a")]),
             )
             await redis.execute_command(*allow)
             assert len(await all_events(store)) == 2
             assert (
-                await store.learn([a_lesson(one) for one in shown]) == [UpdateOutcome.LEARNED] * 2
+                await store.learn([new_update(one) for one in shown]) == [UpdateOutcome.LEARNED] * 2
             )
             assert await store.items() == (0, [])
 
@@ -473,7 +476,7 @@ def test_scripts_that_redis_forgot_are_sent_again(redis_location: RedisLocation)
             for _ in range(2):
                 shown = await hand_out(store, "ada", 3)
                 await redis.script_flush()
-                outcomes = await store.learn([a_lesson(one) for one in shown])
+                outcomes = await store.learn([new_update(one) for one in shown])
                 assert outcomes == [UpdateOutcome.LEARNED] * 3
 
     asyncio.run(story())
@@ -494,13 +497,13 @@ def test_a_call_that_is_cancelled_leaves_the_connection_to_others(
     async def story() -> None:
         async with opened(redis_location) as store:
             shown = await hand_out(store, "ada", 50)
-            calls = [asyncio.create_task(store.learn([a_lesson(one)])) for one in shown]
+            calls = [asyncio.create_task(store.learn([new_update(one)])) for one in shown]
             for turn, call in enumerate(calls):
                 await asyncio.sleep(0)
                 if turn % 2:
                     call.cancel()
             await asyncio.gather(*calls, return_exceptions=True)
-            await asyncio.gather(*(store.learn([a_lesson(one)]) for one in shown))
+            await asyncio.gather(*(store.learn([new_update(one)]) for one in shown))
             np.testing.assert_array_equal(await sums_of(store, "ada"), np.full(SHAPE.sums, 50.0))
 
     asyncio.run(story())
@@ -515,8 +518,8 @@ def test_impressions_expire_by_themselves_and_what_was_learned_stays(
     async def story() -> None:
         async with opened(redis_location, ttl=1_000) as store, plain(redis_location.url) as redis:
             (shown,) = await hand_out(store, "ada")
-            await store.record([a_list("ada", round=2)], units=np.array([1, 1]))
-            await store.learn([a_lesson(shown)])
+            await store.record([new_impression("ada", round=2)], units=np.array([1, 1]))
+            await store.learn([new_update(shown)])
             lives: dict[str, list[int]] = defaultdict(list)
             async for key in redis.scan_iter(f"{redis_location.prefix}:*"):
                 lives[key.decode().split(":")[1]].append(await redis.ttl(key))
@@ -538,7 +541,7 @@ def test_the_index_of_a_user_forgets_what_expired(redis_location: RedisLocation)
             await redis.delete(*expired)
             await hand_out(store, "ada", 4)  # each of these lets two go
             assert await redis.zcard(f"{redis_location.prefix}:shown:ada") == 24 - 8
-            person = await store.person("ada", impressions=5)
+            person = await store.user("ada", impressions=5)
             assert person is not None
             assert (person.count, len(person.impressions)) == (12, 5)
             assert await redis.zcard(f"{redis_location.prefix}:shown:ada") == 12
@@ -553,10 +556,10 @@ def test_nothing_personal_is_left_of_an_erased_user(redis_location: RedisLocatio
 
     async def story() -> None:
         async with opened(redis_location) as store, plain(redis_location.url) as redis:
-            await store.put_items([an_item("a")])
+            await store.put_items([new_item("a")])
             shown = await hand_out(store, "Ada Lovelace", 3)
-            await store.record([a_list("Ada Lovelace", round=4)], units=np.array([1, 1]))
-            await store.learn([a_lesson(shown[0], clicked=1)])
+            await store.record([new_impression("Ada Lovelace", round=4)], units=np.array([1, 1]))
+            await store.learn([new_update(shown[0], clicked=1)])
             assert any(b"Lovelace" in key for key in await contents(redis))
             await store.erase("Ada Lovelace")
             left = await contents(redis)
@@ -648,9 +651,9 @@ def test_arrays_of_another_shape_are_refused(redis_location: RedisLocation) -> N
     async def story(store: Store) -> None:
         (shown,) = await hand_out(store, "ada")
         with pytest.raises(ValueError, match=r"shape \(5,\) here, got \(4,\)"):
-            await store.learn([a_lesson(shown, increments=np.ones(4))])
+            await store.learn([new_update(shown, increments=np.ones(4))])
         with pytest.raises(ValueError, match=r"shape \(3,\) here, got \(2,\)"):
-            await store.put_items([an_item("b"), an_item("a", features=np.ones(2))])
+            await store.put_items([new_item("b"), new_item("a", features=np.ones(2))])
         assert await store.items() == (0, [])
 
     redis_location.tell(story)
@@ -661,7 +664,7 @@ def test_a_redis_that_was_emptied_is_noticed(own_server: RedisServer) -> None:
         async with opened(RedisLocation(own_server.url)) as store, plain(own_server.url) as redis:
             await hand_out(store, "ada")
             await redis.flushall()
-            for error in await all_fail(store.ping(), store.begin(["ada"])):
+            for error in await all_fail(store.ping(), store.begin_round(["ada"])):
                 assert "has lost what it held" in error
 
     asyncio.run(story())

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,7 +103,7 @@ class ModelUpdate:
 
 
 class UpdateOutcome(Enum):
-    """What became of a lesson."""
+    """What became of a update."""
 
     LEARNED = "learned"
     REPEATED = "repeated"
@@ -153,7 +153,24 @@ class Event:
 
 
 class Store(ABC):
-    """The contract; methods wait for nothing but the store, and are called from one event loop."""
+    """The contract; methods wait for nothing but the store, and are called from one event loop.
+
+    `faircascade.testing.check_store` checks it, `register_store` makes a store available to
+    `faircascade serve --store`.
+    """
+
+    address_form: ClassVar[str]
+    """What addresses look like, for messages: `sqlite:PATH`."""
+    durability: str | None = None
+    """Once open: a warning if the store's settings allow that acknowledged feedback gets lost."""
+
+    @classmethod
+    @abstractmethod
+    def from_address(cls, address: str, *, ttl: float) -> Store:
+        """Return the store at an address, not opened yet; impressions are kept for `ttl` seconds.
+
+        A malformed address raises a `ValueError`.
+        """
 
     @abstractmethod
     async def stored_shape(self) -> StoreShape | None:
@@ -208,7 +225,7 @@ class Store(ABC):
     # recommending
 
     @abstractmethod
-    async def begin(self, users: Sequence[str], *, accounts: bool = False) -> UserStates:
+    async def begin_round(self, users: Sequence[str], *, accounts: bool = False) -> UserStates:
         """Return what is known of users, the same user perhaps twice, and number their lists."""
 
     @abstractmethod
@@ -227,8 +244,8 @@ class Store(ABC):
         """Return impressions by id, None for those not kept; any text may be asked for."""
 
     @abstractmethod
-    async def learn(self, lessons: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
-        """Learn each lesson at most once: answer, sums and count change together or not at all.
+    async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
+        """Learn each update at most once: answer, sums and count change together or not at all.
 
         Lessons are taken in their order; several may be about one impression.
         """
@@ -236,7 +253,7 @@ class Store(ABC):
     # users
 
     @abstractmethod
-    async def person(self, user: str, *, impressions: int) -> UserRecord | None:
+    async def user(self, user: str, *, impressions: int) -> UserRecord | None:
         """Return all that is kept of a user, with some of the impressions."""
 
     @abstractmethod

@@ -75,8 +75,8 @@ def read_impression(name: str, packed: bytes, dim: int) -> Impression:
     )
 
 
-def pack_answer(lesson: ModelUpdate) -> bytes:
-    return _ANSWER.pack(lesson.clicked, lesson.examined)
+def pack_feedback(update: ModelUpdate) -> bytes:
+    return _ANSWER.pack(update.clicked, update.examined)
 
 
 def pack_shown(impression: Impression) -> bytes:
@@ -84,11 +84,11 @@ def pack_shown(impression: Impression) -> bytes:
     return _EVENT.pack(impression.time, _NOTHING) + _pack_slots(impression.slots)
 
 
-def pack_answered(lesson: ModelUpdate) -> bytes:
+def pack_answered(update: ModelUpdate) -> bytes:
     """Return the event of an answer: the clicked item alone, or none."""
-    clicked = lesson.clicked
-    slots = lesson.impression.slots[clicked - 1 : clicked] if clicked else np.empty(0, np.int32)
-    return _EVENT.pack(lesson.time, clicked) + _pack_slots(slots)
+    clicked = update.clicked
+    slots = update.impression.slots[clicked - 1 : clicked] if clicked else np.empty(0, np.int32)
+    return _EVENT.pack(update.time, clicked) + _pack_slots(slots)
 
 
 def read_event(packed: bytes) -> Event:

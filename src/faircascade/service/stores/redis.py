@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from faircascade.errors import ParameterError
 from faircascade.service.stores import packing
 from faircascade.service.stores.base import (
     Event,
@@ -36,6 +37,7 @@ from faircascade.service.stores.redis_connection import (
     Unanswered,
     chunks,
 )
+from faircascade.service.stores.registry import register_store
 from faircascade.types import Floats, Ints
 
 FORMAT = 2
@@ -55,11 +57,11 @@ _HEAD = 512
 """Bytes that an item without features counts as."""
 
 
+@register_store("redis", "rediss", "unix")
 class RedisStore(Store):
     """One primary, 6.2 or newer, without Cluster; all keys begin with `prefix` and a colon."""
 
-    durability: str | None = None
-    """Once open: a sentence to warn with if what was learned could get lost."""
+    address_form = "redis://HOST:PORT/NUMBER"
 
     def __init__(
         self, url: str, *, ttl: float, prefix: str = "faircascade", patience: float = 1.5
@@ -67,11 +69,15 @@ class RedisStore(Store):
         """Keep impressions for `ttl` seconds; wait for Redis for `patience` seconds at most."""
         for name, value in {"ttl": ttl, "patience": patience}.items():
             if not value > 0:
-                raise ValueError(f"{name} must be positive, got {value}")
+                raise ParameterError(name, "must be positive", value)
         self._url = url
         self._prefix = prefix
         self._patience = patience
         self._life = round((ttl + MARGIN) * 1000)  # milliseconds
+
+    @classmethod
+    def from_address(cls, address: str, *, ttl: float) -> RedisStore:
+        return cls(address, ttl=ttl)
 
     async def stored_shape(self) -> StoreShape | None:
         connection = RedisConnection(self._url, patience=self._patience)
@@ -190,7 +196,7 @@ class RedisStore(Store):
 
     # recommending
 
-    async def begin(self, users: Sequence[str], *, accounts: bool = False) -> UserStates:
+    async def begin_round(self, users: Sequence[str], *, accounts: bool = False) -> UserStates:
         n, s = len(users), self._shape.sums
         sums = np.zeros((n, s))
         rounds = np.empty(n, dtype=np.int64)
@@ -267,28 +273,28 @@ class RedisStore(Store):
             ]
         return found
 
-    async def learn(self, lessons: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
-        """Learn each lesson; one whose reply was lost is `BEFORE` when it is sent again."""
-        calls = [self._learning(lesson) for lesson in lessons]
+    async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
+        """Learn each update; one whose reply was lost is `BEFORE` when it is sent again."""
+        calls = [self._learning(update) for update in updates]
         outcomes = await self._call("learn", calls, size=8 * self._shape.sums)
         return [UpdateOutcome(outcome.decode()) for outcome in outcomes]
 
-    def _learning(self, lesson: ModelUpdate) -> tuple[Command, Command]:
-        shown = lesson.impression
+    def _learning(self, update: ModelUpdate) -> tuple[Command, Command]:
+        shown = update.impression
         keys = [
             self._key("impression", shown.id),
             self._key("user", shown.user),
             self._key("events"),
         ]
-        increments = packing.pack_floats(lesson.increments, self._shape.sums)
-        return keys, [packing.pack_answer(lesson), increments, packing.pack_answered(lesson)]
+        increments = packing.pack_floats(update.increments, self._shape.sums)
+        return keys, [packing.pack_feedback(update), increments, packing.pack_answered(update)]
 
     # users
 
-    async def person(self, user: str, *, impressions: int) -> UserRecord | None:
+    async def user(self, user: str, *, impressions: int) -> UserRecord | None:
         keys = [self._key("user", user), self._key("shown", user)]
         ((rounds, sums, count, ids, bodies),) = await self._call(
-            "person", [(keys, [impressions, self._stem()])]
+            "user", [(keys, [impressions, self._stem()])]
         )
         if rounds is None and sums is None and not count:
             return None

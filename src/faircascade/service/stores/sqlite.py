@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from faircascade.errors import ParameterError
 from faircascade.service.stores.base import (
     Event,
     Impression,
@@ -26,6 +27,7 @@ from faircascade.service.stores.base import (
     UserRecord,
     UserStates,
 )
+from faircascade.service.stores.registry import register_store
 from faircascade.service.stores.sqlite_file import SQLiteFile
 from faircascade.service.stores.sqlite_rows import (
     SCHEMA,
@@ -54,8 +56,18 @@ _NOBODY = (None, 0, b"")
 """Key, rounds and sums of a user who was never seen."""
 
 
+@register_store("sqlite")
 class SQLiteStore(Store):
     """One file beside the service."""
+
+    address_form = "sqlite:PATH"
+
+    @classmethod
+    def from_address(cls, address: str, *, ttl: float) -> SQLiteStore:
+        path = address.removeprefix("sqlite:")
+        if path in ("", ":memory:"):
+            raise ParameterError("store", "must name a file, sqlite:PATH", address)
+        return cls(Path(path).expanduser())
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -175,7 +187,7 @@ class SQLiteStore(Store):
 
     # recommending
 
-    async def begin(self, users: Sequence[str], *, accounts: bool = False) -> UserStates:
+    async def begin_round(self, users: Sequence[str], *, accounts: bool = False) -> UserStates:
         rows = self._file.read(
             "SELECT name, key, rounds, sums FROM users "
             f"WHERE name IN ({', '.join('?' * len(users))})",
@@ -242,10 +254,10 @@ class SQLiteStore(Store):
             examined=examined,
         )
 
-    async def learn(self, lessons: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
+    async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
         def job(db: sqlite3.Connection) -> list[UpdateOutcome]:
             sums: dict[int, Floats] = {}
-            outcomes = [learn_one(db, lesson, sums) for lesson in lessons]
+            outcomes = [learn_one(db, update, sums) for update in updates]
             db.executemany(
                 "UPDATE users SET sums = ? WHERE key = ?",
                 [(total.tobytes(), key) for key, total in sums.items()],
@@ -253,8 +265,8 @@ class SQLiteStore(Store):
             db.executemany(
                 "INSERT INTO events (time, clicked, slots) VALUES (?, ?, ?)",
                 [
-                    (lesson.time, lesson.clicked, hit(lesson))
-                    for lesson, outcome in zip(lessons, outcomes, strict=True)
+                    (update.time, update.clicked, hit(update))
+                    for update, outcome in zip(updates, outcomes, strict=True)
                     if outcome is UpdateOutcome.LEARNED
                 ],
             )
@@ -265,7 +277,7 @@ class SQLiteStore(Store):
 
     # users
 
-    async def person(self, user: str, *, impressions: int) -> UserRecord | None:
+    async def user(self, user: str, *, impressions: int) -> UserRecord | None:
         rows = self._file.read("SELECT key, rounds, sums FROM users WHERE name = ?", [user])
         if not rows:
             return None

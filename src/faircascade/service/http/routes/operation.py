@@ -99,9 +99,8 @@ async def _checks(deps: Dependencies) -> dict[str, str]:
         "store": await deps.store_probe.status(),
         "catalogue": "ok" if len(service.catalogue) else "there are no items yet",
     }
-    warning = getattr(service.store, "durability", None)  # only some stores depend on settings
-    if warning is not None:
-        checks["durability"] = warning
+    if service.store.durability is not None:
+        checks["durability"] = service.store.durability
     return checks
 
 

@@ -33,7 +33,7 @@ router = APIRouter(prefix="/v1", tags=["users"])
 async def get_user(request: Request, user: UserPath) -> Response:
     """Return what the service knows of a user: what was learned, and the lists of late."""
     service = dependencies_of(request).service
-    return json_response(_document(await service.person(user), service))
+    return json_response(_document(await service.user(user), service))
 
 
 @router.delete(
@@ -53,23 +53,23 @@ async def forget_user(request: Request, user: UserPath) -> Response:
     return no_content()
 
 
-def _document(person: UserRecord, service: Service) -> dict[str, Any]:
+def _document(record: UserRecord, service: Service) -> dict[str, Any]:
     """Return `User` of the API."""
-    feedback, preferences = _learned(person, service)
+    feedback, preferences = _learned(record, service)
     return {
-        "user": person.user,
-        "recommendations": person.rounds,
+        "user": record.user,
+        "recommendations": record.rounds,
         "feedback": feedback,
         "preferences": preferences,
-        "impressions_kept": person.count,
-        "impressions": [_impression(impression, service) for impression in person.impressions],
+        "impressions_kept": record.count,
+        "impressions": [_impression(impression, service) for impression in record.impressions],
     }
 
 
-def _learned(person: UserRecord, service: Service) -> tuple[int, list[float] | None]:
+def _learned(record: UserRecord, service: Service) -> tuple[int, list[float] | None]:
     """Return how many answers were learned, and what the model makes of them."""
-    users = Users(ids=np.array([person.user]))
-    state = service.policy.from_sums(users, person.sums[None], service.dim)
+    users = Users(ids=np.array([record.user]))
+    state = service.policy.from_sums(users, record.sums[None], service.dim)
     known = service.policy.describe(state, 0)
     return known.get("updates", 0), known.get("preferences")
 
