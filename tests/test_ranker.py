@@ -323,8 +323,8 @@ def test_a_changed_item_keeps_what_was_not_given_anew() -> None:
 
 
 def test_optimal_has_no_place_online() -> None:
-    with pytest.raises(ValueError, match="'optimal' needs users whose preferences are known"):
-        ranker(Optimal()).recommend("u")
+    with pytest.raises(ValueError, match="must not need a simulator"):
+        ranker(Optimal())
 
 
 @pytest.mark.parametrize("policy", RERANKED, ids=lambda policy: policy.label)
@@ -406,11 +406,10 @@ def test_accounts_are_saved_with_items_that_came_and_went(policy, tmp_path) -> N
     ids=lambda policy: policy.label,
 )
 def test_an_account_of_all_users_has_no_place_online(policy) -> None:
-    message = r"must not share a ledger .* got one with ledger='global'; ledger='user' keeps"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="policy must keep its users apart"):
         ranker(policy)
     result = simulate(small_world(users=3), policy, rounds=2)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="policy must keep its users apart"):
         Ranker.from_result(result)
 
 

@@ -174,8 +174,8 @@ def test_no_item_scores_more_than_the_limit_of_its_tier(env, exploration, rounds
         exploration = UCB()
     policy = Bandit(exploration=exploration)
     job = Job(env=env, policy=policy, checkpoints=(rounds,), seed=5, threads=1)
-    users = cpu.Learning(job, policy)
-    state = cpu.Run(job, users).to_the_end().state.sums
+    users = cpu.Learning(job)
+    state = cpu.Run(job, users).to_the_end().state.learned
     shortlist, sums = users.shortlist, users.sums
     limit = np.empty((len(shortlist.room) + 1) * USERS)
     x = env.items.pool.by_feature
@@ -208,7 +208,7 @@ def test_parts_of_the_users_merge_to_the_whole_in_every_reported_number() -> Non
         assert np.array_equal(array, getattr(merged, name)), name
     joined = EALinUCB().join([part.state for part in parts])
     for name in SUMS:
-        assert np.array_equal(getattr(whole.state.sums, name), getattr(joined.sums, name))
+        assert np.array_equal(getattr(whole.state.learned, name), getattr(joined.learned, name))
 
 
 def one_long_step(**options: object) -> cpu.Run:

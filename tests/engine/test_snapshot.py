@@ -406,7 +406,7 @@ def test_seconds_are_those_of_all_attempts(engine: str, tmp_path: Path, monkeypa
     del meta["contents"]
     meta["seconds"] = 1000.0
     meta["contents"] = storage.fingerprint(arrays, meta)
-    storage.save_arrays(path, kind="snapshot", version=1, meta=meta, arrays=arrays)
+    storage.save_arrays(path, kind="snapshot", version=snapshot.VERSION, meta=meta, arrays=arrays)
     again = simulate(small_world(), LinUCB(), progress=stop_after(0.6), **run)
     assert 1000 < again.seconds < 1060
     last = simulate(small_world(), LinUCB(), **run)
@@ -434,7 +434,7 @@ class Nameless(Random):
 
 def test_what_cannot_be_kept_is_refused(tmp_path: Path) -> None:
     env, path = small_world(), tmp_path / "run.npz"
-    with pytest.raises(ValueError, match="snapshot and trace cannot be had together"):
+    with pytest.raises(ValueError, match="snapshot and trace cannot be combined"):
         simulate(env, LinUCB(), rounds=3, snapshot=path, trace=tmp_path / "trace.parquet")
     with pytest.raises(ValueError, match="snapshot must name a file, got the folder"):
         simulate(env, LinUCB(), rounds=3, snapshot=tmp_path)

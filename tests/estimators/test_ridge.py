@@ -64,7 +64,7 @@ def test_inverse_stays_symmetric_positive_definite_over_a_hundred_thousand_updat
     estimator, state = Ridge(), Ridge().start(2, 5)
     for _ in range(20_000):
         features = rng.normal(size=(2, 5, 5)) * np.array([1, 1, 0.1, 1e-3, 1e-4])
-        estimator.update(state, EVERY, features, np.ones((2, 5)), np.array([5, 3]))
+        estimator.update(state, EVERY, evidence(features, np.ones((2, 5)), [5, 3]))
     assert identity_error(state) < 1e-8
     assert np.array_equal(state.M_inv, state.M_inv.transpose(1, 0, 2))
     assert (np.linalg.eigvalsh(state.M_inv.transpose(2, 0, 1)) > 0).all()
@@ -79,7 +79,7 @@ def test_the_order_of_feedback_does_not_matter(seed: int) -> None:
     for order in (range(8), reversed(range(8))):
         state = estimator.start(2, 4)
         for i in order:
-            estimator.update(state, EVERY, *batches[i])
+            estimator.update(state, EVERY, evidence(*batches[i]))
         states.append(state)
     assert np.allclose(states[0].theta, states[1].theta, atol=1e-9)
     assert np.allclose(states[0].M_inv, states[1].M_inv, atol=1e-9)

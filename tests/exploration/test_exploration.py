@@ -40,11 +40,8 @@ def lists(exploration: Exploration, asked: Request) -> Lists:
 
 def test_ucb_adds_alpha_widths_to_the_mean() -> None:
     asked = request()
-    state, x = asked.state, asked.pool.by_feature
-    for user in range(3):
-        width = np.sqrt(np.einsum("am,ab,bm->m", x, state.M_inv[:, :, user], x))
-        expected = state.theta[:, user] @ x + 0.7 * width
-        assert np.allclose(UCB(alpha=0.7).scores(asked).rough[user], expected)
+    expected = asked.beliefs.mean().rough + 0.7 * asked.beliefs.width().rough
+    assert np.allclose(UCB(alpha=0.7).scores(asked).rough, expected)
 
 
 def test_thompson_draws_from_the_posterior() -> None:
@@ -54,8 +51,8 @@ def test_thompson_draws_from_the_posterior() -> None:
         draws.append(Thompson(scale=0.5).scores(request(n=1, m=3, round=t)).rough[0])
     asked = request(n=1, m=3)
     x = asked.pool.by_feature  # (d, 3)
-    mean = asked.state.theta[:, 0] @ x
-    cov = 0.25 * x.T @ asked.state.M_inv[:, :, 0] @ x
+    mean = asked.beliefs.mean().rough[0]
+    cov = 0.25 * x.T @ asked.beliefs._M_inv[:, :, 0] @ x
     sd = np.sqrt(np.diag(cov))
     assert np.abs((np.mean(draws, axis=0) - mean) / sd).max() < 5 / np.sqrt(4000)
     assert np.abs((np.cov(np.array(draws).T) - cov) / np.outer(sd, sd)).max() < 5 * np.sqrt(
@@ -101,7 +98,7 @@ def test_a_random_pick_counts_among_the_items_left() -> None:
 def test_epsilon_scores_belong_to_the_items_listed() -> None:
     asked = request()
     shown = lists(Epsilon(epsilon=0.5), asked)
-    means = asked.estimator.means(asked.state, EVERY, asked.pool)
+    means = asked.beliefs.mean().rough
     assert np.allclose(shown.scores, np.take_along_axis(means, shown.items, axis=1))
 
 

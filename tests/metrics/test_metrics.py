@@ -34,6 +34,7 @@ def record(appearances, merit=None, popularity=None, **known) -> Record:
         "popularity": np.zeros(m) if popularity is None else np.asarray(popularity, dtype=float),
         "served": 10,
         "clicks": 4,
+        "clicked": 3,
         "regret": 1.5,
         "realised_regret": 1.0,
         "fairness_regret": 2.0,

@@ -40,6 +40,9 @@ class ClickModel(Component):
 
     kind: ClassVar[str] = "click_model"
 
+    best_is_optimal: ClassVar[bool] = True
+    """False if `best` returns slates that are good rather than the best there are."""
+
     @abstractmethod
     def click(self, attraction: Floats, draws: ClickDraws) -> Bools:
         """Return which positions are clicked, for the attraction of each in [0, 1], (n, K)."""
@@ -48,8 +51,12 @@ class ClickModel(Component):
     def value(self, attraction: Floats) -> Floats:
         """Return what slates are worth, which regret is measured in, for attractions (n, K), (n,).
 
-        For most models that is the expected number of clicks.
+        It is the mean of `outcome`, where that is known.
         """
+
+    def outcome(self, clicks: Bools) -> Floats | None:
+        """Return what clicks that happened (n, K) were worth, (n,); None if they do not tell."""
+        return np.count_nonzero(clicks, axis=1).astype(np.float64)
 
     def best(self, attraction: Scores, k: int, pool: Pool) -> Ints:
         """Return the slates of the greatest value, catalogue rows (n, k).
