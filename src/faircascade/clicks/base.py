@@ -56,7 +56,7 @@ class ClickModel(Component):
 
     def outcome(self, clicks: Bools) -> Floats | None:
         """Return what clicks that happened (n, K) were worth, (n,); None if they do not tell."""
-        return np.count_nonzero(clicks, axis=1).astype(np.float64)
+        return np.asarray(clicks.sum(axis=1), dtype=np.float64)
 
     def best(self, attraction: Scores, k: int, pool: Pool) -> Ints:
         """Return the slates of the greatest value, catalogue rows (n, k).
