@@ -196,7 +196,7 @@ def test_a_store_that_is_down_is_a_reason_to_try_again(
     async def down(*_: Any, **__: Any) -> Any:
         raise StoreDown("/secret/place: disk I/O error")
 
-    monkeypatch.setattr(service.store, "begin", down)
+    monkeypatch.setattr(service.store, "begin_round", down)
     answer = client.post(ASK, {"user": "a"})
     assert answer.headers["retry-after"] == "1"
     assert "secret" not in problem(answer, 503).detail

@@ -12,7 +12,6 @@ from typing import Any
 from fastapi import FastAPI
 
 from faircascade.service.http.dependencies import Dependencies
-from faircascade.service.http.fast_path import FastPath
 from faircascade.service.http.limits import Limits
 from faircascade.service.http.metrics import Metrics
 from faircascade.service.http.middleware import RequestMiddleware
@@ -63,9 +62,8 @@ def create_app(
         service=service, metrics=metrics, limits=limits, store_probe=store_probe
     )
     for router in ROUTERS:
-        app.include_router(router)
-    app.add_middleware(FastPath, routers=ROUTERS)
-    app.add_middleware(  # it comes before the one above
+        app.router.routes.extend(router.routes)
+    app.add_middleware(
         RequestMiddleware,
         metrics=metrics,
         keys=keys,

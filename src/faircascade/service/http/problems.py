@@ -145,11 +145,3 @@ HANDLERS: dict[int | type[Exception], Callable[[Request, Any], Awaitable[Respons
     StoreUnsure: _on_store_unsure,
     HTTPException: _on_http,
 }
-
-
-async def answer_to(request: Request, error: Exception) -> Response:
-    """Return the answer to a request that raised an exception, or raise it again."""
-    for kind in type(error).__mro__:
-        if kind in HANDLERS:
-            return await HANDLERS[kind](request, error)
-    raise error
