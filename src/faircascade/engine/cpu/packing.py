@@ -147,7 +147,7 @@ def pack_rules(job: Job, policy: Policy) -> Rules:
         ignored=np.array(table.ignored, order="C"),
         tolerance=last.get("tolerance", 0.0),
         stops=stops(k, last.get("patience", 1.0)),
-        shares=set_shares(k),
+        shares=set_shares(k) if last.get("tolerance", 0.0) > 0.0 else np.zeros((0, 0)),
         drawn_by_merit=last.get("drawn_by_merit", False),
         sharpness=last.get("sharpness", 0.0),
         eta=last.get("eta", 0.0),
@@ -190,6 +190,7 @@ def start_sums(estimator: Ridge, n: int, d: int) -> Sums:
         B=zeros(groups, d * USERS),
         theta=filled(estimator.first_theta, groups, d * USERS),
         updates=np.zeros((groups, USERS), dtype=np.int64),
+        interval=np.full((groups, USERS), REFINE_EVERY),
     )
 
 

@@ -110,14 +110,16 @@ def unpack_sums(sums: Sums, n: int) -> RidgeState:
         B=by_user(sums.B, n),
         theta=by_user(sums.theta, n),
         updates=by_user(sums.updates, n)[0],
+        interval=by_user(sums.interval, n)[0],
     )
 
 
 def pack_sums(learned: RidgeState, sums: Sums) -> None:
     """Put what was learned into the lanes of the users: `unpack_sums` backwards."""
     half = np.triu_indices(len(learned.B))
-    columns = (learned.M[half], learned.M_inv[half], learned.B, learned.theta, learned.updates)
-    for lanes, column in zip(sums, columns, strict=True):
+    columns = {**learned.arrays(), "M": learned.M[half], "M_inv": learned.M_inv[half]}
+    for name, column in columns.items():
+        lanes = getattr(sums, name)
         groups = len(lanes)
         rows = by_user(lanes, groups * USERS)
         rows[:, : len(learned)] = column  # lanes without a user stay as they are

@@ -11,6 +11,7 @@ from faircascade.engine.cpu.records import World
 from faircascade.engine.gpu.source import Shape
 from faircascade.engine.job import Job
 from faircascade.estimators import RidgeState
+from faircascade.estimators.ridge import REFINE_EVERY
 from faircascade.policies import Bandit
 from faircascade.policies.bandit import BanditState
 
@@ -36,7 +37,7 @@ FIELDS: tuple[tuple[str, str], ...] = (
     ("refine_every", INT),
     ("activity", FLOAT),
     *((name, INT) for name in ("realised", "lazy", "lazy_draws", "traced")),
-    *((name, ARRAY) for name in ("M", "M_inv", "B", "theta", "updates")),
+    *((name, ARRAY) for name in ("M", "M_inv", "B", "theta", "updates", "interval")),
     *((name, ARRAY) for name in ("units", "worth", "total", "prices")),
     ("catalogue", INT),
     *((name, ARRAY) for name in ("appearances", "item_clicks", "outcomes", "regrets", "widths")),
@@ -103,6 +104,7 @@ class Cell:
             "B": self._reals(np.zeros((n, d))),
             "theta": self._reals(np.full((n, d), estimator.first_theta)),
             "updates": xp.zeros(n, dtype=np.int64),
+            "interval": xp.full(n, REFINE_EVERY),
             "units": xp.zeros(account.units.shape, dtype=np.int64),
             "worth": xp.zeros(account.worth.shape, dtype=np.int64),
             "total": xp.zeros(max(1, len(account.total)), dtype=np.int64),
@@ -205,7 +207,8 @@ class Cell:
             self.values[name] = self._reals(getattr(state.sums, name)[half].T)
         for name in ("B", "theta"):
             self.values[name] = self._reals(getattr(state.sums, name).T)
-        self.values["updates"] = self.xp.asarray(state.sums.updates)
+        for name in ("updates", "interval"):
+            self.values[name] = self.xp.asarray(getattr(state.sums, name))
         if state.ledger is not None:
             account = packing.start_account(self.job, self.world, self.rules)
             packing.pack_account(self.job, self.world, state.ledger, account)
@@ -220,6 +223,7 @@ class Cell:
             B=self._by_user("B"),
             theta=self._by_user("theta"),
             updates=to_host(self.values["updates"]),
+            interval=to_host(self.values["interval"]),
         )
         ledger = None
         if self.rules.accounts:
