@@ -349,10 +349,7 @@ def test_items_without_features_are_never_shown_but_count_in_the_metrics() -> No
 def test_a_diverging_estimate_is_an_error_and_not_a_nan() -> None:
     env = small_world()
     huge = Environment.from_arrays(env.items.features * 1e200, env.preferences, k=3)
-    with pytest.raises(
-        FloatingPointError,
-        match=r"LinUCB: (overflow .* in|a number is no longer finite by) round \d; check the scale",
-    ):
+    with pytest.raises(FloatingPointError, match=r"LinUCB: .* round \d.* check the scale"):
         simulate(huge, LinUCB(), rounds=5, seed=1)
 
 

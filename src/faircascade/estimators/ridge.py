@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 
 from faircascade.errors import ParameterError
 from faircascade.estimators.base import Beliefs, Estimator, Evidence
-from faircascade.numerics import ROUNDOFF, cholesky, mean_error, ordered_dot, quadratic_form
+from faircascade.numerics import (
+    LARGEST_RESIDUAL,
+    RESIDUAL,
+    ROUNDOFF,
+    cholesky,
+    inverse,
+    mean_error,
+    ordered_dot,
+    quadratic_form,
+)
 from faircascade.random import Words, normals
 from faircascade.ranking import Scores
 from faircascade.readings import Reading, check_reading
@@ -21,8 +30,8 @@ from faircascade.registry import register
 from faircascade.types import Floats, Ints, Pool, Rows
 
 REFINE_EVERY = 256
-"""A user's inverse is refined against M after this many updates of that user, and after the
-first, second, fourth, ... update, as it changes most at the start."""
+"""A user's inverse is refined against M after this many updates of that user at the latest, and
+after the first, second, fourth, ... update, as it changes most at the start."""
 _MANY_USERS = 8
 """From here on one large product for all users is faster than one for each."""
 
@@ -44,6 +53,8 @@ class RidgeState:
     """Estimated preferences, (d, n)."""
     updates: Ints
     """How many times each user's feedback was learned, (n,)."""
+    interval: Ints
+    """Updates from one refinement of a user's inverse to the next: a power of two, (n,)."""
 
     def __len__(self) -> int:
         return len(self.updates)
@@ -98,6 +109,7 @@ class Ridge(Estimator):
             B=np.zeros((dim, users)),
             theta=np.full((dim, users), self.first_theta),
             updates=np.zeros(users, dtype=np.int64),
+            interval=np.full(users, REFINE_EVERY),
         )
 
     def kernel(self) -> Mapping[str, Any]:
@@ -120,10 +132,11 @@ class Ridge(Estimator):
             M_inv -= v[:, None, :] * v[None, :, :]
             M += self.gain * (x[:, None, :] * x[None, :, :])
             B += evidence.targets[:, position] * x
-        updates = state.updates[rows] + 1
-        due = (updates % REFINE_EVERY == 0) | (updates & (updates - 1) == 0)
+        updates, interval = state.updates[rows] + 1, state.interval[rows]
+        due = (updates % interval == 0) | (updates & (updates - 1) == 0)
         if due.any():
-            M_inv[:, :, due] = refine_inverse(M[:, :, due], M_inv[:, :, due])
+            M_inv[:, :, due], interval[due] = refine(M[:, :, due], M_inv[:, :, due], interval[due])
+            state.interval[rows] = interval
         state.M[:, :, rows], state.M_inv[:, :, rows], state.B[:, rows] = M, M_inv, B
         state.theta[:, rows] = self.scale * ordered_dot(M_inv, B[:, None, :])
         state.updates[rows] = updates
@@ -164,6 +177,7 @@ class Ridge(Estimator):
             B=np.ascontiguousarray(B.T),
             theta=np.ascontiguousarray(theta.T),
             updates=updates,
+            interval=np.full(n, REFINE_EVERY),
         )
 
     def beliefs(self, state: RidgeState, rows: Rows, pool: Pool) -> RidgeBeliefs:
@@ -266,16 +280,35 @@ def width_error(M_inv: Floats, radius: float) -> Floats:
     return (math.sqrt(error) + error) * radius * np.sqrt(norm)
 
 
-def refine_inverse(M: Floats, M_inv: Floats) -> Floats:
-    """Return one Newton step Y (2 I - M Y) from a nearly right inverse Y, made symmetric.
+def refine(M: Floats, M_inv: Floats, interval: Ints) -> tuple[Floats, Ints]:
+    """Return better inverses of M, and after how many updates of a user to look again.
 
-    The step squares the relative error, so that rounding never builds up however long a run is.
+    A Newton step is enough while |M M^-1 - I| is small. It leaves an error of some u cond(M)^2,
+    though, u being the roundoff. From where that shows, inverses are computed from M anew, which
+    leaves about u cond(M), and as often as that keeps the residual small.
     """
     rest = -_product(M, M_inv)
     for i in range(len(M)):
         rest[i, i] += 2.0
-    better = _product(M_inv, rest)
-    return 0.5 * (better + better.transpose(1, 0, 2))
+    residual = np.abs(rest - np.eye(len(M))[:, :, None]).max(axis=(0, 1))  # (n,)
+    if (residual[interval == 1] > LARGEST_RESIDUAL).any():
+        raise FloatingPointError(f"M^-1 is off by more than {LARGEST_RESIDUAL:g}")
+    afresh = (interval < REFINE_EVERY) | (residual > RESIDUAL)
+    better = np.empty_like(M)
+    step = _product(M_inv[:, :, ~afresh], rest[:, :, ~afresh])
+    better[:, :, ~afresh] = 0.5 * (step + step.transpose(1, 0, 2))
+    better[:, :, afresh] = inverse(M[:, :, afresh])
+    return better, next_interval(interval, residual)
+
+
+def next_interval(interval: Ints, residual: Floats) -> Ints:
+    """Return after how many updates to refine again, by the residual after the last so many."""
+    calm = (residual < RESIDUAL / 8) & (interval < REFINE_EVERY // 2)
+    interval = np.where(calm, 2 * interval, interval)
+    while (late := (residual > RESIDUAL) & (interval > 1)).any():
+        interval = np.where(late, interval // 2, interval)
+        residual = np.where(late, residual / 2, residual)
+    return interval
 
 
 @lru_cache(maxsize=64)

@@ -139,7 +139,7 @@ def pack_rules(job: Job) -> Rules:
         clicked=nothing if table is None else np.array(table.clicked, order="C"),
         ignored=nothing if table is None else np.array(table.ignored, order="C"),
         stops=stops(k, given.pop("patience")),
-        shares=set_shares(k),
+        shares=set_shares(k) if given["tolerance"] > 0.0 else np.zeros((0, 0)),
         gained=exposure_units(k),
         activity=float(job.activity),
         realised=bool(job.realised),
@@ -173,6 +173,7 @@ def start_sums(n: int, d: int) -> Sums:
         B=zeros(groups, d * USERS),
         theta=zeros(groups, d * USERS),
         updates=np.zeros((groups, USERS), dtype=np.int64),
+        interval=np.ones((groups, USERS), dtype=np.int64),
     )
 
 

@@ -89,7 +89,9 @@ class Rules(NamedTuple):
     stops: Floats
     """Probability that a user looks at exactly 0, 1, ..., K positions, (K + 1,)."""
     shares: Floats
-    """Probability of each set of r to come first of p when these are shuffled, (K + 1, K + 1)."""
+    """Probability of each set of r to come first of p when these are shuffled, (K + 1, K + 1).
+
+    Empty if nothing is shuffled, or if K is too large for it."""
     drawn_by_merit: bool
     sharpness: float
     """How much a score counts against luck, if items are drawn by merit (fairx)."""
@@ -121,6 +123,8 @@ class Sums(NamedTuple):
     theta: Floats
     """(groups, d * 8)."""
     updates: Ints
+    """(groups, 8)."""
+    interval: Ints
     """(groups, 8)."""
 
 

@@ -112,6 +112,7 @@ def unpack_sums(sums: Sums, n: int) -> dict[str, NDArray[Any]]:
         "B": by_user(sums.B, n),
         "theta": by_user(sums.theta, n),
         "updates": by_user(sums.updates, n)[0],
+        "interval": by_user(sums.interval, n)[0],
     }
 
 

@@ -35,7 +35,7 @@ FIELDS: tuple[tuple[str, str], ...] = (
     ("refine_every", INT),
     ("activity", FLOAT),
     *((name, INT) for name in ("realised", "lazy", "lazy_draws", "traced")),
-    *((name, ARRAY) for name in ("M", "M_inv", "B", "theta", "updates")),
+    *((name, ARRAY) for name in ("M", "M_inv", "B", "theta", "updates", "interval")),
     *((name, ARRAY) for name in ("units", "worth", "total", "prices")),
     ("catalogue", INT),
     *((name, ARRAY) for name in ("appearances", "item_clicks", "outcomes", "regrets", "widths")),
@@ -195,7 +195,8 @@ class Cell:
             self.values[name] = self._reals(learned[name][half].T)
         for name in ("B", "theta"):
             self.values[name] = self._reals(learned[name].T)
-        self.values["updates"] = self.xp.asarray(learned["updates"])
+        for name in ("updates", "interval"):
+            self.values[name] = self.xp.asarray(learned[name])
         if state.ledger is not None:
             account = packing.start_account(self.job, self.world, self.rules)
             packing.pack_account(self.job, self.world, state.ledger, account)
@@ -210,6 +211,7 @@ class Cell:
             "B": self._by_user("B"),
             "theta": self._by_user("theta"),
             "updates": to_host(self.values["updates"]),
+            "interval": to_host(self.values["interval"]),
         }
         if self.rules.accounts:
             units = to_host(self.values["units"])

@@ -12,7 +12,7 @@ from faircascade import random
 from faircascade.engine.cpu.packing import LARGEST_SET, SPARE, WIDER, up
 from faircascade.engine.cpu.records import HALVINGS
 from faircascade.metrics.tally import BY_ROUND, LARGEST, UNIT
-from faircascade.numerics import ROUNDOFF
+from faircascade.numerics import LARGEST_RESIDUAL, RESIDUAL, ROUNDOFF
 from faircascade.ranking import RESOLUTION
 
 LANES = 32
@@ -130,6 +130,8 @@ def _constants(shape: Shape) -> Iterable[str]:
         "COUNTS": len(BY_ROUND),
         **{name.upper(): row for row, name in enumerate(BY_ROUND)},
         "RESOLUTION": RESOLUTION.hex(),
+        "RESIDUAL": RESIDUAL.hex(),
+        "LARGEST_RESIDUAL": LARGEST_RESIDUAL.hex(),
         "ROUNDOFF": f"(Real){ROUNDOFF.hex()}",
         "LARGEST": LARGEST.hex(),
         "UNITS": UNIT.hex(),
@@ -146,6 +148,8 @@ def _constants(shape: Shape) -> Iterable[str]:
         "SIN_SERIES": _series(random._SIN_SERIES),
         "COS_SERIES": _series(random._COS_SERIES),
     }
+    if shape.precision == "float32":  # which never comes so close
+        numbers |= {"RESIDUAL": "INFINITY", "LARGEST_RESIDUAL": "INFINITY"}
     kind = "double" if shape.precision == "float64" else "float"
     return [
         *(f"#define {name} {value}" for name, value in numbers.items()),

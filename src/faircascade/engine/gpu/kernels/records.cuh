@@ -35,7 +35,7 @@ struct Cell {
     // what is learned of each user
     Real *M, *M_inv;             // (n, PAIRS)
     Real *B, *theta;             // (n, D)
-    Int* updates;                // (n,)
+    Int *updates, *interval;     // (n,)
     // exposure that each user has seen
     Int *units, *worth;          // (n, p)
     Int* total;                  // (n,)
