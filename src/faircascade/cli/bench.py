@@ -11,6 +11,7 @@ import typer
 
 from faircascade.cli.console import print_json, print_table, progress, remark
 from faircascade.cli.data import showing
+from faircascade.errors import ParameterError
 
 if TYPE_CHECKING:
     from faircascade.experiment.bench import Measurement, Task
@@ -98,7 +99,7 @@ def bench(
     if against is not None:
         measuring.check_peer(against)
     if threads is not None and threads < 1:
-        raise ValueError(f"threads must be at least 1, got {threads}")
+        raise ParameterError("threads", "must be at least 1", threads)
     measuring.check_engine(engine, precision)
     chosen = measuring.choose(cases or [], against=against is not None)
     sizes = (measuring.QUICK if quick else measuring.STANDARD).with_given(

@@ -43,6 +43,9 @@ Epsilon = Annotated[float | None, typer.Option(help="Share of random positions."
 Scale = Annotated[float | None, typer.Option(help="Spread of Thompson sampling.")]
 Sigma = Annotated[float | None, typer.Option(help="Learning rate.")]
 Ridge = Annotated[float | None, typer.Option(help="Regularisation.")]
+ClickModelName = Annotated[
+    str | None, typer.Option("--click-model", help="How users click.", show_default="cascade")
+]
 OtherParameters = Annotated[
     list[str] | None, typer.Option("--set", help="name=value for any other parameter.")
 ]

@@ -12,6 +12,7 @@ from faircascade.cli.data import showing
 from faircascade.cli.options import (
     Alpha,
     Beta,
+    ClickModelName,
     Epsilon,
     Gamma,
     OtherParameters,
@@ -36,6 +37,7 @@ def simulate(
     k: Annotated[int, typer.Option(help="Length of a list, K.")] = 10,
     preferences: Annotated[str, typer.Option(help="svd or lstsq.")] = "svd",
     align: Annotated[str, typer.Option(help="sign, none or procrustes.")] = "sign",
+    click_model: ClickModelName = None,
     policy: PolicyName = None,
     weight: Weight = None,
     beta: Beta = None,
@@ -76,7 +78,8 @@ def simulate(
     if out is not None:
         check_folder(out)
     policy = policy or DEFAULT_POLICY
-    extra = sort_settings(settings or [], policy, data)
+    parts = [f"environment.click_model={click_model}"] if click_model is not None else []
+    extra = sort_settings([*parts, *(settings or [])], policy, data)
     chosen = policy_of(policy, flags, extra["policy"])
     with showing() as report:
         ratings = fc.load_dataset(data, path=path, progress=report, **extra["data"])

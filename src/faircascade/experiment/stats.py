@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
+from faircascade.errors import ParameterError
 from faircascade.types import Floats
 
 LEVEL = 0.95
@@ -249,7 +250,7 @@ def too_few_seeds(seeds: int, *, test: Test = "t", comparisons: int = 1) -> str:
 def check_test(test: str) -> None:
     """Refuse a test that there is not."""
     if test not in TESTS:
-        raise ValueError(f"test must be one of {', '.join(TESTS)}, got {test!r}")
+        raise ParameterError("test", f"must be one of {', '.join(TESTS)}", test)
 
 
 def _contrast(own: Floats, other: Floats, p: float, corrected: float) -> Contrast:

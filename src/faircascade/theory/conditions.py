@@ -10,6 +10,7 @@ import numpy as np
 
 from faircascade.clicks import Cascade
 from faircascade.environment import Environment
+from faircascade.errors import ParameterError
 from faircascade.estimators import Ridge
 from faircascade.exploration import UCB
 from faircascade.policies.bandit import Bandit, table_of
@@ -152,11 +153,11 @@ def _optimist(policy: Policy) -> tuple[Bandit, float]:
     """Return the bandit and its alpha, or say why the theorem is not about it."""
     bandit = policy.compose()
     if not isinstance(bandit, Bandit) or not isinstance(bandit.exploration, UCB):
-        raise ValueError(
-            f"policy must explore by UCB (the theorem is about no other), got {policy.label}"
+        raise ParameterError(
+            "policy", "must explore by UCB (the theorem is about no other)", policy.label
         )
     if not isinstance(bandit.reranker, Identity):
-        raise ValueError(f"policy must not re-rank (the theorem's does not), got {policy.label}")
+        raise ParameterError("policy", "must not re-rank (the theorem's does not)", policy.label)
     return bandit, bandit.exploration.alpha
 
 
@@ -170,11 +171,9 @@ def _size(
         return whole(dim, "dim"), whole(k, "k"), 1.0 if theta_norm is None else float(theta_norm)
     for name, value in (("dim", dim), ("k", k), ("theta_norm", theta_norm)):
         if value is not None:
-            raise ValueError(f"{name} must be left out where an environment is given, got {value}")
+            raise ParameterError(name, "must be left out where an environment is given", value)
     if not isinstance(env.click_model, Cascade):
-        raise ValueError(
-            f"click_model must be cascade (the theorem's), got {env.click_model.name!r}"
-        )
+        raise ParameterError("click_model", "must be cascade (the theorem's)", env.click_model.name)
     return env.items.dim, env.k, float(np.linalg.norm(env.preferences, axis=1).max())
 
 

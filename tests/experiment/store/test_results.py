@@ -148,7 +148,7 @@ def test_a_study_pairs_seeds_and_takes_the_baseline_when_the_shorter_run_ended(
     assert study.missing == 0
     small, large = study.environments
     assert small.data == {"name": "synthetic", "users": 20, "items": 60}
-    assert (small.environment["k"], large.environment["k"]) == (3, 5)
+    assert (small.given["k"], large.given["k"]) == (3, 5)
     assert small.baseline == "LinUCB (alpha=0.25)"
     assert small.seeds("Random") == (1, 2)
     own, other = small.paired("Random", "clicks")

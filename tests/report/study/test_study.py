@@ -346,7 +346,7 @@ def test_worlds_of_several_data_sets_are_told_apart(tmp_path: Path) -> None:
     text = RUN.replace("users = 40", "users.grid = [40, 30]").replace("k.grid = [3, 5]", "k = 3")
     spec = replace(Spec.parse(text), seeds=(1,))
     cells = tuple(spec.cells("tiny"))
-    assert len({cell.environment for cell in cells}) == 2
+    assert len({cell.environment_id for cell in cells}) == 2
     study = study_of(spec, tmp_path / "run")
     page = text_of(study, tmp_path)
     assert "synthetic (users = 30, items = 120), d = 4, K = 3" in page

@@ -13,7 +13,8 @@ from faircascade.engine.capabilities import unknown_part
 from faircascade.engine.gpu.device import NoGPU
 from faircascade.engine.simulation import cores
 from faircascade.environment import Environment
-from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS, Cell
+from faircascade.experiment.cell import Cell
+from faircascade.experiment.environment_options import all_options
 from faircascade.experiment.running.cost_model import scores_every_item
 from faircascade.experiment.running.executors.base import Plan, check_counts
 from faircascade.experiment.running.executors.local import Local
@@ -21,6 +22,7 @@ from faircascade.experiment.running.run_cell import CellOutcome, Status, reason_
 from faircascade.experiment.store.environments import EnvironmentStore
 from faircascade.experiment.store.locks import Claim, claimed
 from faircascade.experiment.store.results import CellOutput
+from faircascade.registry import Component
 
 USERS = 20_000
 """Users of all cells that run side by side: more do not make a GPU any faster."""
@@ -81,12 +83,14 @@ def _batches(plan: Plan) -> Iterator[list[Cell]]:
     """Yield cells that can share a launch, as many as fill a GPU."""
     groups: dict[tuple[Any, ...], list[Cell]] = {}
     while (cell := plan.queue.take()) is not None:
-        options = ENVIRONMENT_DEFAULTS | dict(cell.environment)
+        options = all_options(cell.environment)
         slow = scores_every_item(cell.policy)  # those are not to hold up the others
         users = int(options["users"])
-        alike = (options["dim"], options["k"], users, cell.fingerprint, cell.checkpoints, slow)
+        parts = tuple(part for part in options.values() if isinstance(part, Component))
+        sizes = (options["dim"], options["k"])
+        alike = (users, *sizes, parts, cell.fingerprint, cell.checkpoints, slow)
         groups.setdefault(alike, []).append(cell)
-    for (_, _, users, *_), cells in groups.items():
+    for (users, *_), cells in groups.items():
         most = max(1, USERS // users)
         yield from (cells[first : first + most] for first in range(0, len(cells), most))
 
