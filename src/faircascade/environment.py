@@ -58,10 +58,8 @@ class Environment:
     def __post_init__(self) -> None:
         eligible = int(self.items.eligible.sum())
         if not 1 <= self.k <= eligible:
-            raise DataError(
-                f"k must be between 1 and {eligible} (the items that can be recommended), "
-                f"got {self.k}"
-            )
+            rule = f"must be between 1 and {eligible} (the items that can be recommended)"
+            raise ParameterError("k", rule, self.k)
         if len(self.users) == 0:
             raise DataError("an environment needs at least one user")
 
@@ -114,10 +112,8 @@ class Environment:
         sample = sample_users(ratings, users, sampling, seed)
         positives = binarise(sample, threshold)
         if positives.n_items < k:
-            raise DataError(
-                f"{ratings.name}: k = {k} needs as many items with a positive, "
-                f"the sample has {positives.n_items}"
-            )
+            rule = f"must be at most {positives.n_items} (the items with a positive)"
+            raise ParameterError("k", rule, k)
         split = split_positives(positives, train_share, seed)
         with one_blas_thread():
             svd = truncated_svd(split.train, dim, raw_signs=align == "none")

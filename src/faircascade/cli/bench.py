@@ -37,9 +37,8 @@ def bench(
         typer.Option(
             "--case",
             metavar="NAME",
-            help="paper, full, thompson, items, dim, loop, large or crowd; several times if "
-            "need be. "
-            "Cases that are told against paper measure it too.",
+            help="paper, full, thompson, items, dim, loop, large or crowd; may be "
+            "repeated. Cases that are compared with paper measure it too.",
             show_default="all",
         ),
     ] = None,
@@ -56,7 +55,7 @@ def bench(
     ] = None,
     full_rounds: Annotated[
         int | None,
-        typer.Option(help="Rounds of full, which cost the same each.", show_default="2000"),
+        typer.Option(help="Rounds of full.", show_default="2000"),
     ] = None,
     thompson_rounds: Annotated[
         int | None, typer.Option(help="Rounds of thompson.", show_default="2000")
@@ -77,9 +76,7 @@ def bench(
     engine: Annotated[str, typer.Option(help="cpu or gpu, for all cases but loop.")] = "cpu",
     precision: Annotated[str, typer.Option(help="float64, or float32 on a GPU.")] = "float64",
     threads: Annotated[int | None, typer.Option(help="Threads; default: all cores.")] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Measure little of everything, in half a minute.")
-    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: half a minute.")] = False,
     data: Annotated[str, typer.Option(help="A data set's name, or a file.")] = "synthetic",
     path: Annotated[Path | None, typer.Option(help="Archive or folder of the data set.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,

@@ -34,7 +34,7 @@ def list_(as_json: AsJson = False) -> None:
         print_json(found)
         return
     print_table(["Name", "What it is"], [[row["name"], row["summary"]] for row in found])
-    remark("Any CSV, TSV or Parquet file works too: pass its path as --data.")
+    remark("Any CSV, TSV or Parquet file works too: pass its path with --data.")
 
 
 @data.command()

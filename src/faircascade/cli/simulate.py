@@ -53,15 +53,18 @@ def simulate(
     env_seed: Annotated[int | None, typer.Option(help="Seed of the split alone.")] = None,
     engine: Annotated[str, typer.Option(help="auto, gpu, cpu or loop.")] = "auto",
     precision: Annotated[
-        str, typer.Option(help="float64, or float32 on a GPU: faster, and not to the last bit.")
+        str, typer.Option(help="float64, or float32 on a GPU (faster, less exact).")
     ] = "float64",
     threads: Annotated[int | None, typer.Option(help="Threads; default: all cores.")] = None,
-    trace: Annotated[Path | None, typer.Option(help="Write who saw what to Parquet.")] = None,
+    trace: Annotated[
+        Path | None, typer.Option(help="Write every slate and click to this Parquet file.")
+    ] = None,
     no_propensities: Annotated[
-        bool, typer.Option("--no-propensities", help="A trace without propensities: faster.")
+        bool,
+        typer.Option("--no-propensities", help="Leave propensities out of the trace (faster)."),
     ] = False,
     propensity_draws: Annotated[
-        int, typer.Option(help="Draws of each list to estimate unknown propensities by.")
+        int, typer.Option(help="Draws per slate to estimate unknown propensities.")
     ] = 0,
     settings: OtherParameters = None,
     out: Annotated[Path | None, typer.Option(help="Folder for results and report.")] = None,

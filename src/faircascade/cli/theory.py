@@ -90,7 +90,7 @@ def _print_all(found: list[tuple[Policy, Conditions]]) -> None:
     limited = [policy.label for policy, checked in found if checked.met and not checked.vacuous]
     typer.echo(
         f"The theorem limits the regret of {', '.join(limited) or 'none of them'}: "
-        "--weight NAME tells why."
+        "use --weight NAME for the reasons."
     )
 
 

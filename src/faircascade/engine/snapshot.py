@@ -117,9 +117,7 @@ def check(job: Job) -> None:
     if job.snapshot.is_dir():
         raise ValueError(f"snapshot must name a file, got the folder {str(job.snapshot)!r}")
     if job.trace is not None:
-        raise ValueError(
-            "snapshot and trace cannot be had together: a trace cannot go on from its middle"
-        )
+        raise ValueError("snapshot and trace cannot be combined: a trace cannot be resumed")
     for component in (job.policy, job.env.click_model):
         _check_spec(component)
 

@@ -279,7 +279,7 @@ def test_changes_say_what_is_not_there_yet(ran: Study, tmp_path: Path) -> None:
 
 def test_one_seed_says_that_nothing_can_be_tested(ran: Study, tmp_path: Path) -> None:
     text = text_of(of_seeds(ran, [2]), tmp_path)
-    assert "> **Too few seeds.** With one seed there is no interval" in text
+    assert "> **Too few seeds.** With only one seed there are no intervals" in text
     assert "One seed, so there are no intervals." in text
     rows = table(tmp_path, "statistics.csv")
     assert {row["bootstrap_why_not"] for row in rows} == {"one seed"}

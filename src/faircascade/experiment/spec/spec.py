@@ -80,7 +80,7 @@ class Spec:
     metrics: tuple[str, ...] = HEADLINE
     """Metrics of the tables and figures; every metric is kept."""
     baseline: str | None = None
-    """Label of the policy that the others are held against; None is the first."""
+    """Label of the policy that the others are compared with; None is the first."""
     data: Mapping[str, Any]
     environment: Mapping[str, Any]
     rounds: int
@@ -157,7 +157,9 @@ class Spec:
         for name in ("data", "environment", "every_policy"):
             if GRID in getattr(said, name):
                 with at(name):
-                    raise ValueError(f"a grid must be of one parameter, got one of all of [{name}]")
+                    raise ValueError(
+                        f"[{name}] cannot be a grid as a whole: give grids to its keys"
+                    )
         with at("run", "seeds"):
             seeds = seeds_of(run.seeds)
         with at("run", "checkpoints"):

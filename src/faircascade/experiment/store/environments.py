@@ -35,7 +35,7 @@ class Sources:
         if cell.fingerprint not in self.known:
             self.load(cell.data)
         if cell.fingerprint not in self.known:
-            raise DataError(f"{cell.data['name']}: the data changed while the run was under way")
+            raise DataError(f"{cell.data['name']}: the data changed during the run")
         return self.known[cell.fingerprint]
 
 

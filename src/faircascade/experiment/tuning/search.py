@@ -136,7 +136,7 @@ def _check_one_world(spec: Spec) -> None:
 def _which(spec: Spec) -> int:
     """Return the number of the policy that is tuned."""
     if not spec.tune:
-        raise ValueError("the spec must have a table [tune] that says what to search")
+        raise ValueError("the spec must have the table [tune]")
     if "policy" not in spec.tune:
         raise ValueError("[tune] must have the key 'policy'")
     given = spec.tune["policy"]
@@ -147,7 +147,9 @@ def _which(spec: Spec) -> int:
     with at("policy"):
         if len(found) > 1:
             numbers = " or ".join(map(str, found))
-            raise ValueError(f"policy {given!r} is there several times: say its number, {numbers}")
+            raise ValueError(
+                f"policy {given!r} appears several times; give its number instead: {numbers}"
+            )
         if not found:
             close = suggest(str(given), names)
             rule = f"must be one of {', '.join(names)}{close}, or its number from 0"
@@ -189,14 +191,14 @@ def _objective(tune: Mapping[str, Any]) -> tuple[str, bool]:
     """Return the metric that is searched for, and whether it is to be large."""
     given = [name for name in ("maximize", "minimize") if name in tune]
     if len(given) != 1:
-        raise ValueError("[tune] must say either maximize or minimize, and which metric")
+        raise ValueError("[tune] must have one of the keys 'maximize' and 'minimize'")
     name = given[0]
     with at(name):
         metric = str(tune[name])
         lookup("metric", metric)
         if higher_is_better(metric) != (name == "maximize"):
             other = "minimize" if name == "maximize" else "maximize"
-            raise ValueError(f"{name} would make {metric} worse: use {other}")
+            raise ValueError(f"{name} would make {metric} worse; use {other}")
     return metric, name == "maximize"
 
 

@@ -18,9 +18,14 @@ from faircascade.experiment.environment_options import all_options
 from faircascade.experiment.running.cost_model import scores_every_item
 from faircascade.experiment.running.executors.base import Plan, check_counts
 from faircascade.experiment.running.executors.local import Local
-from faircascade.experiment.running.run_cell import CellOutcome, Status, reason_of
+from faircascade.experiment.running.run_cell import (
+    CellOutcome,
+    Status,
+    claim_cell,
+    reason_of,
+    write_cell,
+)
 from faircascade.experiment.store.environments import EnvironmentStore
-from faircascade.experiment.store.locks import Claim, claimed
 from faircascade.experiment.store.results import CellOutput
 from faircascade.registry import Component
 
@@ -105,7 +110,7 @@ class Batch:
         self.left: list[Cell] = []
         """Those that a GPU cannot run."""
         self._environments: dict[str, Future[Environment | ValueError]] = {}
-        self._writing: list[Future[None]] = []
+        self._writing: list[Future[CellOutcome]] = []
 
     def prepare(self) -> None:
         """Begin to build the environments, each once."""
@@ -124,12 +129,10 @@ class Batch:
         """Keep the cells that are ours to run."""
         queue, results, ours = self.plan.queue, self.plan.results, []
         for cell in self.cells:
-            claim = claims.enter_context(claimed(results.underway(cell)))
+            standing = claims.enter_context(claim_cell(cell, results))
             environment = self._environments[cell.environment_key].result()
-            if results.find(cell) is not None:
-                queue.end(cell, CellOutcome(Status.FINISHED))
-            elif claim is Claim.TAKEN:
-                queue.end(cell, CellOutcome(Status.TAKEN))
+            if standing is not None:
+                queue.end(cell, standing)
             elif isinstance(environment, ValueError):
                 queue.end(cell, CellOutcome(Status.IMPOSSIBLE, reason_of(environment)))
             elif unknown_part(environment, cell.policy, yardsticks=False):
@@ -167,8 +170,7 @@ class Batch:
         """Wait until all is written, and let go of it."""
         with claims:
             for cell, writing in zip(self.cells, self._writing, strict=True):
-                writing.result()
-                self.plan.queue.end(cell, CellOutcome(Status.FINISHED))
+                self.plan.queue.end(cell, writing.result())
 
     def _environment(self, cell: Cell) -> Environment:
         environment = self._environments[cell.environment_key].result()
@@ -186,6 +188,5 @@ def _environment(plan: Plan, cell: Cell) -> Environment | ValueError:
     return env
 
 
-def _write(plan: Plan, cell: Cell, result: Result) -> None:
-    plan.results.add(cell, CellOutput.of(cell, result))
-    plan.results.underway(cell).unlink(missing_ok=True)  # of a processor that was interrupted
+def _write(plan: Plan, cell: Cell, result: Result) -> CellOutcome:
+    return write_cell(cell, plan.results, CellOutput.of(cell, result))

@@ -148,7 +148,7 @@ def handle_crash(plan: Plan, worker: Worker, deaths: Counter[str]) -> None:
     words = worker.exit_message()
     worker.end()
     if not worker.is_ready:
-        raise OSError(f"processes that run cells cannot be started: {words}")
+        raise OSError(f"cannot start worker processes: {words}")
     cell = worker.cell
     if cell is None:
         return
