@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 from faircascade import registry
+from faircascade.errors import ParameterError
 from faircascade.exploration import UCB
 from faircascade.metrics import Metric
 from faircascade.policies import Bandit, EALinUCB, LinUCB
@@ -72,9 +75,9 @@ def test_nested_components_round_trip() -> None:
 def test_parts_can_be_given_by_name() -> None:
     policy = Bandit(exploration="ucb", reward=ExposureAware(weight="linear"))
     assert policy == Bandit(exploration=UCB(), reward=ExposureAware(weight=Linear()))
-    with pytest.raises(ValueError, match="reward must be a name or a component of that kind, got"):
+    with pytest.raises(ValueError, match="reward must be a component"):
         Bandit(reward=UCB())
-    with pytest.raises(ValueError, match="exploration must be a name or a component"):
+    with pytest.raises(ValueError, match="exploration must be a component"):
         Bandit(exploration=UCB)
 
 
@@ -108,3 +111,45 @@ def test_an_entry_point_brings_components_in(monkeypatch, tmp_path) -> None:
         assert registry.build("metric", "plugged").measure(None) == 1.0
     finally:
         registry._registered["metric"].pop("plugged", None)
+
+
+@pytest.mark.parametrize("kind", registry.kinds())
+def test_help_explains_every_parameter_that_has_a_description(kind: str) -> None:
+    for cls in registry.components(kind).values():
+        for parameter in registry.parameters_of(cls):
+            assert not parameter.description or f"{parameter.name}: " in (cls.__doc__ or "")
+
+
+def test_help_explains_every_parameter_of_a_policy() -> None:
+    for parameter in registry.parameters_of(EALinUCB):
+        assert parameter.description
+        assert f"{parameter.name}: " in (EALinUCB.__doc__ or "")
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        ({"name": "bandit", "reward": {"name": "exposure_aware", "gamma": -1}}, "reward.gamma"),
+        ({"name": "bandit", "reward": {"name": "exposure_aware", "gama": 1}}, "reward.gama"),
+        ({"name": "bandit", "reward": {"name": "none"}}, "reward.name"),
+        ({"name": "bandit", "reward": {"gamma": 1}}, "reward.name"),
+        ({"name": "bandit", "reward": "none"}, "reward"),
+        ({"name": "bandit", "reward": 3}, "reward"),
+    ],
+)
+def test_an_error_inside_a_part_has_a_dotted_name(spec: dict, name: str) -> None:
+    with pytest.raises(ParameterError) as error:
+        registry.from_spec("policy", spec)
+    assert error.value.name == name
+    assert pickle.loads(pickle.dumps(error.value)).name == name
+
+
+def test_values_are_checked_and_normalised_on_every_route() -> None:
+    for made in (
+        LinUCB(alpha=1),
+        registry.build("policy", "linucb", {"alpha": 1}),
+        registry.from_spec("policy", {"name": "linucb", "alpha": np.int64(1)}),
+    ):
+        assert type(made.alpha) is float
+    with pytest.raises(ParameterError, match="alpha must be a number, got 'wide'"):
+        LinUCB(alpha="wide")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -20,5 +23,46 @@ class ParameterError(ValueError):
         self.rule = rule
         self.value = value
 
-    def __reduce__(self) -> tuple[type[ParameterError], tuple[str, str, Any]]:
+    def __reduce__(self) -> tuple[type[ParameterError], tuple[Any, ...]]:
         return type(self), (self.name, self.rule, self.value)
+
+    def inside(self, part: str) -> ParameterError:
+        """Return the same error for a parameter of a part: `reward.gamma`."""
+        return ParameterError(f"{part}.{self.name}", self.rule, self.value)
+
+
+class UnknownParameterError(ParameterError):
+    """A parameter that does not exist.
+
+    >>> str(UnknownParameterError("alfa", "policy 'linucb'", ["alpha", "ridge"]))
+    "policy 'linucb' has no parameter 'alfa' (did you mean 'alpha'?); it has: alpha, ridge"
+    """
+
+    def __init__(self, name: str, owner: str, known: Iterable[str]) -> None:
+        self.owner, self.known = owner, tuple(known)
+        last = name.rpartition(".")[2]
+        there = ", ".join(self.known) or "none"
+        rule = f"has no parameter {last!r}{suggest(last, self.known)}; it has: {there}"
+        ValueError.__init__(self, f"{owner} {rule}")
+        self.name, self.rule, self.value = name, rule, last
+
+    def __reduce__(self) -> tuple[type[ParameterError], tuple[Any, ...]]:
+        return type(self), (self.name, self.owner, self.known)
+
+    def inside(self, part: str) -> ParameterError:
+        return UnknownParameterError(f"{part}.{self.name}", self.owner, self.known)
+
+
+@contextmanager
+def parameters_of_part(part: str) -> Iterator[None]:
+    """Give parameter errors in the block the dotted name of a part's parameter."""
+    try:
+        yield
+    except ParameterError as error:
+        raise error.inside(part) from error
+
+
+def suggest(given: str, known: Iterable[str]) -> str:
+    """Return `" (did you mean 'x'?)"` for a near miss, else nothing."""
+    close = difflib.get_close_matches(given, list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

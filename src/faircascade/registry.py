@@ -8,14 +8,18 @@ of each room, and those that other packages advertise under the entry-point grou
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 from abc import ABC
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache, wraps
 from typing import Any, ClassVar, TypeVar
+
+from faircascade.errors import ParameterError, UnknownParameterError, parameters_of_part
+from faircascade.errors import suggest as suggest
+from faircascade.parameters import Parameter, descriptions_of
+from faircascade.parameters import parameters_of as parameters_of
 
 ROOMS = (
     "data",
@@ -52,16 +56,6 @@ C = TypeVar("C", bound=type[Component])
 _registered: dict[str, dict[str, type[Component]]] = {}
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """One parameter of a component, for help texts and tables."""
-
-    name: str
-    type: str
-    default: Any
-    """`dataclasses.MISSING` if it has none."""
-
-
 def register(name: str, *, engines: Iterable[str] = ()) -> Callable[[C], C]:
     """Give a component class its public name, and say which compiled engines have it."""
 
@@ -74,6 +68,9 @@ def register(name: str, *, engines: Iterable[str] = ()) -> Callable[[C], C]:
         cls.name = name
         cls.engines = frozenset(engines)
         _registered[cls.kind][name] = cls
+        if is_dataclass(cls):
+            _check_arguments(cls)
+            _document_parameters(cls)
         return cls
 
     return add
@@ -82,6 +79,31 @@ def register(name: str, *, engines: Iterable[str] = ()) -> Callable[[C], C]:
 def engines_of(thing: object) -> frozenset[str]:
     """Return the compiled engines that a thing's own class says have a kernel for it."""
     return frozenset(vars(type(thing)).get("engines", ()))
+
+
+def _check_arguments(cls: type[Component]) -> None:
+    """Let the constructor check its arguments, as specs and the command line do."""
+    if "__init__" not in vars(cls):
+        return
+    construct: Callable[..., None] = cls.__init__
+
+    @wraps(construct)
+    def checked(self: Component, *arguments: Any, **given: Any) -> None:
+        known = {p.name: p for p in parameters_of(type(self))}
+        values = {n: validated(known[n], v) if n in known else v for n, v in given.items()}
+        construct(self, *arguments, **values)
+
+    cls.__init__ = checked  # type: ignore[method-assign, assignment]
+
+
+def _document_parameters(cls: type[Component]) -> None:
+    """Put what is said of the parameters into the docstring, which `help()` shows."""
+    of = {f.name for f in fields(cls)}  # type: ignore[arg-type]
+    said = {name: text for name, text in descriptions_of(cls).items() if name in of}
+    if said:
+        lines = (f"{name}: {' '.join(text.split())}" for name, text in said.items())
+        listing = "\n        ".join(lines)
+        cls.__doc__ = f"{(cls.__doc__ or '').rstrip()}\n\n    Parameters:\n        {listing}\n"
 
 
 def _full_name(cls: type) -> str:
@@ -114,67 +136,54 @@ def components(kind: str) -> dict[str, type[Component]]:
 
 def lookup(kind: str, name: str) -> type[Component]:
     """Return the class registered as `name`, or explain what there is."""
+    return _named(kind, name, kind)
+
+
+def _named(kind: str, name: Any, parameter: str) -> type[Component]:
     known = components(kind)
-    if name in known:
+    if isinstance(name, str) and name in known:
         return known[name]
-    raise ValueError(
-        f"{kind} must be one of {', '.join(known)}{suggest(name, known)}, got {name!r}"
-    )
+    close = suggest(name, known) if isinstance(name, str) else ""
+    raise ParameterError(parameter, f"must be one of {', '.join(known)}{close}", name)
 
 
 def build(kind: str, name: str, parameters: Mapping[str, Any] | None = None) -> Any:
     """Construct the component registered as `name`; unknown parameters are refused."""
     cls = lookup(kind, name)
     parameters = dict(parameters or {})
-    known = {p.name: p.type for p in parameters_of(cls)}
-    for given, value in parameters.items():
+    known = [p.name for p in parameters_of(cls)]
+    for given in parameters:
         if given not in known:
-            raise ValueError(
-                f"{kind} {name!r} has no parameter {given!r}"
-                f"{suggest(given, known)} (it has: {', '.join(known) or 'none'})"
-            )
-        check_type(given, known[given], value)
+            raise UnknownParameterError(given, f"{kind} {name!r}", known)
     return cls(**parameters)
+
+
+def validated(parameter: Parameter, value: Any) -> Any:
+    """Return a value as its parameter's type has it; names and tables become components."""
+    kind, name = parameter.kind, parameter.name
+    if not kind:
+        return parameter.check(value)
+    if isinstance(value, Mapping):
+        with parameters_of_part(name):
+            return from_spec(kind, value)
+    if isinstance(value, str) and str not in parameter.members:
+        return _named(kind, value, name)()
+    if isinstance(value, Component) and value.kind == kind:
+        return value
+    if value is None or len([t for t in parameter.members if t is not type(None)]) > 1:
+        return parameter.check(value)
+    raise ParameterError(name, f"must be a component of kind {kind!r}, its name, or a table", value)
 
 
 def as_component(kind: str, value: Any) -> Any:
     """Turn a name into the component with its defaults; refuse what is not one."""
     if isinstance(value, str):
         return build(kind, value)
-    if getattr(value, "kind", None) != kind or isinstance(value, type):
-        raise ValueError(f"{kind} must be a name or a component of that kind, got {value!r}")
+    if isinstance(value, type) or getattr(value, "kind", None) != kind:
+        raise ParameterError(
+            kind, f"must be a component of kind {kind!r}, its name, or a table", value
+        )
     return value
-
-
-_PLAIN_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
-    "float": ((int, float), "a number"),
-    "int": ((int,), "a whole number"),
-    "bool": ((bool,), "True or False"),
-    "str": ((str,), "text"),
-    "Sequence[int] | int": ((int, list, tuple), "a whole number or a list of them"),
-}
-
-
-def check_type(name: str, annotation: str, value: Any) -> None:
-    """Refuse a value whose plain type is not the annotated one; other annotations pass."""
-    optional = annotation.endswith(" | None")
-    wanted = _PLAIN_TYPES.get(annotation.removesuffix(" | None"))
-    if wanted is None or (optional and value is None):
-        return
-    types, words = wanted
-    if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
-        raise ValueError(f"{name} must be {words}, got {value!r}")
-
-
-def parameters_of(cls: type[Component]) -> list[Parameter]:
-    """List the parameters of a component class."""
-    result = []
-    for f in fields(cls):  # type: ignore[arg-type]
-        default = f.default
-        if default is MISSING and f.default_factory is not MISSING:
-            default = f.default_factory()
-        result.append(Parameter(f.name, str(f.type), default))
-    return result
 
 
 def to_spec(component: Component) -> dict[str, Any]:
@@ -197,6 +206,15 @@ def to_spec(component: Component) -> dict[str, Any]:
     return spec
 
 
+def nested(component: Component) -> Iterator[Component]:
+    """Yield a component and those inside it."""
+    yield component
+    for parameter in parameters_of(type(component)):
+        value = getattr(component, parameter.name)
+        if isinstance(value, Component):
+            yield from nested(value)
+
+
 def flat_spec(component: Component) -> dict[str, Any]:
     """Return every parameter by its dotted name, those of nested components included."""
     flat: dict[str, Any] = {}
@@ -211,19 +229,7 @@ def flat_spec(component: Component) -> dict[str, Any]:
 
 def from_spec(kind: str, spec: Mapping[str, Any]) -> Any:
     """Construct the component that `to_spec` described."""
-    parameters = {}
-    for key, value in spec.items():
-        if key == "name":
-            continue
-        if isinstance(value, Mapping):
-            if "name" not in value:
-                raise ValueError(f"{key} must say its name, got {dict(value)}")
-            value = from_spec(key, value)
-        parameters[key] = tuple(value) if isinstance(value, list) else value
-    return build(kind, spec["name"], parameters)
-
-
-def suggest(given: str, known: Any) -> str:
-    """Return `" (did you mean 'x'?)"` for a near miss, else nothing."""
-    close = difflib.get_close_matches(given, list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    if "name" not in spec:
+        raise ParameterError("name", f"must be given: which {kind} it is", dict(spec))
+    _named(kind, spec["name"], "name")
+    return build(kind, spec["name"], {n: v for n, v in spec.items() if n != "name"})

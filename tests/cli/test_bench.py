@@ -18,7 +18,7 @@ from faircascade.experiment.bench import isolated_run, peer
 from faircascade.experiment.bench.environments import low_rank, more_items
 from faircascade.policies import LinUCB
 from tests.cli.processes import interrupted
-from tests.environments import small_world
+from tests.worlds import small_world
 
 TINY = "--quick --users 16 --rounds 3 --full-rounds 2 --thompson-rounds 2 --loop-rounds 2"
 

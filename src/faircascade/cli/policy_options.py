@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import ast
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from faircascade.registry import (
-    Component,
-    build,
-    check_type,
-    components,
-    kinds,
-    lookup,
-    parameters_of,
-    suggest,
-)
+from faircascade.errors import ParameterError, suggest
+from faircascade.parameters import Parameter, parameters_of, parameters_of_function
+from faircascade.registry import build, components, lookup, validated
 
 if TYPE_CHECKING:
     from faircascade.policies import Policy
@@ -35,25 +27,12 @@ POLICY_FLAGS = (
 )
 """Parameters of policies that have an option of their own."""
 
-_ENVIRONMENT = (
-    "dim",
-    "k",
-    "seed",
-    "users",
-    "sampling",
-    "threshold",
-    "train_share",
-    "normalize",
-    "zero_rows",
-    "preferences",
-    "align",
-    "merit",
-    "merit_floor",
-)
 _SIMULATE = ("checkpoints", "activity", "realised", "lazy")
 
-Settings = dict[str, dict[str, Any]]
+SettingsByPart = dict[str, dict[str, Any]]
 """Values by part (policy, environment, simulate, data) and name."""
+Known = Mapping[str, Mapping[str, Parameter]]
+"""Parameters by part and name."""
 
 
 def policy_of(name: str, flags: Mapping[str, Any], others: Mapping[str, Any]) -> Policy:
@@ -79,72 +58,72 @@ def changed_policy(
     return policy
 
 
-def sort_settings(settings: Sequence[str], policy: str, data: str) -> Settings:
+def sort_settings(settings: Sequence[str], policy: str, data: str) -> SettingsByPart:
     """Give each `name=value` to the part that has a parameter of that name.
 
     `part.name=value` says which part where several have it. `reward=NAME` and
-    `reward.parameter=value` (likewise exploration, estimator) build a component of the policy.
+    `reward.parameter=value` (likewise exploration, click_model, ...) build a component.
     """
-    return _sorted(settings, policy, _of_policy(policy) | _of_environment(data))
+    return _sorted(settings, _of_policy(policy) | _of_environment(data))
 
 
 def policy_settings(settings: Sequence[str], policy: str) -> dict[str, Any]:
     """Return the values of settings that are all for a policy, nested ones too."""
-    return _sorted(settings, policy, _of_policy(policy))["policy"]
+    return _sorted(settings, _of_policy(policy))["policy"]
 
 
-def _sorted(
-    settings: Sequence[str], policy: str, known: Mapping[str, Mapping[str, str]]
-) -> Settings:
-    given: Settings = {part: {} for part in known}
-    nested: Settings = {}
+def _sorted(settings: Sequence[str], known: Known) -> SettingsByPart:
+    given: SettingsByPart = {part: {} for part in known}
+    inside: dict[tuple[str, str], dict[str, Any]] = {}
     for name, value in map(_parse, settings):
         prefix, _, last = name.rpartition(".")
-        if prefix in known["policy"] and prefix in kinds():
-            nested.setdefault(prefix, {})[last] = value
-            continue
-        part = _part_of(prefix, last, known)
-        check_type(last, known[part][last], value)
-        given[part][last] = value
-    for kind, parameters in nested.items():
-        chosen = given["policy"].get(kind) or _default_of(policy, kind)
-        given["policy"][kind] = build(kind, chosen, parameters)
-    return given
+        owner = next((p for p in known if prefix in known[p] and known[p][prefix].kind), None)
+        if owner is None:
+            given[_part_of(prefix, last, known)][last] = value
+        else:
+            inside.setdefault((owner, prefix), {})[last] = value
+    for (part, name), values in inside.items():
+        chosen = given[part].get(name, known[part][name].default)
+        given[part][name] = {"name": getattr(chosen, "name", chosen), **values}
+    return {
+        part: {name: validated(known[part][name], value) for name, value in values.items()}
+        for part, values in given.items()
+    }
 
 
-def typed_settings(settings: Sequence[str], known: Mapping[str, str]) -> dict[str, Any]:
-    """Return the values of settings of one part, whose parameters and types are known."""
+def typed_settings(settings: Sequence[str], known: Mapping[str, Parameter]) -> dict[str, Any]:
+    """Return the values of settings of one part, whose parameters are known."""
     values = dict(map(_parse, settings))
-    for name, value in values.items():
+    for name in values:
         if name not in known:
-            raise ValueError(_unknown(name, known))
-        check_type(name, known[name], value)
-    return values
+            raise ParameterError("--set", _one_of(name, known), name)
+    return {name: validated(known[name], value) for name, value in values.items()}
 
 
-def _part_of(prefix: str, name: str, known: Mapping[str, Mapping[str, str]]) -> str:
+def _part_of(prefix: str, name: str, known: Known) -> str:
     if prefix:
         found = [prefix] if name in known.get(prefix, {}) else []
     else:
         found = [part for part, names in known.items() if name in names]
     if not found:
         every = sorted({name for names in known.values() for name in names})
-        raise ValueError(_unknown(f"{prefix}.{name}" if prefix else name, every))
+        given = f"{prefix}.{name}" if prefix else name
+        raise ParameterError("--set", _one_of(given, every), given)
     if len(found) > 1:
         choices = " or ".join(f"{part}.{name}" for part in found)
-        raise ValueError(f"--set must say which {name} is meant: {choices}")
+        raise ParameterError("--set", f"must say which {name} is meant: {choices}", name)
     return found[0]
 
 
-def _unknown(name: str, known: Any) -> str:
+def _one_of(name: str, known: Iterable[str]) -> str:
     close = suggest(name.rpartition(".")[2], known)
-    return f"--set must name one of {', '.join(known)}{close}, got {name!r}"
+    return f"must name one of {', '.join(known)}{close}"
 
 
 def _parse(setting: str) -> tuple[str, Any]:
     name, equals, text = setting.partition("=")
     if not equals or not name:
-        raise ValueError(f"--set must be name=value, got {setting!r}")
+        raise ParameterError("--set", "must be name=value", setting)
     return name, parse_value(text)
 
 
@@ -156,31 +135,23 @@ def parse_value(text: str) -> Any:
         return {"true": True, "false": False}.get(text.lower(), text)
 
 
-def _default_of(policy: str, kind: str) -> str:
-    defaults = {p.name: p.default for p in parameters_of(lookup("policy", policy))}
-    return str(defaults[kind].name)
+def _of_policy(policy: str) -> dict[str, dict[str, Parameter]]:
+    return {"policy": _by_name(parameters_of(lookup("policy", policy)))}
 
 
-def _of_policy(policy: str) -> dict[str, dict[str, str]]:
-    """Return the parameters of a policy and their types."""
-    return {"policy": _of_component(lookup("policy", policy))}
-
-
-def _of_environment(data: str) -> dict[str, dict[str, str]]:
-    """Return the parameters of all that a policy is simulated with, and their types."""
+def _of_environment(data: str) -> dict[str, dict[str, Parameter]]:
+    """Return the parameters of all that a policy is simulated with."""
     import faircascade as fc
     from faircascade.data.tabular import Tabular
+    from faircascade.experiment.environment_options import environment_options
 
-    def of_function(function: Callable[..., Any], names: Sequence[str]) -> dict[str, str]:
-        parameters = inspect.signature(function).parameters
-        return {name: str(parameters[name].annotation) for name in names}
-
+    simulate = _by_name(parameters_of_function(fc.simulate))
     return {
-        "environment": of_function(fc.Environment.from_ratings, _ENVIRONMENT),
-        "simulate": of_function(fc.simulate, _SIMULATE),
-        "data": _of_component(components("data").get(data, Tabular)),
+        "environment": {"seed": Parameter("seed", int, 0), **environment_options()},
+        "simulate": {name: simulate[name] for name in _SIMULATE},
+        "data": _by_name(parameters_of(components("data").get(data, Tabular))),
     }
 
 
-def _of_component(cls: type[Component]) -> dict[str, str]:
-    return {p.name: p.type for p in parameters_of(cls)}
+def _by_name(parameters: Iterable[Parameter]) -> dict[str, Parameter]:
+    return {parameter.name: parameter for parameter in parameters}

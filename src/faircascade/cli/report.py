@@ -16,9 +16,7 @@ from faircascade.storage import check_folder
 
 def report(
     run: Annotated[Path, typer.Argument(help="The folder of a run.")],
-    baseline: Annotated[
-        str | None, typer.Option(help="Policy that the others are held against (its label).")
-    ] = None,
+    baseline: Annotated[str | None, typer.Option(help="Label of the baseline policy.")] = None,
     test: Annotated[str, typer.Option(help="Paired test over seeds: t or wilcoxon.")] = "t",
     out: Annotated[Path | None, typer.Option(help="Folder of the page (default: RUN).")] = None,
     mlflow: MLflow = None,
@@ -47,7 +45,7 @@ def report(
     left = sum(study.missing for study in studies)
     if left:
         cells = counted(left, "cell")
-        remark(f"Not finished: {cells}; 'faircascade run' with the same spec goes on.")
+        remark(f"Not finished: {cells}. Run 'faircascade run' with the same spec to continue.")
     if mlflow is not None:
         log_cells(run, mlflow)
     remark(f"Page: {page}")

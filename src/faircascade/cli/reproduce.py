@@ -28,7 +28,7 @@ def reproduce(
         ),
     ] = None,
     data: Annotated[
-        str | None, typer.Option(help="Another data set than the spec's (ml-1m), or a file.")
+        str | None, typer.Option(help="Data set or file instead of the spec's (ml-1m).")
     ] = None,
     path: Annotated[Path | None, typer.Option(help="Archive or folder of the data set.")] = None,
     rounds: Annotated[int | None, typer.Option(help="Rounds (default: the spec's, 50000).")] = None,
@@ -39,10 +39,10 @@ def reproduce(
         str | None, typer.Option(help="reference (default), paper or intended.")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="All of it in minutes: synthetic data, few rounds.")
+        bool, typer.Option("--quick", help="Synthetic data and few rounds: minutes.")
     ] = False,
     no_run: Annotated[
-        bool, typer.Option("--no-run", help="Only write the page, of what is finished.")
+        bool, typer.Option("--no-run", help="Only write the page, from finished cells.")
     ] = False,
     executor: ExecutorName = "local",
     address: Address = None,
@@ -51,9 +51,9 @@ def reproduce(
     out: Annotated[Path | None, typer.Option(help="Folder (default: runs/reproduce/DATA).")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run the paper's experiments and hold them against what it published.
+    """Run the paper's experiments and compare them with its published numbers.
 
-    What is finished is not run again: the same command goes on where it stopped.
+    Finished cells are not run again: the same command continues where it stopped.
     """
     from faircascade.experiment.running.runner import RunOutcome
     from faircascade.experiment.store.results import Results

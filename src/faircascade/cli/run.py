@@ -40,12 +40,12 @@ def run(
     workers: Workers = None,
     threads: Threads = None,
     mlflow: MLflow = None,
-    dry: Annotated[bool, typer.Option("--plan", help="Only say what would be run.")] = False,
+    dry: Annotated[bool, typer.Option("--plan", help="Print the plan and stop.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run an experiment: every policy in every environment with every seed.
 
-    What is finished is not run again: the same command goes on where it stopped.
+    Finished cells are not run again: the same command continues where it stopped.
     """
     from faircascade.experiment.spec import Spec
     from faircascade.experiment.store.results import Results

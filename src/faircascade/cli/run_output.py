@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,9 +35,9 @@ def choose_executor(
 
     kind = executor_named(name, asked_as="--executor")
     if name != "ray" and address is not None:
-        raise ValueError("--address goes with --executor ray")
+        raise ValueError("--address needs --executor ray")
     if name == "gpu" and workers is not None:
-        raise ValueError("--workers goes with --executor local or ray: a GPU takes many cells")
+        raise ValueError("--workers needs --executor local or ray")
     options = {
         "threads": threads,
         **({"workers": workers} if name != "gpu" else {}),
@@ -86,12 +85,12 @@ def tell_plan(
         if study.cells:
             tell(f"{study.spec.name}: {_sizes(study)}")
     before = len(cells) - len(queue)
-    finished = f", {before:,} of them finished before" if before else ""
+    finished = f", {before:,} of them already finished" if before else ""
     tell(f"{counted(len(cells), 'cell')}{finished}; results in {results.folder}")
     for version, count in _other_versions(list(cells.values()), results).items():
         tell(
-            f"{count:,} of them are of faircascade {version}, this is {__version__}: take another "
-            "folder (--out) to run them again"
+            f"{count:,} of them were computed by faircascade {version}, not {__version__}; "
+            "use another folder (--out) to run them again"
         )
     if len(queue):
         planned = Plan(queue, results, sources)
@@ -104,17 +103,11 @@ def tell_plan(
 def execute(
     studies: Sequence[Study], results: Results, sources: Sources, executor: Executor
 ) -> RunOutcome:
-    """Run what is missing, and keep the manifest of the folder."""
-    from faircascade.experiment.running.runner import run_cells
-    from faircascade.experiment.store.manifest import record
+    """Run what is missing, with a progress bar."""
+    from faircascade.experiment.running.runner import run_studies
 
-    cells = [cell for study in studies for cell in study.cells]
-    record(studies, results.folder)
     with progress("Running") as tell:
-        ended = run_cells(cells, sources, results, executor=executor, progress=tell, say=remark)
-    with suppress(*([OSError] if ended.trouble else [])):  # what filled the disk is told once
-        record(studies, results.folder)
-    return ended
+        return run_studies(studies, sources, results, executor=executor, progress=tell, say=remark)
 
 
 def tell_ending(ended: RunOutcome, left: int) -> None:
@@ -124,7 +117,7 @@ def tell_ending(ended: RunOutcome, left: int) -> None:
     if not ended.complete:
         why = f" ({ended.trouble})" if ended.trouble else ""
         queue = counted(left, "cell")
-        remark(f"Stopped early{why}, {queue} to go: the same command goes on from here.")
+        remark(f"Stopped early{why}, {queue} to go. Run the same command to continue.")
 
 
 def exit_code(ended: RunOutcome) -> int:

@@ -12,6 +12,7 @@ from faircascade.cli.data import showing
 from faircascade.cli.options import (
     Alpha,
     Beta,
+    ClickModelName,
     Epsilon,
     Gamma,
     OtherParameters,
@@ -36,6 +37,7 @@ def simulate(
     k: Annotated[int, typer.Option(help="Length of a list, K.")] = 10,
     preferences: Annotated[str, typer.Option(help="svd or lstsq.")] = "svd",
     align: Annotated[str, typer.Option(help="sign, none or procrustes.")] = "sign",
+    click_model: ClickModelName = None,
     policy: PolicyName = None,
     weight: Weight = None,
     beta: Beta = None,
@@ -51,15 +53,18 @@ def simulate(
     env_seed: Annotated[int | None, typer.Option(help="Seed of the split alone.")] = None,
     engine: Annotated[str, typer.Option(help="auto, gpu, cpu or loop.")] = "auto",
     precision: Annotated[
-        str, typer.Option(help="float64, or float32 on a GPU: faster, and not to the last bit.")
+        str, typer.Option(help="float64, or float32 on a GPU (faster, less exact).")
     ] = "float64",
     threads: Annotated[int | None, typer.Option(help="Threads; default: all cores.")] = None,
-    trace: Annotated[Path | None, typer.Option(help="Write who saw what to Parquet.")] = None,
+    trace: Annotated[
+        Path | None, typer.Option(help="Write every slate and click to this Parquet file.")
+    ] = None,
     no_propensities: Annotated[
-        bool, typer.Option("--no-propensities", help="A trace without propensities: faster.")
+        bool,
+        typer.Option("--no-propensities", help="Leave propensities out of the trace (faster)."),
     ] = False,
     propensity_draws: Annotated[
-        int, typer.Option(help="Draws of each list to estimate unknown propensities by.")
+        int, typer.Option(help="Draws per slate to estimate unknown propensities.")
     ] = 0,
     settings: OtherParameters = None,
     out: Annotated[Path | None, typer.Option(help="Folder for results and report.")] = None,
@@ -76,7 +81,8 @@ def simulate(
     if out is not None:
         check_folder(out)
     policy = policy or DEFAULT_POLICY
-    extra = sort_settings(settings or [], policy, data)
+    parts = [f"environment.click_model={click_model}"] if click_model is not None else []
+    extra = sort_settings([*parts, *(settings or [])], policy, data)
     chosen = policy_of(policy, flags, extra["policy"])
     with showing() as report:
         ratings = fc.load_dataset(data, path=path, progress=report, **extra["data"])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from faircascade.cli.console import print_json, print_table
+from faircascade.errors import ParameterError
 from faircascade.registry import build, components, suggest, to_spec
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def _policies(weight: str | None, parameters: dict[str, Any]) -> list[Policy]:
     """Return the UCB policy with that weight, or LinUCB and one for each weight of the paper."""
     if weight is None:
         if "beta" in parameters:
-            raise ValueError(f"beta must come with --weight, got {parameters['beta']}")
+            raise ParameterError("beta", "must come with --weight", parameters["beta"])
         plain = {name: value for name, value in parameters.items() if name != "gamma"}
         weighed = [_policies(name, parameters)[0] for name in ("log", "rbp", "linear")]
         return [*_policies("none", plain), *weighed]
@@ -63,8 +64,8 @@ def _policies(weight: str | None, parameters: dict[str, Any]) -> list[Policy]:
         return [build("policy", "linucb", parameters)]
     known = ("none", *components("weight"))
     if weight not in known:
-        raise ValueError(
-            f"weight must be one of {', '.join(known)}{suggest(weight, known)}, got {weight!r}"
+        raise ParameterError(
+            "weight", f"must be one of {', '.join(known)}{suggest(weight, known)}", weight
         )
     return [build("policy", "ealinucb", {"weight": weight, **parameters})]
 
@@ -89,7 +90,7 @@ def _print_all(found: list[tuple[Policy, Conditions]]) -> None:
     limited = [policy.label for policy, checked in found if checked.met and not checked.vacuous]
     typer.echo(
         f"The theorem limits the regret of {', '.join(limited) or 'none of them'}: "
-        "--weight NAME tells why."
+        "use --weight NAME for the reasons."
     )
 
 

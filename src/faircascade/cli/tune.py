@@ -156,7 +156,7 @@ def stop(tuned: Tuned, as_json: bool) -> NoReturn:
         print_json(tuned_document(tuned))
     why = f" ({tuned.trouble})" if tuned.trouble else ""
     left = counted(tuned.search.trials - len(tuned.trials), "trial")
-    remark(f"Stopped early{why}, {left} to go: the same command goes on from here.")
+    remark(f"Stopped early{why}, {left} to go. Run the same command to continue.")
     raise typer.Exit(1 if tuned.trouble else STOPPED)
 
 
@@ -201,5 +201,5 @@ def compare_best(task: Task, tuned: Tuned, best: Trial, as_json: bool) -> None:
         print_study(study)
         print_outcome(best, label, environment.baseline, found)
     tell_ending(ended, study.missing)
-    remark(f"The comparison as a spec: {path}")
+    remark(f"Spec of the comparison: {path}")
     leave(ended)

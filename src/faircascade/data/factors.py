@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.data.base import DataError
+from faircascade.errors import ParameterError
 from faircascade.random import uniforms
 
 Floats = NDArray[np.float64]
@@ -36,10 +37,9 @@ def truncated_svd(matrix: Any, dim: int, *, raw_signs: bool = False) -> SVD:
     """
     limit = min(matrix.shape)
     if not 1 <= dim < limit:
-        raise DataError(
-            f"dim must be between 1 and {limit - 1} (one less than the smaller side of "
-            f"{matrix.shape[0]} users x {matrix.shape[1]} items), got {dim}"
-        )
+        users, items = matrix.shape
+        rule = f"must be between 1 and {limit - 1}, for {users} users x {items} items"
+        raise ParameterError("dim", rule, dim)
     if matrix.nnz == 0:
         raise DataError(
             "one half of the positives is empty: most users have fewer than 2, so nothing is left "

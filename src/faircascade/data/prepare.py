@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.data.base import DataError, Ratings
+from faircascade.errors import ParameterError
 from faircascade.random import draws, keys_of
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class Split:
 def sample_users(ratings: Ratings, users: int, sampling: Sampling, seed: int) -> Ratings:
     """Keep the most active users (by number of ratings, ties by id), or a random sample."""
     if users < 1:
-        raise ValueError(f"users must be at least 1, got {users}")
+        raise ParameterError("users", "must be at least 1", users)
     if users >= ratings.n_users:
         return ratings
     if sampling == "active":
@@ -61,7 +62,7 @@ def split_positives(positives: Ratings, train_share: float, seed: int) -> Split:
     from scipy.sparse import csr_matrix
 
     if not 0 < train_share < 1:
-        raise ValueError(f"train_share must be between 0 and 1, got {train_share}")
+        raise ParameterError("train_share", "must be between 0 and 1", train_share)
     pairs = positives.users.astype(np.int64) * positives.n_items + positives.items
     if len(np.unique(pairs)) < len(pairs):
         raise DataError(f"{positives.name}: a user rates an item twice; keep one of the ratings")

@@ -10,7 +10,6 @@ came out, without having seen the data. Nothing else of either is in here;
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from faircascade.data.base import DataError, Dataset, Progress, Ratings
 from faircascade.data.synthetic_model import ModelParameters, SyntheticModel
+from faircascade.errors import ParameterError
 from faircascade.registry import register
 
 MOVIES = ModelParameters(
@@ -79,13 +79,11 @@ class Generated(Dataset):
     def __post_init__(self) -> None:
         for name, least in (("users", 2), ("items", 4), ("seed", 0)):
             value = getattr(self, name)
-            if not isinstance(value, Integral):
-                raise TypeError(f"{name} must be a whole number, got {value!r}")
             if value < least:
-                raise ValueError(f"{name} must be at least {least}, got {value}")
+                raise ParameterError(name, f"must be at least {least}", value)
         if not 0 < self.density <= self.shape.max_density:
-            raise ValueError(
-                f"density must be above 0 and at most {self.shape.max_density}, got {self.density}"
+            raise ParameterError(
+                "density", f"must be above 0 and at most {self.shape.max_density}", self.density
             )
 
     def load(self, path: Path | None = None, progress: Progress | None = None) -> Ratings:

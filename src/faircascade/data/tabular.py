@@ -20,6 +20,7 @@ from faircascade.data.columns import (
 )
 from faircascade.data.id_encoding import Coded, assemble, last_row_of_each
 from faircascade.data.tables import Role, Table, open_table
+from faircascade.errors import ParameterError
 from faircascade.registry import register
 
 SUPPLIER = "supplier"
@@ -61,7 +62,7 @@ class Tabular(Dataset):
             and self.sep != "::"
             and (len(self.sep) != 1 or self.sep in '"\r\n')
         ):
-            raise ValueError(f"sep must be one character or '::', got {self.sep!r}")
+            raise ParameterError("sep", "must be one character or '::'", self.sep)
 
     def load(self, path: Path | None = None, progress: Progress | None = None) -> Ratings:
         """Read the file at `path`."""

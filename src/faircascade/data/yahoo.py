@@ -19,6 +19,7 @@ from faircascade.data.base import DataError, Dataset, Progress, Ratings
 from faircascade.data.blocks import Block, cut, map_blocks
 from faircascade.data.delimited import Kind, Layout, TextFile, line_of_row, parse, read_text
 from faircascade.data.id_encoding import UNKNOWN, assemble, code_integers
+from faircascade.errors import ParameterError
 from faircascade.registry import register
 
 RATING_FILES = tuple(f"{part}_{i}.txt" for part in ("train", "test") for i in range(10))
@@ -56,7 +57,7 @@ class YahooR2(Dataset):
     def __post_init__(self) -> None:
         for name in ("songs", "users"):
             if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be >= 1, got {getattr(self, name)}")
+                raise ParameterError(name, "must be >= 1", getattr(self, name))
 
     def load(self, path: Path | None = None, progress: Progress | None = None) -> Ratings:
         """Pick the sample out of whichever of the rating files are in the folder `path`."""

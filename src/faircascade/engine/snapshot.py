@@ -129,9 +129,7 @@ def check(job: Job) -> None:
     if job.snapshot.is_dir():
         raise ValueError(f"snapshot must name a file, got the folder {str(job.snapshot)!r}")
     if job.trace is not None:
-        raise ValueError(
-            "snapshot and trace cannot be combined: a trace cannot be continued from its middle"
-        )
+        raise ValueError("snapshot and trace cannot be combined: a trace cannot be resumed")
     for component in (job.policy, job.env.click_model, job.env.dynamics, job.env.delay):
         _check_spec(component)
 

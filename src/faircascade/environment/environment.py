@@ -91,10 +91,8 @@ class Environment:
             object.__setattr__(self, part, as_component(part, getattr(self, part)))
         eligible = int(self.items.eligible.sum())
         if not 1 <= self.k <= eligible:
-            raise DataError(
-                f"k must be between 1 and {eligible} (the items that can be recommended), "
-                f"got {self.k}"
-            )
+            rule = f"must be between 1 and {eligible} (the items that can be recommended)"
+            raise ParameterError("k", rule, self.k)
         if len(self.users) == 0:
             raise DataError("an environment needs at least one user")
 
@@ -116,16 +114,17 @@ class Environment:
         align: Align = "sign",
         merit: Merit | None = None,
         merit_floor: float = 1e-3,
-        click_model: ClickModel | str = "cascade",
-        dynamics: Dynamics | str = "still",
-        delay: Delay | str = "none",
+        click_model: ClickModel | None = None,
+        dynamics: Dynamics | None = None,
+        delay: Delay | None = None,
     ) -> Environment:
         """Sample users, binarise, split in half, and factorise both halves (spec of the paper).
 
         Features come from the train half, preferences from the test half. `merit` is "svd" (mean
         rank-`dim` relevance), "popularity" (share of users who like the item), "column" (given
         with the data; the default where there is one), an array with one value for each of
-        `ratings.item_ids`, or a function of the `Split`.
+        `ratings.item_ids`, or a function of the `Split`. `click_model`, `dynamics` and `delay` are
+        components or their names: `cascade`, `still` and `none` unless given.
         """
         for name, value, choices in (
             ("sampling", sampling, get_args(Sampling)),
@@ -149,10 +148,8 @@ class Environment:
         sample = sample_users(ratings, users, sampling, seed)
         positives = binarise(sample, threshold)
         if positives.n_items < k:
-            raise DataError(
-                f"{ratings.name}: k = {k} needs as many items with a positive, "
-                f"the sample has {positives.n_items}"
-            )
+            rule = f"must be at most {positives.n_items} (the items with a positive)"
+            raise ParameterError("k", rule, k)
         split = split_positives(positives, train_share, seed)
         with one_blas_thread():
             svd = truncated_svd(split.train, dim, raw_signs=align == "none")
@@ -190,9 +187,9 @@ class Environment:
             items=items,
             users=Users(ids=positives.user_ids, preferences=theta),
             k=k,
-            click_model=as_component("click_model", click_model),
-            dynamics=as_component("dynamics", dynamics),
-            delay=as_component("delay", delay),
+            click_model=click_model or Cascade(),
+            dynamics=dynamics or Still(),
+            delay=delay or NoDelay(),
             info=info,
         )
 
@@ -208,9 +205,9 @@ class Environment:
         item_ids: Sequence[Any] | Ids | None = None,
         user_ids: Sequence[Any] | Ids | None = None,
         groups: dict[str, Any] | None = None,
-        click_model: ClickModel | str = "cascade",
-        dynamics: Dynamics | str = "still",
-        delay: Delay | str = "none",
+        click_model: ClickModel | None = None,
+        dynamics: Dynamics | None = None,
+        delay: Delay | None = None,
         name: str = "arrays",
     ) -> Environment:
         """Build an environment from feature rows (m, d) and true preferences (n, d)."""
@@ -225,9 +222,9 @@ class Environment:
             items=items,
             users=users,
             k=k,
-            click_model=as_component("click_model", click_model),
-            dynamics=as_component("dynamics", dynamics),
-            delay=as_component("delay", delay),
+            click_model=click_model or Cascade(),
+            dynamics=dynamics or Still(),
+            delay=delay or NoDelay(),
             info={"data": name},
         )
 

@@ -3,39 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from faircascade.data.factors import Align, Preferences
-from faircascade.data.prepare import Sampling
-from faircascade.environment import Environment, ZeroRows
+from faircascade.experiment.environment_options import all_options, canonical_options
 from faircascade.policies import Policy
-from faircascade.registry import Component, from_spec, parameters_of, to_spec
+from faircascade.registry import Component, from_spec, nested, to_spec
 
-FORMAT = 2
+FORMAT = 3
 """Part of every key: a change in what cells hold makes new ones."""
-
-_ENVIRONMENT = {
-    name: parameter
-    for name, parameter in inspect.signature(Environment.from_ratings).parameters.items()
-    if name not in ("ratings", "seed", "click_model")
-}
-ENVIRONMENT_OPTIONS = {name: str(parameter.annotation) for name, parameter in _ENVIRONMENT.items()}
-"""What an environment can be asked for, and the type of each."""
-CHOICES: dict[str, tuple[str, ...]] = {
-    "sampling": get_args(Sampling),
-    "zero_rows": get_args(ZeroRows),
-    "preferences": get_args(Preferences),
-    "align": get_args(Align),
-    "merit": ("svd", "popularity", "column"),
-}
-"""Options that take one of a few words."""
-ENVIRONMENT_DEFAULTS = {name: parameter.default for name, parameter in _ENVIRONMENT.items()}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,11 +52,8 @@ class Cell:
         return {
             "format": FORMAT,
             "data": self.fingerprint,
-            "environment": {
-                name: _as(ENVIRONMENT_OPTIONS[name], value)
-                for name, value in (ENVIRONMENT_DEFAULTS | dict(self.environment)).items()
-            },
-            "policy": _typed(self.policy),
+            "environment": canonical_options(self.environment),
+            "policy": to_spec(self.policy),
             "seed": self.seed,
             "rounds": self.rounds,
             "checkpoints": list(self.checkpoints),
@@ -92,6 +69,13 @@ class Cell:
         """A hash of what decides the environment: data, options and seed."""
         parts = ("format", "data", "environment", "seed")
         return hash_of({name: self.settings[name] for name in parts})
+
+    @property
+    def parts(self) -> Iterator[Component]:
+        """Every component: the policy, the parts of the environment, and the parts of those."""
+        for part in (self.policy, *all_options(self.environment).values()):
+            if isinstance(part, Component):
+                yield from nested(part)
 
     def document(self) -> dict[str, Any]:
         """Return the cell as plain data, which `of` reads."""
@@ -121,26 +105,17 @@ def environment_name(data: Mapping[str, Any], environment: Mapping[str, Any]) ->
     'mine.csv (sep=;), dim=5 k=10'
     """
     options = " ".join(f"{name}={value}" for name, value in data.items() if name != "name")
-    given = " ".join(f"{name}={value}" for name, value in environment.items())
+    given = " ".join(f"{name}={_shown(value)}" for name, value in environment.items())
     source = Path(str(data.get("name", ""))).name + (f" ({options})" if options else "")
     return ", ".join(filter(None, (source, given)))
 
 
-def _typed(component: Component) -> dict[str, Any]:
-    """Return a component as plain data in which 1 and 1.0 are the same where a float is meant."""
-    spec = to_spec(component)
-    for parameter in parameters_of(type(component)):
-        value = getattr(component, parameter.name)
-        if isinstance(value, Component):
-            spec[parameter.name] = _typed(value)
-        elif parameter.name in spec:
-            spec[parameter.name] = _as(parameter.type, spec[parameter.name])
-    return spec
-
-
-def _as(annotation: str, value: Any) -> Any:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return float(value) if whole and annotation.split(" | ")[0] == "float" else value
+def _shown(value: Any) -> Any:
+    """Return a table of a part's parameters as people read it."""
+    if not isinstance(value, Mapping):
+        return value
+    inner = ", ".join(f"{name}={_shown(v)}" for name, v in value.items() if name != "name")
+    return f"{value.get('name')}({inner})"
 
 
 def hash_of(settings: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from faircascade.engine import HEADLINE, Result, simulate
 from faircascade.environment import Environment
+from faircascade.errors import ParameterError
 from faircascade.metrics import Metric
 from faircascade.policies import Policy
 from faircascade.registry import flat_spec, lookup
@@ -176,13 +177,13 @@ def distinct_labels(policies: Sequence[Policy]) -> list[str]:
 def seeds_of(given: int | Sequence[int]) -> tuple[int, ...]:
     """Return seeds: 1, 2, ... for a number of them, or those that were given."""
     if isinstance(given, str):
-        raise ValueError(f"seeds must be a number or a list of seeds, got {given!r}")
+        raise ParameterError("seeds", "must be a number or a list of seeds", given)
     which = range(1, int(given) + 1) if isinstance(given, Integral) else given
     seeds = tuple(whole(seed, "seeds") for seed in which)  # type: ignore[union-attr]
     if any(seed < 0 for seed in seeds):
-        raise ValueError(f"seeds must be at least 0, got {given!r}")
+        raise ParameterError("seeds", "must be at least 0", given)
     if not seeds or len(set(seeds)) < len(seeds):
-        raise ValueError(f"seeds must be at least one and distinct, got {given!r}")
+        raise ParameterError("seeds", "must be at least one and distinct", given)
     return seeds
 
 

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
+from faircascade.errors import ParameterError
 from faircascade.types import Floats
 
 LEVEL = 0.95
@@ -226,12 +227,12 @@ def too_few_seeds(seeds: int, *, test: Test = "t", comparisons: int = 1) -> str:
     """Say that seeds are too few for any of some comparisons to be significant; else nothing."""
     least, edge = least_p(seeds, test), 1 - LEVEL
     if seeds < 2:
-        shared = "one seed there is" if seeds else "no seed in common there is"
-        return f"With {shared} no interval, and nothing can be tested."
+        shared = "only one seed" if seeds else "no seed in common"
+        return f"With {shared} there are no intervals and no tests."
     if test == "t" and seeds < _FEW:
         return (
-            f"With {seeds} seeds a t-test leans on the differences being normal, which so few "
-            f"cannot show: take {_FEW} or more."
+            f"With {seeds} seeds a t-test depends on normal differences, which so few seeds "
+            f"cannot show; use {_FEW} or more."
         )
     if max(comparisons, 1) * least < edge:
         return ""
@@ -249,7 +250,7 @@ def too_few_seeds(seeds: int, *, test: Test = "t", comparisons: int = 1) -> str:
 def check_test(test: str) -> None:
     """Refuse a test that there is not."""
     if test not in TESTS:
-        raise ValueError(f"test must be one of {', '.join(TESTS)}, got {test!r}")
+        raise ParameterError("test", f"must be one of {', '.join(TESTS)}", test)
 
 
 def _contrast(own: Floats, other: Floats, p: float, corrected: float) -> Contrast:

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS, Cell, environment_name
+from faircascade.experiment.cell import Cell, environment_name
+from faircascade.experiment.environment_options import flat_options
 from faircascade.experiment.spec import Spec
 from faircascade.experiment.store.results import FinishedCell, Results
 from faircascade.policies import Policy
@@ -39,7 +40,7 @@ class EnvironmentResults:
     @property
     def options(self) -> dict[str, Any]:
         """Return the options of the environment, those not given included."""
-        return ENVIRONMENT_DEFAULTS | self.given
+        return flat_options(self.given)
 
     def common(self, labels: Iterable[str] | None = None) -> EnvironmentResults:
         """Return the environment with only the seeds that policies share, as far as they have any.

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS, Cell
+from faircascade.experiment.cell import Cell
+from faircascade.experiment.environment_options import flat_options
 from faircascade.experiment.store.locks import claimed
 from faircascade.experiment.store.manifest import read_studies
 from faircascade.experiment.store.results import FinishedCell
@@ -174,10 +175,7 @@ def parameters_of(cell: Cell) -> dict[str, str]:
     """Return what decides a cell, by names with dots."""
     options: Mapping[str, Any] = {
         **{f"data.{name}": value for name, value in cell.data.items()},
-        **{
-            f"environment.{name}": value
-            for name, value in (ENVIRONMENT_DEFAULTS | dict(cell.environment)).items()
-        },
+        **{f"environment.{name}": value for name, value in flat_options(cell.environment).items()},
         "policy": cell.policy.name,
         **{f"policy.{name}": value for name, value in flat_spec(cell.policy).items()},
         "seed": cell.seed,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
+from faircascade.errors import ParameterError
 from faircascade.experiment.spec import Spec
 from faircascade.registry import suggest
 
@@ -64,7 +65,7 @@ def adapt(
         seeds = QUICK_SEEDS if seeds is None else seeds
     source = {"name": data} if data is not None else (QUICK_DATA if quick else None)
     if rounds is not None and rounds < 1:
-        raise ValueError(f"rounds must be at least 1, got {rounds}")
+        raise ParameterError("rounds", "must be at least 1", rounds)
     compares = isinstance(spec.every_policy.get("reading"), dict)
     return spec.changed(
         data=source,

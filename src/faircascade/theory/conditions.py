@@ -10,6 +10,7 @@ import numpy as np
 
 from faircascade.clicks import Cascade
 from faircascade.environment import Environment
+from faircascade.errors import ParameterError
 from faircascade.estimators import Ridge
 from faircascade.exploration import UCB
 from faircascade.policies.bandit import ComposedPolicy, table_of
@@ -151,13 +152,13 @@ def check(
 def _optimist(policy: Policy) -> tuple[Ridge, RewardModel, float]:
     """Return the parts that the theorem is about, or say why it is not about this policy."""
     if not isinstance(policy, ComposedPolicy) or not isinstance(policy.parts.exploration, UCB):
-        raise ValueError(
-            f"policy must explore by UCB (the theorem is about no other), got {policy.label}"
+        raise ParameterError(
+            "policy", "must explore by UCB (the theorem is about no other)", policy.label
         )
     if not isinstance(policy.parts.estimator, Ridge):
-        raise ValueError(f"policy must learn by ridge regression, got {policy.label}")
+        raise ParameterError("policy", "must learn by ridge regression", policy.label)
     if not isinstance(policy.parts.reranker, Identity):
-        raise ValueError(f"policy must not re-rank (the theorem's does not), got {policy.label}")
+        raise ParameterError("policy", "must not re-rank (the theorem's does not)", policy.label)
     return policy.parts.estimator, policy.parts.reward, policy.parts.exploration.alpha
 
 
@@ -171,11 +172,9 @@ def _size(
         return whole(dim, "dim"), whole(k, "k"), 1.0 if theta_norm is None else float(theta_norm)
     for name, value in (("dim", dim), ("k", k), ("theta_norm", theta_norm)):
         if value is not None:
-            raise ValueError(f"{name} must be left out where an environment is given, got {value}")
+            raise ParameterError(name, "must be left out where an environment is given", value)
     if not isinstance(env.click_model, Cascade):
-        raise ValueError(
-            f"click_model must be cascade (the theorem's), got {env.click_model.name!r}"
-        )
+        raise ParameterError("click_model", "must be cascade (the theorem's)", env.click_model.name)
     return env.items.dim, env.k, float(np.linalg.norm(env.preferences, axis=1).max())
 
 

@@ -8,6 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from faircascade.errors import ParameterError
 from faircascade.types import Floats, Ints, check_finite, whole
 
 LONGEST = 10**15
@@ -34,7 +35,7 @@ def alpha_min(
     """
     n, growth = _growth(dim, k, rounds, sigma)
     if not (theta_norm >= 0 and math.isfinite(theta_norm)):
-        raise ValueError(f"theta_norm must be >= 0, got {theta_norm}")
+        raise ParameterError("theta_norm", "must be >= 0", theta_norm)
     return _plain(np.sqrt(dim * growth + 2.0 * np.log(n)) / sigma + theta_norm)
 
 
@@ -55,7 +56,7 @@ def gamma_max(
     F = _positive(rewards, "rewards")
     P = F if penalties is None else _positive(penalties, "penalties")
     if P.shape != F.shape:
-        raise ValueError(f"penalties must be one for each of the {len(F)} rewards, got {len(P)}")
+        raise ParameterError("penalties", f"must be one for each of the {len(F)} rewards", len(P))
     return float(np.min((1.0 - F) / P))
 
 
@@ -78,7 +79,7 @@ def bound(
     n, growth = _growth(dim, k, rounds, sigma)
     width = check_finite(np.asarray(alpha), "alpha")
     if (width < 0).any():
-        raise ValueError(f"alpha must be >= 0, got {width.min():g}")
+        raise ParameterError("alpha", "must be >= 0", width.min())
     return _plain(2.0 * width * k * np.sqrt(dim * n * growth / math.log1p(sigma**-2)) + 1.0)
 
 
@@ -119,12 +120,12 @@ def _growth(dim: int, k: int, rounds: int | Ints | Floats, sigma: float) -> tupl
     """Return n and ln(1 + n K / (d sigma^2)), which the formulas share."""
     for name, value in (("dim", dim), ("k", k)):
         if whole(value, name) < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
+            raise ParameterError(name, "must be at least 1", value)
     n = check_finite(np.asarray(rounds), "rounds")
     if not (n >= 1).all():
-        raise ValueError(f"rounds must be at least 1, got {n.min():g}")
+        raise ParameterError("rounds", "must be at least 1", n.min())
     if not 1e-100 <= sigma <= 1e100:  # so that no square overflows
-        raise ValueError(f"sigma must be positive, from 1e-100 to 1e100, got {sigma}")
+        raise ParameterError("sigma", "must be positive, from 1e-100 to 1e100", sigma)
     return n, np.log1p(n * k / (dim * sigma**2))
 
 
@@ -137,8 +138,8 @@ def _positive(values: Sequence[float] | Floats, what: str) -> Floats:
     """Return one positive value for each position, (K,)."""
     array = check_finite(np.asarray(values), what)
     if array.ndim != 1 or len(array) == 0:
-        raise ValueError(f"{what} must be one for each position, got shape {array.shape}")
+        raise ParameterError(what, "must be one for each position", array.shape)
     for position, value in enumerate(array.tolist(), start=1):
         if value <= 0:
-            raise ValueError(f"{what} must be positive, got {value} at position {position}")
+            raise ParameterError(what, f"must be positive at position {position}", value)
     return array

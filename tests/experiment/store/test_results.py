@@ -148,7 +148,7 @@ def test_a_study_pairs_seeds_and_takes_the_baseline_when_the_shorter_run_ended(
     assert study.missing == 0
     small, large = study.environments
     assert small.data == {"name": "synthetic", "users": 20, "items": 60}
-    assert (small.environment["k"], large.environment["k"]) == (3, 5)
+    assert (small.given["k"], large.given["k"]) == (3, 5)
     assert small.baseline == "LinUCB (alpha=0.25)"
     assert small.seeds("Random") == (1, 2)
     own, other = small.paired("Random", "clicks")
@@ -203,7 +203,7 @@ def test_a_cell_that_cannot_be_run_is_told_and_the_others_go_on(tmp_path: Path) 
     ended = runner.run_cells(cells, SOURCES, Results(tmp_path))
     assert ended.complete
     assert len(ended.failures) == 2 * 5
-    assert all("k = 5000 needs as many items" in reason for reason in ended.failures.values())
+    assert all("k must be at most" in reason for reason in ended.failures.values())
     assert Study(spec, tuple(cells), Results(tmp_path)).missing == 2 * 5
 
 

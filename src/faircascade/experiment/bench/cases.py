@@ -9,6 +9,7 @@ from typing import Any
 
 from faircascade.engine.simulation import PRECISIONS, cores
 from faircascade.environment import Environment
+from faircascade.errors import ParameterError
 from faircascade.experiment.bench.environments import BenchEnvironments, low_rank
 from faircascade.experiment.bench.isolated_run import IsolatedRun
 from faircascade.experiment.bench.measurement import Measurement, Task, TimedRun
@@ -47,7 +48,7 @@ class Sizes:
         for field in fields(self):
             size = getattr(self, field.name)
             if size < 1:
-                raise ValueError(f"{field.name} must be at least 1, got {size}")
+                raise ParameterError(field.name, "must be at least 1", size)
 
     def with_given(self, **given: int | None) -> Sizes:
         """Return the sizes with those that were given."""
@@ -222,8 +223,8 @@ def choose(names: Sequence[str], *, against: bool = False) -> dict[str, Case]:
     """Return the named cases, or all, and those that they need; refuse a name that is none."""
     for name in names:
         if name not in CASES:
-            raise ValueError(
-                f"case must be one of {', '.join(CASES)}{suggest(name, CASES)}, got {name!r}"
+            raise ParameterError(
+                "case", f"must be one of {', '.join(CASES)}{suggest(name, CASES)}", name
             )
     wanted = set(names or (name for name, case in CASES.items() if not case.only_if_named))
     wanted |= {need for name in wanted for need in CASES[name].needs}
@@ -236,9 +237,9 @@ def choose(names: Sequence[str], *, against: bool = False) -> dict[str, Case]:
 def check_engine(engine: str, precision: str) -> None:
     """Refuse an engine that cannot be measured, or is not here."""
     if engine not in ENGINES:
-        raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
+        raise ParameterError("engine", f"must be one of {', '.join(ENGINES)}", engine)
     if precision not in PRECISIONS or (engine == "cpu" and precision != "float64"):
-        raise ValueError(f"precision must be float64, or float32 on a GPU, got {precision!r}")
+        raise ParameterError("precision", "must be float64, or float32 on a GPU", precision)
     if engine == "gpu":
         from faircascade.engine.gpu.device import the_gpu
 

@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from faircascade.data.base import Ratings
 from faircascade.environment import Environment
+from faircascade.errors import ParameterError
 from faircascade.types import Floats
 
 DIM = 10
@@ -48,7 +49,7 @@ class BenchEnvironments:
         with threadpool_limits(1):  # threads of the linear algebra spin on for a while after it
             env = Environment.from_ratings(self.ratings, dim=dim, k=K, users=sample)
         if not 1 <= self.users <= len(env.users):
-            raise ValueError(f"users must be between 1 and {len(env.users)}, got {self.users}")
+            raise ParameterError("users", f"must be between 1 and {len(env.users)}", self.users)
         return env.take(np.linspace(0, len(env.users) - 1, self.users).astype(np.int64))
 
 

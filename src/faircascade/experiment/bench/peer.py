@@ -15,6 +15,7 @@ import numpy as np
 
 from faircascade.engine.job import Progress
 from faircascade.environment import Environment
+from faircascade.errors import ParameterError
 from faircascade.experiment.bench.measurement import SEED, Measurement
 from faircascade.registry import suggest
 
@@ -26,8 +27,8 @@ USERS = 40
 def check_peer(name: str) -> None:
     """Refuse a package that is not known or not installed."""
     if name not in PEERS:
-        raise ValueError(
-            f"against must be one of {', '.join(PEERS)}{suggest(name, PEERS)}, got {name!r}"
+        raise ParameterError(
+            "against", f"must be one of {', '.join(PEERS)}{suggest(name, PEERS)}", name
         )
     if find_spec(PEERS[name]) is None:
         raise ValueError(

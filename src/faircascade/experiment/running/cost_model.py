@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS, Cell
+from faircascade.experiment.cell import Cell
+from faircascade.experiment.environment_options import all_options
 from faircascade.experiment.store.environments import Sources
 from faircascade.experiment.store.results import FinishedCell
 from faircascade.policies import ComposedPolicy, Policy
@@ -48,7 +49,7 @@ class CostModel:
 
     def of(self, cell: Cell) -> float:
         """Return what a cell costs."""
-        options = ENVIRONMENT_DEFAULTS | dict(cell.environment)
+        options = all_options(cell.environment)
         known = self.sizes.get(cell.fingerprint, (int(options["users"]), ITEMS))
         users, items = min(int(options["users"]), known[0]), known[1]
         lists, dim = users * cell.rounds, int(options["dim"])

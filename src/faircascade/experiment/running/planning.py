@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from faircascade.data.base import Progress, Ratings
-from faircascade.experiment.cell import ENVIRONMENT_OPTIONS, Cell
-from faircascade.experiment.spec.errors import SpecError, named_in
+from faircascade.errors import ParameterError
+from faircascade.experiment.cell import Cell
+from faircascade.experiment.spec.errors import place_of
 from faircascade.experiment.spec.spec import Spec
 from faircascade.experiment.store.environments import EnvironmentStore, Sources
+from faircascade.experiment.store.manifest import check_format
 from faircascade.experiment.store.results import Results
 from faircascade.experiment.study import Study
 
@@ -20,6 +22,7 @@ def plan_studies(
     progress: Progress | None = None,
 ) -> tuple[list[Study], Sources]:
     """Read the data of some specs; return what each asks for, and the data."""
+    check_format(results.folder)
     sources = Sources()
     ratings: dict[str, Ratings] = {}
     studies = []
@@ -44,8 +47,11 @@ def try_environments(studies: Sequence[Study], sources: Sources, *, keep: bool =
         for cell in first.values():
             try:
                 environments.of(cell)
+            except ParameterError as error:
+                place = place_of(error.name, study.spec.environment)
+                raise study.spec.error(str(error), "environment", *place) from error
             except ValueError as error:
-                raise _blamed(study.spec, str(error)) from error
+                raise study.spec.error(str(error), "environment") from error
 
 
 def _load(
@@ -53,12 +59,7 @@ def _load(
 ) -> Ratings:
     try:
         return sources.load(source, progress)
+    except ParameterError as error:
+        raise spec.error(str(error), "data", *place_of(error.name, spec.data)) from error
     except (ValueError, OSError) as error:
-        name = named_in(str(error), [key for key in spec.data if key != "name"])
-        raise spec.error(str(error), "data", name or "name") from error
-
-
-def _blamed(spec: Spec, message: str) -> SpecError:
-    """Return the mistake of an environment at the option that the message names."""
-    name = named_in(message, ENVIRONMENT_OPTIONS)
-    return spec.error(message, "environment", *([] if name is None else [name]))
+        raise spec.error(str(error), "data", "name") from error

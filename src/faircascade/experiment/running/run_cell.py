@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -49,13 +50,9 @@ def run_cell(
     A long cell is kept while it is under way, and goes on from there after a crash.
     """
     place = results.underway(cell)
-    with claimed(place) as claim:
-        if results.find(cell) is not None:
-            return CellOutcome(Status.FINISHED)
-        if claim is Claim.TAKEN:
-            return CellOutcome(Status.TAKEN)
-        if claim is Claim.MINE:
-            results.sweep(cell)
+    with claim_cell(cell, results) as standing:
+        if standing is not None:
+            return standing
         try:
             result = simulate_cell(
                 cell, environments.of(cell), threads, progress=progress, snapshot=place
@@ -67,9 +64,28 @@ def run_cell(
             raise
         except Exception as error:
             return CellOutcome(Status.IMPOSSIBLE, reason_of(error))
-        results.add(cell, product)
-        place.unlink(missing_ok=True)
-        return CellOutcome(Status.FINISHED)
+        return write_cell(cell, results, product)
+
+
+@contextmanager
+def claim_cell(cell: Cell, results: Results) -> Iterator[CellOutcome | None]:
+    """Claim a cell; yield None if it is ours to run, else how it stands."""
+    with claimed(results.underway(cell)) as claim:
+        if results.find(cell) is not None:
+            yield CellOutcome(Status.FINISHED)
+        elif claim is Claim.TAKEN:
+            yield CellOutcome(Status.TAKEN)
+        else:
+            if claim is Claim.MINE:
+                results.sweep(cell)
+            yield None
+
+
+def write_cell(cell: Cell, results: Results, product: CellOutput) -> CellOutcome:
+    """Write what came out of a cell that was claimed, and drop its snapshot."""
+    results.add(cell, product)
+    results.underway(cell).unlink(missing_ok=True)
+    return CellOutcome(Status.FINISHED)
 
 
 def reason_of(error: BaseException) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from faircascade.experiment.store.environments import Sources
 from faircascade.experiment.store.manifest import record
 from faircascade.experiment.store.results import Results
 from faircascade.experiment.store.tables import load_results
+from faircascade.experiment.study import Study
 
 log = logging.getLogger("faircascade")
 
@@ -57,6 +59,24 @@ def run_cells(
     return RunOutcome(True, queue.failures)
 
 
+def run_studies(
+    studies: Sequence[Study],
+    sources: Sources,
+    results: Results,
+    *,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    say: Callable[[str], None] | None = None,
+) -> RunOutcome:
+    """Run what is missing of some studies, and keep the manifest of their folder."""
+    cells = [cell for study in studies for cell in study.cells]
+    record(studies, results.folder)
+    ended = run_cells(cells, sources, results, executor=executor, progress=progress, say=say)
+    with suppress(*([OSError] if ended.trouble else [])):  # a full disk is reported once
+        record(studies, results.folder)
+    return ended
+
+
 def run_experiment(
     spec: str | Path | Mapping[str, Any],
     out: str | Path | None = None,
@@ -81,9 +101,7 @@ def run_experiment(
     results = Results(Path(out) if out is not None else asked.default_folder)
     studies, sources = plan_studies([asked], results)
     try_environments(studies, sources)
-    record(studies, results.folder)
-    ended = run_cells(studies[0].cells, sources, results, executor=where, progress=progress)
-    record(studies, results.folder)
+    ended = run_studies(studies, sources, results, executor=where, progress=progress)
     for cell, reason in ended.failures.items():
         log.warning("Not run: %s: %s", cell, reason)
     if len(ended.failures) == len({cell.key for cell in studies[0].cells}):

@@ -59,7 +59,7 @@ class WorkQueue:
 
     def wait(self) -> None:
         """Give other runners time, then look again at what they had under way."""
-        self.say("Waiting for cells that another runner has under way.")
+        self.say("Waiting for cells that another process is running.")
         time.sleep(PAUSE_SECONDS)
         self.left.extend(self._elsewhere)
         self._elsewhere.clear()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -38,18 +37,22 @@ def at(*place: str | int) -> Iterator[None]:
         raise PlacedError(str(error), place) from error
 
 
-def named_in(message: str, names: Iterable[str]) -> str | None:
-    """Return the name that a message mentions first, as a word.
+def place_of(name: str, table: Mapping[str, Any]) -> Place:
+    """Return the place of a dotted parameter in a table, as far as that is there.
 
-    >>> named_in("alpha must be >= 0, got -1 (sigma is fine)", ["sigma", "alpha"])
-    'alpha'
+    >>> place_of("reward.gamma", {"reward": {"name": "exposure_aware", "gamma": -1}})
+    ('reward', 'gamma')
+    >>> place_of("reward.gamma", {"reward": "exposure_aware"})
+    ('reward',)
     """
-    found = {}
-    for name in names:
-        mentioned = re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", message)
-        if mentioned:
-            found[mentioned.start()] = name
-    return found[min(found)] if found else None
+    place: list[str] = []
+    value: Any = table
+    for step in name.split("."):
+        if not isinstance(value, Mapping) or step not in value:
+            break
+        value = value[step]
+        place.append(step)
+    return tuple(place)
 
 
 @dataclass(frozen=True)
@@ -95,23 +98,6 @@ def line_of(text: str, place: Place) -> int | None:
             return begin + 1
         begin = count
     return line_of(text, place[:-1]) if len(place) > 1 else None
-
-
-def leaves_in(table: Mapping[str, Any], above: Place = ()) -> Iterator[Place]:
-    """Yield the places of all values in a table that are no tables themselves."""
-    for name, value in table.items():
-        if isinstance(value, Mapping) and "grid" not in value:
-            yield from leaves_in(value, (*above, name))
-        else:
-            yield (*above, name)
-
-
-def tables_in(table: Mapping[str, Any], above: Place = ()) -> Iterator[Place]:
-    """Yield the places of the tables in a table."""
-    for name, value in table.items():
-        if isinstance(value, Mapping) and "grid" not in value:
-            yield from tables_in(value, (*above, name))
-            yield (*above, name)
 
 
 def _has(document: Any, place: Place) -> bool:
@@ -187,4 +173,5 @@ def _value(written: str) -> Any:
 def _copy(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _copy(inner) for name, inner in value.items()}
+    value = value.tolist() if hasattr(value, "tolist") else value  # NumPy's numbers and arrays
     return [_copy(inner) for inner in value] if isinstance(value, list | tuple) else value

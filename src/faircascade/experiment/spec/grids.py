@@ -23,7 +23,9 @@ def expand(value: Any) -> Iterator[Any]:
     elif GRID in value:
         yield from _values(value)
     elif len(value) == 1 and get_close_matches(str(next(iter(value))), [GRID]):
-        raise ValueError(f"a table with only {next(iter(value))!r} (did you mean 'grid'?)")
+        raise ValueError(
+            f"a grid is written 'grid', got {next(iter(value))!r} (did you mean 'grid'?)"
+        )
     else:
         choices = []
         for name, inner in value.items():

@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from faircascade.errors import ParameterError
 from faircascade.experiment.comparison import distinct_labels
-from faircascade.experiment.spec.errors import (
-    Place,
-    PlacedError,
-    at,
-    leaves_in,
-    named_in,
-    tables_in,
-)
+from faircascade.experiment.spec.errors import PlacedError, at, place_of
 from faircascade.experiment.spec.grids import expand
 from faircascade.policies import Policy
 from faircascade.registry import from_spec, lookup, parameters_of
-from faircascade.types import whole
 
 Entry = Mapping[str, Any]
 """One of [[policies]] as written, grids included."""
@@ -43,14 +36,9 @@ def _policies(
 ) -> list[tuple[Policy, int]]:
     """Return the policies that one entry of the list stands for."""
     with at("policies", number):
-        if "name" not in written:
-            raise ValueError("each of [[policies]] must say its name")
         with at("name"):
             known = {p.name for p in parameters_of(lookup("policy", str(written["name"])))}
-        with at("rounds"):
-            rounds = min(most, whole(written.get("rounds", most), "rounds"))
-            if rounds < min(most, 1):
-                raise ValueError(f"rounds of a policy must be at least 1, got {rounds}")
+        rounds = min(most, written.get("rounds", most))
         own = {n: v for n, v in written.items() if n != "rounds"}
         mine = list(expand(own))
     shared = {n: v for n, v in every_policy.items() if n in known and n not in own}
@@ -61,23 +49,22 @@ def _policies(
         for chosen in mine:
             try:
                 found.append((from_spec("policy", {**given, **chosen}), rounds))
+            except ParameterError as error:
+                raise _placed(error, number, own, shared) from error
             except (ValueError, TypeError) as error:
-                raise _blamed(str(error), number, own, shared) from error
+                raise PlacedError(str(error), ("policies", number)) from error
     return found
 
 
-def _blamed(
-    message: str, number: int, own: Mapping[str, Any], shared: Mapping[str, Any]
+def _placed(
+    error: ParameterError, number: int, own: Mapping[str, Any], shared: Mapping[str, Any]
 ) -> PlacedError:
-    """Return a policy's mistake at the parameter that the message names."""
-    for wanted in (leaves_in, tables_in):
-        places: dict[Place, str] = {}
-        for given, above in ((own, ("policies", number)), (shared, ("every_policy",))):
-            places |= {(*above, *place): str(place[-1]) for place in wanted(given)}
-        name = named_in(message, (known for known in places.values() if known != "name"))
-        if name is not None:
-            found = next(place for place, known in places.items() if known == name)
-            if isinstance({**shared, **own}.get(name), list) and "must be" in message:
-                message += f" (for a policy each: {name}.grid = [...])"
-            return PlacedError(message, found)
+    """Return a policy's mistake at its parameter."""
+    message = str(error)
+    if isinstance({**shared, **own}.get(error.name), list):
+        message += f" (for one policy each: {error.name}.grid = [...])"
+    if place := place_of(error.name, own):
+        return PlacedError(message, ("policies", number, *place))
+    if place := place_of(error.name, shared):
+        return PlacedError(message, ("every_policy", *place))
     return PlacedError(message, ("policies", number))

@@ -34,8 +34,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import tomli_w
+
 from faircascade.engine.result import HEADLINE
 from faircascade.engine.simulation import look_at
+from faircascade.errors import ParameterError, suggest
 from faircascade.experiment.cell import Cell
 from faircascade.experiment.comparison import seeds_of
 from faircascade.experiment.spec.checks import (
@@ -43,12 +46,9 @@ from faircascade.experiment.spec.checks import (
     check_environments,
     check_known,
     check_lists,
-    check_name,
     check_source,
-    listed,
     located,
     read_checkpoints,
-    table,
 )
 from faircascade.experiment.spec.errors import (
     PlacedError,
@@ -57,44 +57,14 @@ from faircascade.experiment.spec.errors import (
     at,
     override,
 )
-from faircascade.experiment.spec.grids import expand
+from faircascade.experiment.spec.grids import GRID, expand
 from faircascade.experiment.spec.policies import lines_of
+from faircascade.experiment.spec.schema import SHOW, SpecTable
 from faircascade.policies import Policy
-from faircascade.registry import lookup, parameters_of, suggest
+from faircascade.registry import lookup, parameters_of
 from faircascade.types import whole
 
 __all__ = ["SHOW", "Spec", "SpecError"]
-
-SHOW = ("table", "pareto", "curves", "statistics")
-"""What a report shows unless the spec says otherwise."""
-
-_TOP = (
-    "name",
-    "title",
-    "about",
-    "show",
-    "metrics",
-    "baseline",
-    "data",
-    "environment",
-    "run",
-    "every_policy",
-    "policies",
-    "tune",
-)
-_RUN = ("rounds", "seeds", "checkpoints")
-TUNE = (
-    "policy",
-    "maximize",
-    "minimize",
-    "subject_to",
-    "trials",
-    "seeds",
-    "rounds",
-    "sampler_seed",
-    "search",
-)
-"""What [tune] can say; `tuning.search` reads it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +80,7 @@ class Spec:
     metrics: tuple[str, ...] = HEADLINE
     """Metrics of the tables and figures; every metric is kept."""
     baseline: str | None = None
-    """Label of the policy that the others are held against; None is the first."""
+    """Label of the policy that the others are compared with; None is the first."""
     data: Mapping[str, Any]
     environment: Mapping[str, Any]
     rounds: int
@@ -180,46 +150,35 @@ class Spec:
 
     @classmethod
     def _of(cls, given: Mapping[str, Any], source: Source, folder: Path) -> Spec:
-        check_known(given, _TOP, "the spec")
-        run = table(given, "run")
-        with at("run"):
-            check_known(run, _RUN, "[run]")
-        if run.get("rounds") == 0:
-            given = {"data": {"name": "none"}, **given}
-        for needed, part in (
-            ("name", given),
-            ("data", given),
-            ("policies", given),
-            ("rounds", run),
-        ):
-            if needed not in part:
-                raise ValueError(f"the spec must say its {needed}")
-        with at("run", "rounds"):
-            rounds = whole(run["rounds"], "rounds")
+        said = SpecTable.check(given)
+        run = said.run
+        if not said.data and run.rounds > 0:
+            raise ValueError("the spec must have the table [data]")
+        for name in ("data", "environment", "every_policy"):
+            if GRID in getattr(said, name):
+                with at(name):
+                    raise ValueError(
+                        f"[{name}] cannot be a grid as a whole: give grids to its keys"
+                    )
         with at("run", "seeds"):
-            seeds = seeds_of(run.get("seeds", 1))
+            seeds = seeds_of(run.seeds)
         with at("run", "checkpoints"):
-            checkpoints = read_checkpoints(run.get("checkpoints", 40), rounds)
-        with at("name"):
-            check_name(given["name"])
+            checkpoints = read_checkpoints(run.checkpoints, run.rounds)
         spec = cls(
-            name=str(given["name"]),
-            title=str(given.get("title", given["name"])),
-            about=" ".join(str(given.get("about", "")).split()),
-            show=listed(given, "show", SHOW),
-            metrics=listed(given, "metrics", HEADLINE),
-            baseline=None if given.get("baseline") is None else str(given["baseline"]),
-            data=table(given, "data"),
-            environment=table(given, "environment"),
-            rounds=rounds,
+            name=said.name,
+            title=said.name if said.title is None else said.title,
+            about=" ".join(said.about.split()),
+            show=tuple(said.show),
+            metrics=tuple(said.metrics),
+            baseline=said.baseline,
+            data=said.data or {"name": "none"},
+            environment=said.environment,
+            rounds=run.rounds,
             seeds=seeds,
             checkpoints=checkpoints,
-            every_policy=table(given, "every_policy"),
-            policies=tuple(
-                table({number: line}, number, "policies")
-                for number, line in enumerate(listed(given, "policies"))
-            ),
-            tune=table(given, "tune"),
+            every_policy=said.every_policy,
+            policies=tuple(line.model_dump(exclude_unset=True) for line in said.policies),
+            tune=said.tune.model_dump(exclude_unset=True),
             source=source,
             folder=folder,
         )
@@ -249,6 +208,10 @@ class Spec:
         }
         return {name: value for name, value in written.items() if value not in (None, {}, "")}
 
+    def to_toml(self) -> str:
+        """Return the spec as a spec file, which `parse` reads."""
+        return tomli_w.dumps(_without_none(self.document()))
+
     @property
     def default_folder(self) -> Path:
         """Return where the results go unless somebody says otherwise."""
@@ -262,30 +225,24 @@ class Spec:
         """Refuse what cannot be run, as far as that can be said without data."""
         with at("run", "rounds"):
             if self.rounds < 0:
-                raise ValueError(f"rounds must be at least 0, got {self.rounds}")
+                raise ParameterError("rounds", "must be at least 0", self.rounds)
         with at("metrics"):
             check_distinct(self.metrics, "metrics")
         for number, metric in enumerate(self.metrics):
             with at("metrics", number):
                 lookup("metric", str(metric))
-        with at("tune"):
-            check_known(self.tune, TUNE, "[tune]")
         with at("environment"):
-            environments = check_environments(self.environment, self.environments())
-        with at("policies"):
-            if not self.policies:
-                raise ValueError("[[policies]] must name at least one policy")
+            environments = self.environments()
+            check_environments(environments)
         lines = self.lines()
         labels = [label for label, _, _ in lines]
         if self.baseline is not None and self.baseline not in labels:
-            raise PlacedError(
-                f"baseline must be one of {', '.join(labels)}{suggest(self.baseline, labels)}, "
-                f"got {self.baseline!r}",
-                ("baseline",),
-            )
+            rule = f"must be one of {', '.join(labels)}{suggest(self.baseline, labels)}"
+            with at("baseline"):
+                raise ParameterError("baseline", rule, self.baseline)
         had = {p.name for _, policy, _ in lines for p in parameters_of(type(policy))}
         with at("every_policy"):
-            check_known(self.every_policy, sorted(had), "a policy of [every_policy]")
+            check_known(self.every_policy, sorted(had), "no policy of the spec")
         for environment in environments:
             for _, policy, _ in lines:
                 with at("environment", "k"):
@@ -378,3 +335,10 @@ class Spec:
         else:
             spread = {*self.checkpoints, *marks}
         return tuple(sorted(checkpoint for checkpoint in spread if checkpoint <= rounds))
+
+
+def _without_none(value: Any) -> Any:
+    """Leave out keys without a value, which TOML cannot write."""
+    if isinstance(value, Mapping):
+        return {name: _without_none(v) for name, v in value.items() if v is not None}
+    return [_without_none(v) for v in value] if isinstance(value, list | tuple) else value

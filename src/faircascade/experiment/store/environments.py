@@ -11,6 +11,7 @@ from faircascade.data.base import DataError, Progress, Ratings
 from faircascade.data.load import load_dataset
 from faircascade.environment import Environment
 from faircascade.experiment.cell import Cell
+from faircascade.experiment.environment_options import build_options
 from faircascade.experiment.store.locks import Claim, claimed
 from faircascade.storage import sweep
 
@@ -34,7 +35,7 @@ class Sources:
         if cell.fingerprint not in self.known:
             self.load(cell.data)
         if cell.fingerprint not in self.known:
-            raise DataError(f"{cell.data['name']}: the data changed while the run was under way")
+            raise DataError(f"{cell.data['name']}: the data changed during the run")
         return self.known[cell.fingerprint]
 
 
@@ -76,4 +77,4 @@ class EnvironmentStore:
 
     def _make(self, cell: Cell) -> Environment:
         ratings = self.sources.of(cell)
-        return Environment.from_ratings(ratings, seed=cell.seed, **cell.environment)
+        return Environment.from_ratings(ratings, seed=cell.seed, **build_options(cell.environment))

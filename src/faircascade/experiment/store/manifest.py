@@ -16,7 +16,8 @@ from faircascade.experiment.store.results import Results
 from faircascade.experiment.study import Study
 
 MANIFEST = "manifest.json"
-VERSION = 1
+VERSION = 2
+"""Goes up with the format of cells, too: older folders hold cells that nobody would find."""
 
 _OF_CELLS = ("engine", "seconds", "threads", "machine", "versions", "finished")
 """What is told of every finished cell."""
@@ -49,6 +50,12 @@ def read_studies(folder: str | Path) -> list[Study]:
     """Return the studies of a run's folder, as far as they are finished."""
     folder = Path(folder)
     return [_study(entry, folder) for entry in _read(folder)["specs"].values()]
+
+
+def check_format(folder: Path) -> None:
+    """Refuse a folder with results of a release whose cells this one would not find."""
+    if (folder / MANIFEST).exists():
+        _read(folder)
 
 
 def _entry(study: Study) -> dict[str, Any]:
@@ -102,6 +109,7 @@ def _read(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{place}: not a manifest, or a damaged one") from None
     if document.get("version") != VERSION:
         raise ValueError(
-            f"{place}: written as version {document.get('version')}, this release reads {VERSION}"
+            f"{folder}: has results in format {document.get('version')}, this release uses format "
+            f"{VERSION}; use another folder, or read it with the release that wrote it"
         )
     return document

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from faircascade.engine import Result
+from faircascade.errors import ParameterError
 from faircascade.experiment.cell import Cell
 from faircascade.experiment.machine import describe_machine, platform_versions
 from faircascade.experiment.store.files import write_json, write_parquet
@@ -84,7 +85,7 @@ class FinishedCell:
             return math.nan if value is None else float(value)
         at = np.flatnonzero(self.curves["round"] == rounds)
         if len(at) == 0:
-            raise ValueError(f"rounds must be a checkpoint of the run, got {rounds}")
+            raise ParameterError("rounds", "must be a checkpoint of the run", rounds)
         return float(self.curves[metric][at[0]]) if metric in self.curves else math.nan
 
 

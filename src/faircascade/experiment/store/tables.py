@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS, Cell
+from faircascade.errors import ParameterError
+from faircascade.experiment.cell import Cell
+from faircascade.experiment.environment_options import flat_options
 from faircascade.experiment.store.manifest import read_studies
 from faircascade.experiment.store.results import FinishedCell
 from faircascade.experiment.study import Study
@@ -39,9 +41,8 @@ def load_results(run: str | Path, *, backend: str | None = None) -> Any:
     """
     chosen = backend or next(name for name in BACKENDS if find_spec(name) is not None)
     if chosen not in BACKENDS:
-        raise ValueError(
-            f"backend must be one of {', '.join(BACKENDS)}{suggest(chosen, BACKENDS)}, "
-            f"got {chosen!r}"
+        raise ParameterError(
+            "backend", f"must be one of {', '.join(BACKENDS)}{suggest(chosen, BACKENDS)}", chosen
         )
     table = tidy(read_studies(run))
     if chosen == "pandas":
@@ -64,7 +65,7 @@ def tidy(studies: Sequence[Study]) -> Any:
         if (finished := study.results.find(cell)) is not None
     ]
     sources = _varying([_source(cell) for _, cell, _ in found])
-    options = _varying([ENVIRONMENT_DEFAULTS | dict(cell.environment) for _, cell, _ in found])
+    options = _varying([flat_options(cell.environment) for _, cell, _ in found])
     parameters = _varying([flat_spec(cell.policy) for _, cell, _ in found])
     parts = [
         _rows(study.spec.name, cell, finished, sources, options, parameters)
@@ -100,7 +101,7 @@ def _rows(
     rounds = curves["round"].astype(np.int64).tolist()
     n = len(rounds) * len(metrics)
     source, policy = _source(cell), flat_spec(cell.policy)
-    environment = ENVIRONMENT_DEFAULTS | dict(cell.environment)
+    environment = flat_options(cell.environment)
     same: dict[str, Any] = {
         "spec": spec,
         "data": str(cell.data["name"]),

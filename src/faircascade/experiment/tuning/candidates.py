@@ -118,7 +118,7 @@ def _ranges(
     searched: Mapping[str, Any], component: Component, above: str = ""
 ) -> Iterator[tuple[str, Range]]:
     """Yield the ranges of a component's parameters, and of the components in it."""
-    known = {p.name: p.type for p in parameters_of(type(component))}
+    known = {p.name: p for p in parameters_of(type(component))}
     check_known(searched, list(known), f"{component.kind} {component.name!r}")
     for name, value in searched.items():
         with at(name):
@@ -126,8 +126,7 @@ def _ranges(
             if isinstance(inner, Component) and not is_range(value):
                 yield from _ranges(value, inner, f"{above}{name}.")
             else:
-                kinds = known[name].split(" | ")
-                yield f"{above}{name}", read_range(value, whole="int" in kinds)
+                yield f"{above}{name}", read_range(value, whole=known[name].is_whole)
 
 
 def _value(component: Any, name: str) -> Any:

@@ -200,7 +200,7 @@ class _Runner:
         try:
             return self._means(cells, turn=0, what=label)
         except _ImpossibleError as error:
-            raise ValueError(f"{label}, the baseline, cannot be run: {error}") from None
+            raise ValueError(f"the baseline, {label}, cannot be run: {error}") from None
 
     def trial(self, number: int, values: Mapping[str, Any], baseline: Mapping[str, float]) -> Trial:
         """Run the policy with some values of its parameters."""

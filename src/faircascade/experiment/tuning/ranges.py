@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from faircascade.errors import ParameterError
 from faircascade.experiment.spec.checks import check_known
 from faircascade.experiment.spec.errors import at
 
@@ -118,9 +119,9 @@ def read_range(written: Any, *, whole: bool) -> Range:
 def _choices(values: Any) -> Choices:
     with at("choices"):
         if not isinstance(values, list | tuple) or not values:
-            raise ValueError(f"choices must be a list of at least one value, got {values!r}")
+            raise ParameterError("choices", "must be a list of at least one value", values)
         if any(value in values[:place] for place, value in enumerate(values)):
-            raise ValueError(f"choices must be distinct, got {values!r}")
+            raise ParameterError("choices", "must be distinct", values)
     return Choices(tuple(values))
 
 
@@ -132,17 +133,17 @@ def _span(written: Mapping[str, Any], whole: bool) -> Span:
                 _check_number(name, written[name], whole)
     if not isinstance(log, bool):
         with at("log"):
-            raise ValueError(f"log must be true or false, got {log!r}")
+            raise ParameterError("log", "must be true or false", log)
     low, high, step = written["low"], written["high"], written.get("step")
     if low > high:
-        raise ValueError(f"low must be at most high, got {low} and {high}")
+        raise ParameterError("low", f"must be at most high, which is {high}", low)
     if log and low <= 0:
-        raise ValueError(f"low must be above 0 if log is true, got {low}")
+        raise ParameterError("low", "must be above 0 if log is true", low)
     if step is not None:
         if log:
-            raise ValueError("step must be left out if log is true")
+            raise ParameterError("step", "must be left out if log is true", step)
         if step <= 0:
-            raise ValueError(f"step must be above 0, got {step}")
+            raise ParameterError("step", "must be above 0", step)
         high = _last(low, high, step)  # Optuna wants the range to end on a step
     return Span(low, high, log, step, whole)
 
@@ -151,7 +152,7 @@ def _check_number(name: str, value: Any, whole: bool) -> None:
     kinds = int if whole else (int, float)
     if isinstance(value, bool) or not isinstance(value, kinds) or not math.isfinite(value):
         words = "a whole number" if whole else "a finite number"
-        raise ValueError(f"{name} must be {words}, got {value!r}")
+        raise ParameterError(name, f"must be {words}", value)
 
 
 def _last(low: float, high: float, step: float) -> float:

@@ -23,24 +23,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any
 
+from faircascade.errors import ParameterError, suggest
 from faircascade.experiment.cell import Cell
 from faircascade.experiment.comparison import higher_is_better, seeds_of
 from faircascade.experiment.spec import Spec
-from faircascade.experiment.spec.checks import check_known, table
 from faircascade.experiment.spec.errors import Place, PlacedError, at
 from faircascade.experiment.spec.grids import GRID, expand
-from faircascade.experiment.spec.spec import TUNE
+from faircascade.experiment.spec.schema import TuneTable
 from faircascade.experiment.tuning.bounds import Bound
 from faircascade.experiment.tuning.candidates import Candidates
 from faircascade.policies import Policy
-from faircascade.registry import lookup, parameters_of, suggest
-from faircascade.types import whole
+from faircascade.registry import lookup, parameters_of
 
-TRIALS, SEEDS = 30, 3
-"""How many there are unless the table says otherwise."""
 FAR = 1_000_000
 """Seeds of a search come after this, so that more seeds for the comparison do not run into them."""
 
@@ -62,8 +58,8 @@ class Search:
     @classmethod
     def of(cls, spec: Spec, *, trials: int | None = None) -> Search:
         """Read and check the [tune] table of a spec; `trials` replaces what it says."""
-        if trials is not None:
-            _at_least("trials", trials, 1)
+        if trials is not None and trials < 1:
+            raise ParameterError("trials", "must be at least 1", trials)
         try:
             if spec.rounds == 0:
                 raise PlacedError("rounds must be at least 1 to tune anything", ("run", "rounds"))
@@ -78,33 +74,29 @@ class Search:
 
     @classmethod
     def _of(cls, spec: Spec, written: Mapping[str, Any], trials: int | None) -> Search:
-        tune = spec.tune
-        metric, maximize = _objective(tune)
+        tune = TuneTable.model_validate(spec.tune)
+        metric, maximize = _objective(spec.tune)
         with at("subject_to"):
-            bounds = _bounds(tune.get("subject_to", ()))
-        with at("trials"):
-            count = _at_least("trials", tune.get("trials", TRIALS), 1)
+            bounds = _bounds(tune.subject_to)
         with at("seeds"):
-            seeds = _seeds(tune.get("seeds", SEEDS), spec.seeds)
+            seeds = _seeds(tune.seeds, spec.seeds)
         with at("rounds"):
-            rounds = _rounds(tune, min(written.get("rounds", spec.rounds), baseline_of(spec)[2]))
-        with at("sampler_seed"):
-            sampler_seed = _at_least("sampler_seed", tune.get("sampler_seed", 0), 0)
+            most = min(written.get("rounds", spec.rounds), baseline_of(spec)[2])
+            rounds = _rounds(tune.rounds, most)
         with at("search"):
-            searched = table(tune, "search")
-            if not searched:
+            if not tune.search:
                 raise ValueError("[tune.search] must name at least one parameter")
-            candidates = Candidates.of(written, searched, spec.environments()[0])
+            candidates = Candidates.of(written, tune.search, spec.environments()[0])
         return cls(
             spec=spec,
             candidates=candidates,
             metric=metric,
             maximize=maximize,
             bounds=bounds,
-            trials=count if trials is None else trials,
+            trials=tune.trials if trials is None else trials,
             seeds=seeds,
             rounds=rounds,
-            sampler_seed=sampler_seed,
+            sampler_seed=tune.sampler_seed,
         )
 
     @property
@@ -144,10 +136,9 @@ def _check_one_world(spec: Spec) -> None:
 def _which(spec: Spec) -> int:
     """Return the number of the policy that is tuned."""
     if not spec.tune:
-        raise ValueError("the spec must have a table [tune] that says what to search")
-    check_known(spec.tune, TUNE, "[tune]")
+        raise ValueError("the spec must have the table [tune]")
     if "policy" not in spec.tune:
-        raise ValueError("[tune] must say its policy")
+        raise ValueError("[tune] must have the key 'policy'")
     given = spec.tune["policy"]
     names = [str(entry["name"]) for entry in spec.policies]
     found = [number for number, name in enumerate(names) if given == name]
@@ -156,12 +147,13 @@ def _which(spec: Spec) -> int:
     with at("policy"):
         if len(found) > 1:
             numbers = " or ".join(map(str, found))
-            raise ValueError(f"policy {given!r} is there several times: say its number, {numbers}")
-        if not found:
             raise ValueError(
-                f"policy must be one of {', '.join(names)}{suggest(str(given), names)}, or its "
-                f"number from 0, got {given!r}"
+                f"policy {given!r} appears several times; give its number instead: {numbers}"
             )
+        if not found:
+            close = suggest(str(given), names)
+            rule = f"must be one of {', '.join(names)}{close}, or its number from 0"
+            raise ParameterError("policy", rule, given)
     return found[0]
 
 
@@ -199,22 +191,20 @@ def _objective(tune: Mapping[str, Any]) -> tuple[str, bool]:
     """Return the metric that is searched for, and whether it is to be large."""
     given = [name for name in ("maximize", "minimize") if name in tune]
     if len(given) != 1:
-        raise ValueError("[tune] must say either maximize or minimize, and which metric")
+        raise ValueError("[tune] must have one of the keys 'maximize' and 'minimize'")
     name = given[0]
     with at(name):
         metric = str(tune[name])
         lookup("metric", metric)
         if higher_is_better(metric) != (name == "maximize"):
             other = "minimize" if name == "maximize" else "maximize"
-            raise ValueError(f"{name} would make {metric} worse: use {other}")
+            raise ValueError(f"{name} would make {metric} worse; use {other}")
     return metric, name == "maximize"
 
 
-def _bounds(written: Any) -> tuple[Bound, ...]:
+def _bounds(written: str | list[str]) -> tuple[Bound, ...]:
     if isinstance(written, str):
         return (Bound.of(written),)
-    if not isinstance(written, list | tuple):
-        raise ValueError(f"subject_to must be a bound or a list of them, got {written!r}")
     found = []
     for number, one in enumerate(written):
         with at(number):
@@ -222,32 +212,23 @@ def _bounds(written: Any) -> tuple[Bound, ...]:
     return tuple(found)
 
 
-def _seeds(given: Any, final: Sequence[int]) -> tuple[int, ...]:
+def _seeds(given: int | list[int], final: Sequence[int]) -> tuple[int, ...]:
     """Return the seeds of a search, none of which is among those of the final comparison."""
-    if isinstance(given, Integral) and not isinstance(given, bool):
-        return tuple(max(FAR, *final) + seed for seed in seeds_of(int(given)))
-    if not isinstance(given, list | tuple):
-        raise ValueError(f"seeds must be a number or a list of seeds, got {given!r}")
+    if isinstance(given, int):
+        return tuple(max(FAR, *final) + seed for seed in seeds_of(given))
     seeds = seeds_of(given)
     both = [seed for seed in seeds if seed in final]
     if both:
-        raise ValueError(
-            "seeds of [tune] must not be among those of [run], or the tuned policy is judged by "
-            f"what it was fitted to: both have {', '.join(map(str, both))}"
+        rule = (
+            "must not be among those of [run]: a policy must not be judged on what it was tuned on"
         )
+        raise ParameterError("seeds", rule, both)
     return seeds
 
 
-def _rounds(tune: Mapping[str, Any], most: int) -> int:
+def _rounds(given: int | None, most: int) -> int:
     """Return how long trials are: no longer than the policy and its baseline are compared for."""
-    rounds = _at_least("rounds", tune.get("rounds", most), 1)
+    rounds = most if given is None else given
     if rounds > most:
-        raise ValueError(f"rounds of [tune] must be at most {most}, as in [run], got {rounds}")
+        raise ParameterError("rounds", f"must be at most {most}, as in [run]", rounds)
     return rounds
-
-
-def _at_least(name: str, value: Any, least: int) -> int:
-    found = whole(value, name)
-    if found < least:
-        raise ValueError(f"{name} must be at least {least}, got {found}")
-    return found

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from faircascade.experiment.spec import Spec
-from faircascade.experiment.spec.toml import to_toml
 from faircascade.experiment.store.files import write_parquet
 from faircascade.experiment.study import Study
 from faircascade.experiment.tuning.bounds import BoundCheck
@@ -70,7 +69,7 @@ def write_comparison(comparison: Spec, tuned: Tuned, best: Trial, folder: Path) 
     )
     path = folder / TUNED
     with replacing(path) as temporary:
-        temporary.write_text(remark + to_toml(comparison.document()), encoding="utf-8")
+        temporary.write_text(remark + comparison.to_toml(), encoding="utf-8")
     return path
 
 

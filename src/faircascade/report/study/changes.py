@@ -99,7 +99,7 @@ def against_words(environments: Sequence[EnvironmentResults]) -> str:
         )
         > 1
     ):
-        words += f" A policy that ran fewer rounds is held against {against} as it stood by then."
+        words += f" A policy that ran fewer rounds is compared with {against} at that round."
     return words
 
 
@@ -110,7 +110,7 @@ def tested_words(
     if all(len(environment.runs) == 1 for environment in environments):
         return "With one policy there is nothing to compare."
     if not found:
-        return f"Nothing is there yet to be held against {environments[0].baseline}."
+        return f"Nothing to compare with {environments[0].baseline} yet."
     words = against_words(environments)
     tested, warning = count_tested(found), too_few(found, test)
     if not tested:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS
 from faircascade.experiment.comparison import higher_is_better, title_of
+from faircascade.experiment.environment_options import flat_options
 from faircascade.experiment.spec import Spec
 from faircascade.experiment.stats import Estimate
 from faircascade.experiment.study import EnvironmentResults, Study
@@ -78,7 +78,7 @@ def option(name: str, value: Any) -> str:
 def varying(specs: Iterable[Spec], name: str) -> str:
     """Return the values that an option takes in the environments of some specs."""
     environments = [
-        ENVIRONMENT_DEFAULTS | environment for spec in specs for environment in spec.environments()
+        flat_options(environment) for spec in specs for environment in spec.environments()
     ]
     return listed(dict.fromkeys(environment[name] for environment in environments))
 
@@ -172,4 +172,4 @@ def seeds_of(environment: EnvironmentResults, labels: Iterable[str]) -> str:
 
 
 def _vary(environments: Sequence[dict[str, Any]], name: str) -> bool:
-    return len({repr(environment[name]) for environment in environments}) > 1
+    return len({repr(environment.get(name)) for environment in environments}) > 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from faircascade.errors import ParameterError
 from faircascade.experiment.running.executors.base import Executor, Plan
 from faircascade.experiment.running.executors.gpu import Gpu
 from faircascade.experiment.running.executors.local import Local
@@ -20,5 +21,5 @@ def executor_named(name: str, *, asked_as: str = "executor") -> Callable[..., Ex
     if name not in EXECUTORS:
         known = ", ".join(EXECUTORS)
         hint = suggest(name, EXECUTORS)
-        raise ValueError(f"{asked_as} must be one of {known}{hint}, got {name!r}")
+        raise ParameterError(asked_as, f"must be one of {known}{hint}", name)
     return EXECUTORS[name]

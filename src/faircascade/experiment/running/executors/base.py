@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+from faircascade.errors import ParameterError
 from faircascade.experiment.running.work_queue import WorkQueue
 from faircascade.experiment.store.environments import EnvironmentStore, Sources
 from faircascade.experiment.store.results import Results
@@ -47,4 +48,4 @@ def check_counts(**counts: int | None) -> None:
     """Refuse a number of workers or threads below one."""
     for name, count in counts.items():
         if count is not None and count < 1:
-            raise ValueError(f"{name} must be at least 1, got {count}")
+            raise ParameterError(name, "must be at least 1", count)

@@ -13,13 +13,20 @@ from faircascade.engine.capabilities import unsupported
 from faircascade.engine.gpu.device import NoGPU
 from faircascade.engine.simulation import cores
 from faircascade.environment import Environment
-from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS, Cell
+from faircascade.experiment.cell import Cell
+from faircascade.experiment.environment_options import all_options
 from faircascade.experiment.running.executors.base import Plan, check_counts
 from faircascade.experiment.running.executors.local import Local
-from faircascade.experiment.running.run_cell import CellOutcome, Status, reason_of
+from faircascade.experiment.running.run_cell import (
+    CellOutcome,
+    Status,
+    claim_cell,
+    reason_of,
+    write_cell,
+)
 from faircascade.experiment.store.environments import EnvironmentStore
-from faircascade.experiment.store.locks import Claim, claimed
 from faircascade.experiment.store.results import CellOutput
+from faircascade.registry import Component
 
 USERS = 20_000
 """Users of all cells that run side by side: more do not make a GPU any faster."""
@@ -80,12 +87,14 @@ def _batches(plan: Plan) -> Iterator[list[Cell]]:
     """Yield cells that can share a launch, as many as fill a GPU."""
     groups: dict[tuple[Any, ...], list[Cell]] = {}
     while (cell := plan.queue.take()) is not None:
-        options = ENVIRONMENT_DEFAULTS | dict(cell.environment)
+        options = all_options(cell.environment)
         slow = cell.policy.needs_all_scores  # those are not to hold up the others
         users = int(options["users"])
-        alike = (options["dim"], options["k"], users, cell.fingerprint, cell.checkpoints, slow)
+        parts = tuple(part for part in options.values() if isinstance(part, Component))
+        sizes = (options["dim"], options["k"])
+        alike = (users, *sizes, parts, cell.fingerprint, cell.checkpoints, slow)
         groups.setdefault(alike, []).append(cell)
-    for (_, _, users, *_), cells in groups.items():
+    for (users, *_), cells in groups.items():
         most = max(1, USERS // users)
         yield from (cells[first : first + most] for first in range(0, len(cells), most))
 
@@ -100,7 +109,7 @@ class Batch:
         self.left: list[Cell] = []
         """Those that a GPU cannot run."""
         self._environments: dict[str, Future[Environment | ValueError]] = {}
-        self._writing: list[Future[None]] = []
+        self._writing: list[Future[CellOutcome]] = []
 
     def prepare(self) -> None:
         """Begin to build the environments, each once."""
@@ -119,12 +128,10 @@ class Batch:
         """Keep the cells that are ours to run."""
         queue, results, ours = self.plan.queue, self.plan.results, []
         for cell in self.cells:
-            claim = claims.enter_context(claimed(results.underway(cell)))
+            standing = claims.enter_context(claim_cell(cell, results))
             environment = self._environments[cell.environment_key].result()
-            if results.find(cell) is not None:
-                queue.end(cell, CellOutcome(Status.FINISHED))
-            elif claim is Claim.TAKEN:
-                queue.end(cell, CellOutcome(Status.TAKEN))
+            if standing is not None:
+                queue.end(cell, standing)
             elif isinstance(environment, ValueError):
                 queue.end(cell, CellOutcome(Status.IMPOSSIBLE, reason_of(environment)))
             elif unsupported(environment, cell.policy, "gpu"):
@@ -162,8 +169,7 @@ class Batch:
         """Wait until all is written, and let go of it."""
         with claims:
             for cell, writing in zip(self.cells, self._writing, strict=True):
-                writing.result()
-                self.plan.queue.end(cell, CellOutcome(Status.FINISHED))
+                self.plan.queue.end(cell, writing.result())
 
     def _environment(self, cell: Cell) -> Environment:
         environment = self._environments[cell.environment_key].result()
@@ -181,6 +187,5 @@ def _environment(plan: Plan, cell: Cell) -> Environment | ValueError:
     return env
 
 
-def _write(plan: Plan, cell: Cell, result: Result) -> None:
-    plan.results.add(cell, CellOutput.of(cell, result))
-    plan.results.underway(cell).unlink(missing_ok=True)  # of a processor that was interrupted
+def _write(plan: Plan, cell: Cell, result: Result) -> CellOutcome:
+    return write_cell(cell, plan.results, CellOutput.of(cell, result))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from queue import Empty, Queue
@@ -15,7 +15,7 @@ from faircascade.experiment.running.cost_model import CostModel
 from faircascade.experiment.running.executors.base import Plan, check_counts
 from faircascade.experiment.running.run_cell import CellOutcome, Status, run_cell
 from faircascade.experiment.running.worker_pool import Worker, WorkerMessage
-from faircascade.registry import ENTRY_POINTS, Component, parameters_of
+from faircascade.registry import ENTRY_POINTS
 
 MANY = 4
 """Cells for each core from which on each gets a core of its own."""
@@ -148,7 +148,7 @@ def handle_crash(plan: Plan, worker: Worker, deaths: Counter[str]) -> None:
     words = worker.exit_message()
     worker.end()
     if not worker.is_ready:
-        raise OSError(f"processes that run cells cannot be started: {words}")
+        raise OSError(f"cannot start worker processes: {words}")
     cell = worker.cell
     if cell is None:
         return
@@ -160,18 +160,9 @@ def handle_crash(plan: Plan, worker: Worker, deaths: Counter[str]) -> None:
 
 
 def own_modules(cells: Iterable[Cell]) -> list[str]:
-    """Return the modules of policies and their parts that other processes do not know of."""
-    found = {type(part).__module__: None for cell in cells for part in parts_of(cell.policy)}
+    """Return the modules of parts that other processes do not know of."""
+    found = {type(part).__module__: None for cell in cells for part in cell.parts}
     advertised = {entry.module for entry in entry_points(group=ENTRY_POINTS)}
     return [
         name for name in found if name.partition(".")[0] != "faircascade" and name not in advertised
     ]
-
-
-def parts_of(component: Component) -> Iterator[Component]:
-    """Yield a component and those inside it."""
-    yield component
-    for parameter in parameters_of(type(component)):
-        value = getattr(component, parameter.name)
-        if isinstance(value, Component):
-            yield from parts_of(value)

@@ -24,8 +24,14 @@ from faircascade.experiment.cell import Cell
 from faircascade.experiment.machine import platform_versions
 from faircascade.experiment.running.cost_model import CostModel
 from faircascade.experiment.running.executors.base import Plan, check_counts
-from faircascade.experiment.running.run_cell import CellOutcome, Status, reason_of, simulate_cell
-from faircascade.experiment.store.locks import Claim, claimed
+from faircascade.experiment.running.run_cell import (
+    CellOutcome,
+    Status,
+    claim_cell,
+    reason_of,
+    simulate_cell,
+    write_cell,
+)
 from faircascade.experiment.store.results import CellOutput
 
 PART_SECONDS = 30.0
@@ -60,7 +66,7 @@ class Ray:
     def __post_init__(self) -> None:
         check_counts(workers=self.workers, threads=self.threads)
         if self.address is not None and self.threads is not None:
-            raise ValueError("threads must not be given with an address: the cluster has its own")
+            raise ValueError("threads cannot be combined with an address: the cluster decides")
 
     def run(self, plan: Plan) -> None:
         """Run all cells."""
@@ -184,13 +190,9 @@ class Dispatch:
     def _begin(self, cell: Cell) -> None:
         """Claim a cell and hand it to Ray."""
         claim = ExitStack()
-        mine = claim.enter_context(claimed(self.plan.results.underway(cell)))
+        ending = claim.enter_context(claim_cell(cell, self.plan.results))
         try:
-            if self.plan.results.find(cell) is not None:
-                ending = CellOutcome(Status.FINISHED)
-            elif mine is Claim.TAKEN:
-                ending = CellOutcome(Status.TAKEN)
-            else:
+            if ending is None:
                 self._submit(Underway(cell, self.environments.of(cell), claim))
                 return
         except OSError:
@@ -227,16 +229,16 @@ class Dispatch:
             self._lost(under, str(error))
         else:
             if all(part is not None for part in under.parts):
-                self.plan.results.add(under.cell, self._whole(under))
-                self.plan.results.underway(under.cell).unlink(missing_ok=True)
-                self._end(under, CellOutcome(Status.FINISHED))
+                self._end(under, write_cell(under.cell, self.plan.results, self._whole(under)))
 
     def _whole(self, under: Underway) -> CellOutput:
         """Return what came out of a cell whose parts are all here."""
         parts = [part for part in under.parts if part is not None]
         for part in parts:
             if part.versions != platform_versions():
-                self.plan.queue.say(f"Not all machines have the same versions: {part.versions}")
+                self.plan.queue.say(
+                    f"Machines of the cluster have different versions: {part.versions}"
+                )
         product = parts[0].product
         if product is None:
             results = [part.result for part in parts if part.result is not None]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from faircascade.experiment.cell import ENVIRONMENT_DEFAULTS
 from faircascade.experiment.comparison import distinct_labels
+from faircascade.experiment.environment_options import flat_options
 from faircascade.experiment.study import Study
 from faircascade.policies import Policy
 from faircascade.report.pages import CaptionedFigure
@@ -34,7 +34,7 @@ _NAMES = {
 
 def rewards(study: Study) -> Section:
     """The reward of a click by position, one panel a reading; nothing is simulated."""
-    k = int((ENVIRONMENT_DEFAULTS | study.spec.environments()[0])["k"])
+    k = int(flat_options(study.spec.environments()[0])["k"])
     found, without = _by_reading(study, k)
     title = "What a click is worth"
     if not found:

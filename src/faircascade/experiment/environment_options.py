@@ -1,0 +1,75 @@
+"""Options of an environment, as specs, cells and the command line give them: plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, replace
+from functools import cache
+from typing import Annotated, Any
+
+from faircascade.environment import Environment
+from faircascade.errors import UnknownParameterError
+from faircascade.parameters import Parameter, parameters_of_function
+from faircascade.registry import Component, flat_spec, to_spec, validated
+
+_COUNTS = ("dim", "k", "users")
+"""Options that must be at least 1."""
+
+
+@cache
+def environment_options() -> dict[str, Parameter]:
+    """Return the keywords of `Environment.from_ratings`, but for the seed.
+
+    A part that is left out (`click_model=None`) is the one that an `Environment` has by default.
+    """
+    from pydantic import Field
+
+    parts = {
+        f.name: f.default_factory() for f in fields(Environment) if f.default_factory is not MISSING
+    }
+    found = {}
+    for option in parameters_of_function(Environment.from_ratings):
+        if option.kind and option.default is None:
+            option = replace(option, default=parts.get(option.name))
+        if option.name in _COUNTS:
+            option = replace(option, type=Annotated[option.type, Field(ge=1)])
+        if option.name != "seed":
+            found[option.name] = option
+    return found
+
+
+def check_option(name: str, value: Any) -> Any:
+    """Return the value of an option as `Environment.from_ratings` takes it, or refuse it."""
+    known = environment_options()
+    if name not in known:
+        raise UnknownParameterError(name, "[environment]", known)
+    return validated(known[name], value)
+
+
+def build_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options as `Environment.from_ratings` takes them: names and tables become parts."""
+    return {name: check_option(name, value) for name, value in given.items()}
+
+
+def all_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return every option, those not given with their defaults."""
+    defaults = {name: option.default for name, option in environment_options().items()}
+    return defaults | build_options(given)
+
+
+def canonical_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return every option as plain data that does not depend on how it was written."""
+    return {
+        name: to_spec(value) if isinstance(value, Component) else value
+        for name, value in all_options(given).items()
+    }
+
+
+def flat_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return every option by its dotted name: `click_model`, `click_model.stop`."""
+    flat: dict[str, Any] = {}
+    for name, value in all_options(given).items():
+        flat[name] = value.name if isinstance(value, Component) else value
+        if isinstance(value, Component):
+            flat |= {f"{name}.{inner}": v for inner, v in flat_spec(value).items()}
+    return flat

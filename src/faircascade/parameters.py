@@ -1,0 +1,204 @@
+"""Parameters of parts and functions: their types, how values are checked, what they mean."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache, cached_property
+from itertools import pairwise
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from faircascade.errors import ParameterError, suggest
+
+_PLAIN = {
+    float: "a number",
+    int: "a whole number",
+    bool: "true or false",
+    str: "text",
+    dict: "a table",
+    type(None): "none",
+}
+_LIMITS = {
+    "greater_than": ("gt", "must be above"),
+    "greater_than_equal": ("ge", "must be at least"),
+    "less_than": ("lt", "must be below"),
+    "less_than_equal": ("le", "must be at most"),
+}
+"""Errors of pydantic about limits: where the limit is, and how the rule begins."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter with its type; `check` is what every value goes through."""
+
+    name: str
+    type: Any
+    """The annotation, resolved."""
+    default: Any
+    """`dataclasses.MISSING` if it has none."""
+    description: str = ""
+
+    @cached_property
+    def members(self) -> tuple[Any, ...]:
+        """The types of a union, or the only type."""
+        return tuple(_members(self.type))
+
+    @cached_property
+    def kind(self) -> str:
+        """The kind of component that it takes; empty if it takes none."""
+        kinds = (getattr(t, "kind", "") for t in self.members if isinstance(t, type))
+        return next((kind for kind in kinds if isinstance(kind, str) and kind), "")
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its numbers are whole."""
+        return int in self.members and float not in self.members
+
+    @cached_property
+    def _adapter(self) -> Any:
+        from pydantic import ConfigDict, TypeAdapter
+
+        return TypeAdapter(
+            self.type,
+            config=ConfigDict(strict=True, arbitrary_types_allowed=True, allow_inf_nan=False),
+        )
+
+    def check(self, value: Any) -> Any:
+        """Return a value as its type has it (1 is 1.0 for a float), or refuse it."""
+        from pydantic import ValidationError
+
+        try:
+            return self._adapter.validate_python(_plain(value, self.members))
+        except ValidationError as error:
+            rule = rule_of(self.type, value, error.errors())
+            raise ParameterError(self.name, rule, value) from None
+
+
+def rule_of(annotation: Any, value: Any, errors: Sequence[Mapping[str, Any]]) -> str:
+    """Say what pydantic found a value not to be."""
+    for error in errors:
+        if error["type"] == "finite_number":
+            return "must be finite"
+        if error["type"] in _LIMITS:
+            limit, rule = _LIMITS[error["type"]]
+            return f"{rule} {error['ctx'][limit]}"
+    members = list(_members(annotation))
+    choices = [str(c) for t in members if get_origin(t) is Literal for c in get_args(t)]
+    close = suggest(value, choices) if isinstance(value, str) else ""
+    return f"must be {words(annotation)}{close}"
+
+
+def words(annotation: Any) -> str:
+    """Say what a type takes.
+
+    >>> words(float), words(int | None), words(Literal["svd", "lstsq"]), words(tuple[str, ...])
+    ('a number', 'a whole number', 'one of svd, lstsq', 'a list of text')
+    """
+    found = [_word(t) for t in _members(annotation) if t is not type(None)]
+    return " or ".join(dict.fromkeys(found)) or "none"
+
+
+def _word(annotation: Any) -> str:
+    origin = get_origin(annotation) or annotation
+    if origin is Literal:
+        return f"one of {', '.join(map(str, get_args(annotation)))}"
+    if origin in _PLAIN:
+        return _PLAIN[origin]
+    if origin is Callable:
+        return "a function"
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        inner = [words(t) for t in get_args(annotation) if t is not Ellipsis]
+        return f"a list of {_plural(inner[0])}" if inner else "a list"
+    return f"a {getattr(origin, 'kind', '') or getattr(origin, '__name__', origin)}"
+
+
+def _plural(word: str) -> str:
+    return f"{word[2:]}s" if word.startswith("a ") else word
+
+
+def _members(annotation: Any) -> Iterator[Any]:
+    """Yield the types of a union, without what is said about them."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        yield from _members(get_args(annotation)[0])
+    elif origin in (Union, types.UnionType):
+        for member in get_args(annotation):
+            yield from _members(member)
+    else:
+        yield annotation
+
+
+def _plain(value: Any, members: Sequence[Any]) -> Any:
+    """Return NumPy's numbers and arrays as plain ones, and lists as tuples."""
+    if hasattr(value, "tolist") and not any(hasattr(get_origin(t) or t, "tolist") for t in members):
+        value = value.tolist()
+    return tuple(_plain(v, ()) for v in value) if isinstance(value, list | tuple) else value
+
+
+def parameters_of(cls: type) -> tuple[Parameter, ...]:
+    """List the parameters of a part: the fields of its dataclass."""
+    return _fields_of(cls)
+
+
+@cache
+def _fields_of(cls: Any) -> tuple[Parameter, ...]:
+    hints, said = _hints(cls), descriptions_of(cls)
+    result = []
+    for f in fields(cls):
+        default = f.default
+        if default is MISSING and f.default_factory is not MISSING:
+            default = f.default_factory()
+        result.append(Parameter(f.name, hints.get(f.name, Any), default, said.get(f.name, "")))
+    return tuple(result)
+
+
+def parameters_of_function(function: Callable[..., Any]) -> tuple[Parameter, ...]:
+    """List the keyword parameters of a function."""
+    hints = _hints(function)
+    return tuple(
+        Parameter(name, hints.get(name, Any), MISSING if p.default is p.empty else p.default)
+        for name, p in inspect.signature(function).parameters.items()
+        if p.kind is p.KEYWORD_ONLY
+    )
+
+
+def _hints(owner: Any) -> dict[str, Any]:
+    """Return the types of annotations; those that cannot be resolved here take anything."""
+    try:
+        return get_type_hints(owner, include_extras=True)
+    except NameError:  # of a class that only its author's module knows while it is checked
+        return {}
+
+
+def descriptions_of(cls: type) -> dict[str, str]:
+    """Return what the source says below each attribute of a class, inherited ones included."""
+    found: dict[str, str] = {}
+    for base in filter(is_dataclass, reversed(cls.__mro__)):
+        found |= _documented(base.__module__).get(base.__qualname__, {})
+    return found
+
+
+@cache
+def _documented(module: str) -> dict[str, dict[str, str]]:
+    """Return the attribute docstrings of a module by class; none where there is no source."""
+    try:
+        tree = ast.parse(inspect.getsource(sys.modules[module]))
+    except (OSError, TypeError, KeyError, SyntaxError):
+        return {}
+    return {
+        node.name: dict(_attributes(node.body))
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+    }
+
+
+def _attributes(body: Sequence[ast.stmt]) -> Iterable[tuple[str, str]]:
+    for statement, below in pairwise(body):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            match below:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    yield statement.target.id, inspect.cleandoc(text)
