@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -53,6 +54,11 @@ class Parameter:
         kinds = (getattr(t, "kind", "") for t in self.members if isinstance(t, type))
         return next((kind for kind in kinds if isinstance(kind, str) and kind), "")
 
+    @cached_property
+    def choices(self) -> tuple[str, ...]:
+        """The words that it takes, if it takes one of a few."""
+        return tuple(_choices(self.type))
+
     @property
     def is_whole(self) -> bool:
         """Whether its numbers are whole."""
@@ -69,6 +75,11 @@ class Parameter:
 
     def check(self, value: Any) -> Any:
         """Return a value as its type has it (1 is 1.0 for a float), or refuse it."""
+        # parts are made for every request, so the usual cases are fast
+        if type(value) is self.type and (self.type is not float or math.isfinite(value)):
+            return value
+        if type(value) is str and value in self.choices:
+            return value
         from pydantic import ValidationError
 
         try:
@@ -86,10 +97,13 @@ def rule_of(annotation: Any, value: Any, errors: Sequence[Mapping[str, Any]]) ->
         if error["type"] in _LIMITS:
             limit, rule = _LIMITS[error["type"]]
             return f"{rule} {error['ctx'][limit]}"
-    members = list(_members(annotation))
-    choices = [str(c) for t in members if get_origin(t) is Literal for c in get_args(t)]
-    close = suggest(value, choices) if isinstance(value, str) else ""
+    close = suggest(value, _choices(annotation)) if isinstance(value, str) else ""
     return f"must be {words(annotation)}{close}"
+
+
+def _choices(annotation: Any) -> list[str]:
+    literals = (t for t in _members(annotation) if get_origin(t) is Literal)
+    return [str(choice) for literal in literals for choice in get_args(literal)]
 
 
 def words(annotation: Any) -> str:
@@ -154,6 +168,16 @@ def _fields_of(cls: Any) -> tuple[Parameter, ...]:
             default = f.default_factory()
         result.append(Parameter(f.name, hints.get(f.name, Any), default, said.get(f.name, "")))
     return tuple(result)
+
+
+def parameters_by_name(cls: type) -> dict[str, Parameter]:
+    """Return the parameters of a part by name."""
+    return _by_name(cls)
+
+
+@cache
+def _by_name(cls: Any) -> dict[str, Parameter]:
+    return {parameter.name: parameter for parameter in _fields_of(cls)}
 
 
 def parameters_of_function(function: Callable[..., Any]) -> tuple[Parameter, ...]:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypeVar
 
 from faircascade.errors import ParameterError, UnknownParameterError, parameters_of_part
 from faircascade.errors import suggest as suggest
-from faircascade.parameters import Parameter, descriptions_of
+from faircascade.parameters import Parameter, descriptions_of, parameters_by_name
 from faircascade.parameters import parameters_of as parameters_of
 
 ROOMS = (
@@ -89,9 +89,11 @@ def _check_arguments(cls: type[Component]) -> None:
 
     @wraps(construct)
     def checked(self: Component, *arguments: Any, **given: Any) -> None:
-        known = {p.name: p for p in parameters_of(type(self))}
-        values = {n: validated(known[n], v) if n in known else v for n, v in given.items()}
-        construct(self, *arguments, **values)
+        known = parameters_by_name(type(self))
+        for name, value in given.items():
+            if name in known:
+                given[name] = validated(known[name], value)
+        construct(self, *arguments, **given)
 
     cls.__init__ = checked  # type: ignore[method-assign, assignment]
 
@@ -163,13 +165,13 @@ def validated(parameter: Parameter, value: Any) -> Any:
     kind, name = parameter.kind, parameter.name
     if not kind:
         return parameter.check(value)
+    if isinstance(value, Component) and value.kind == kind:
+        return value
     if isinstance(value, Mapping):
         with parameters_of_part(name):
             return from_spec(kind, value)
     if isinstance(value, str) and str not in parameter.members:
         return _named(kind, value, name)()
-    if isinstance(value, Component) and value.kind == kind:
-        return value
     if value is None or len([t for t in parameter.members if t is not type(None)]) > 1:
         return parameter.check(value)
     raise ParameterError(name, f"must be a component of kind {kind!r}, its name, or a table", value)

@@ -65,7 +65,7 @@ def test_a_second_run_adds_only_what_is_new(run: Run) -> None:
     before = cells("runs/tiny")
     code, _, err = run("run", "tiny.toml", "--set", "run.seeds=3")
     assert code == 0
-    assert "36 cells, 24 of them finished before" in err
+    assert "36 cells, 24 of them already finished" in err
     assert before < cells("runs/tiny")
     assert len(cells("runs/tiny")) == 36
     assert "to run" not in run("run", "tiny.toml")[2]
@@ -142,7 +142,7 @@ def test_a_report_is_made_of_finished_and_of_half_finished_runs(run: Run) -> Non
         (("report", "runs/tiny", "--test", "z"), "test must be one of"),
         (("run", "gone.toml"), "no such spec file"),
         (("run", "tiny.toml", "--executor", "loca"), "did you mean 'local'"),
-        (("run", "tiny.toml", "--address", "x:1"), "--address goes with --executor ray"),
+        (("run", "tiny.toml", "--address", "x:1"), "--address needs --executor ray"),
         (("run", "tiny.toml", "--workers", "0"), "workers must be at least 1"),
         (("run", "tiny.toml", "--set", "run.rounds=0"), "rounds must be at least 1"),
     ],

@@ -51,7 +51,7 @@ def test_the_spec_that_it_writes_can_be_run(run, spec: Path, tmp_path: Path) -> 
     cells = len(list((tmp_path / "here/cells").iterdir()))
     code, _, err = run("run", "here/tuned.toml", "--out", "here")
     assert code == 0, err
-    assert re.search(r"(\d+) cells, \1 of them finished before", err)
+    assert re.search(r"(\d+) cells, \1 of them already finished", err)
     assert len(list((tmp_path / "here/cells").iterdir())) == cells
 
 
@@ -114,7 +114,7 @@ def test_no_feasible_trial_is_told_with_the_nearest(run, spec: Path, tmp_path: P
     ("arguments", "message"),
     [
         (["--set", "tune.policy=ealinucbb"], "Error: --set tune.policy=ealinucbb: policy must be"),
-        (["--set", "run.seeds=[101]"], "Error: small.toml:30: seeds of [tune] must not be among"),
+        (["--set", "run.seeds=[101]"], "Error: small.toml:30: seeds must not be among"),
         (["--trials", "0"], "Error: trials must be at least 1, got 0"),
         (["--workers", "0"], "Error: workers must be at least 1, got 0"),
         (["--executor", "rya"], "Error: --executor must be one of local, gpu, ray"),

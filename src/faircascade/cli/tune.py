@@ -123,9 +123,9 @@ def tell_search(task: Task) -> None:
     )
     cells = search.cells(candidates.entry(candidates.start), task.fingerprint)
     fresh = all(task.results.find(cell) is None for cell in cells)
-    todo = WorkQueue(cells, task.results, CostModel.on(task.sources))
+    queue = WorkQueue(cells, task.results, CostModel.on(task.sources))
     tried = list(cells) * (search.trials + 1)  # the baseline, too
-    seconds = duration(tried, Plan(todo, task.results, task.sources), task.executor)
+    seconds = duration(tried, Plan(queue, task.results, task.sources), task.executor)
     estimate = f", about {lasting(seconds)}" if fresh else ""
     remark(
         f"Up to {counted(search.trials, 'trial')} x {counted(len(cells), 'seed')} of "

@@ -100,7 +100,7 @@ Block = Table | Prose | Notice | Listing | CaptionedFigure | FigureImage
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """One exhibit: figures, tables and words."""
+    """A section: figures, tables and text."""
 
     title: str
     blocks: Sequence[Block]

@@ -24,7 +24,7 @@ from faircascade.report.study.formatting import metric_terms
 from faircascade.report.study.published.comparison import shown
 from faircascade.report.study.published.data_files import COMPARISON
 from faircascade.report.study.published.summary import not_the_papers_data
-from faircascade.report.study.sections import check_show, exhibit
+from faircascade.report.study.sections import build_section, check_show
 from faircascade.report.study.summary import facts, study_line, unfinished
 from faircascade.report.style import drawing
 
@@ -140,7 +140,7 @@ def _chapters(studies: Iterable[Study], figures: Path, test: Test) -> Iterator[C
     for study in studies:
         place = _place(study.spec.name, taken)
         sections = [
-            _with_pictures(exhibit(name, study, test), place, name, figures)
+            _with_pictures(build_section(name, study, test), place, name, figures)
             for name in dict.fromkeys(study.spec.show)
         ]
         yield Chapter(place, study.spec.title, study.spec.about, study_line(study), sections)

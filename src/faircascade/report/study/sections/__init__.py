@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from faircascade.errors import ParameterError, suggest
 from faircascade.experiment.spec import Spec
 from faircascade.experiment.stats import Test
 from faircascade.experiment.study import Study
-from faircascade.registry import suggest
 from faircascade.report.study.blocks import Section
 from faircascade.report.study.sections.changes import changes
 from faircascade.report.study.sections.curves import curves
@@ -47,7 +47,7 @@ SECTIONS: Mapping[str, Callable[[Study], Section]] = {
 """By the name that a spec gives."""
 
 
-def exhibit(name: str, study: Study, test: Test = "t") -> Section:
+def build_section(name: str, study: Study, test: Test = "t") -> Section:
     """Return a section of a study."""
     return TESTED[name](study, test) if name in TESTED else SECTIONS[name](study)
 
@@ -56,6 +56,5 @@ def check_show(spec: Spec) -> None:
     """Refuse a spec that asks for a section there is not."""
     for place, name in enumerate(spec.show):
         if name not in SECTIONS:
-            known = ", ".join(SECTIONS)
-            message = f"show has no {name!r}{suggest(str(name), SECTIONS)} (it has: {known})"
-            raise spec.error(message, "show", place)
+            rule = f"must be one of {', '.join(SECTIONS)}{suggest(str(name), SECTIONS)}"
+            raise spec.error(str(ParameterError("show", rule, name)), "show", place)

@@ -50,7 +50,7 @@ def _plate(
     labels = finished(environment)
     shown = _told_apart(environment, labels, metrics)
     others = [label for label in labels if label not in shown]
-    drawn = _looks(environment, shown)
+    drawn = _styles(environment, shown)
     columns = min(len(metrics), 2 if len(metrics) in (2, 4) else 3)
     rows = -(-len(metrics) // columns)
     figure = Figure(figsize=((5.6, 8.0, 10.6)[columns - 1], 0.7 + 2.5 * rows), layout="constrained")
@@ -97,8 +97,8 @@ def _told_apart(
     return [label for label in labels if label in chosen]
 
 
-def _looks(environment: EnvironmentResults, shown: Sequence[str]) -> dict[str, LineStyle]:
-    """Return the looks of the page; where only some are in colour, looks that tell these apart."""
+def _styles(environment: EnvironmentResults, shown: Sequence[str]) -> dict[str, LineStyle]:
+    """Return the styles of the page, or styles that tell a few policies apart."""
     page = styles_of(environment)
     if len(shown) == len(page):
         return page

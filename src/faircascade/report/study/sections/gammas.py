@@ -106,7 +106,7 @@ def _plate(
     *,
     close: bool = False,
 ) -> CaptionedFigure:
-    drawn = _looks(environment, ladders)
+    drawn = _styles(environment, ladders)
     figure = Figure(figsize=(8.0, 6.6), layout="constrained")
     axes = figure.subplots(2, 2, sharex=True)
     for ax, metric in zip(axes.flat, _METRICS, strict=True):
@@ -244,7 +244,7 @@ def _around(values: Sequence[Floats]) -> tuple[Floats, Floats]:
     return mean, np.maximum([mean - low, high - mean], 0.0)
 
 
-def _looks(
+def _styles(
     environment: EnvironmentResults, ladders: Sequence[PenaltySeries]
 ) -> dict[str, LineStyle]:
     """Return the look of each ladder; the baseline keeps its grey."""
@@ -260,7 +260,7 @@ def _table(
     ladders: Sequence[PenaltySeries],
     plain: Sequence[str],
 ) -> Table:
-    drawn = _looks(environment, ladders)
+    drawn = _styles(environment, ladders)
     columns = ("clicks", *_METRICS)
 
     def short(label: str) -> tuple[str, ...]:
