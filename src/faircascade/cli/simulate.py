@@ -13,6 +13,8 @@ from faircascade.cli.options import (
     Alpha,
     Beta,
     ClickModelName,
+    DelayName,
+    DynamicsName,
     Epsilon,
     Gamma,
     OtherParameters,
@@ -38,6 +40,8 @@ def simulate(
     preferences: Annotated[str, typer.Option(help="svd or lstsq.")] = "svd",
     align: Annotated[str, typer.Option(help="sign, none or procrustes.")] = "sign",
     click_model: ClickModelName = None,
+    dynamics: DynamicsName = None,
+    delay: DelayName = None,
     policy: PolicyName = None,
     weight: Weight = None,
     beta: Beta = None,
@@ -81,7 +85,11 @@ def simulate(
     if out is not None:
         check_folder(out)
     policy = policy or DEFAULT_POLICY
-    parts = [f"environment.click_model={click_model}"] if click_model is not None else []
+    parts = [
+        f"environment.{part}={flags[part]}"
+        for part in ("click_model", "dynamics", "delay")
+        if flags[part] is not None
+    ]
     extra = sort_settings([*parts, *(settings or [])], policy, data)
     chosen = policy_of(policy, flags, extra["policy"])
     with showing() as report:

@@ -27,8 +27,11 @@ class FeedbackQueue:
     def __init__(self) -> None:
         self._due: dict[int, list[Waiting]] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self._due)
+
     def put(self, feedback: Waiting, waits: Ints) -> None:
-        """Keep feedback for some rounds, (n,), each at least 1."""
+        """Keep feedback for some rounds, (n,), each at least 0."""
         for wait in np.unique(waits).tolist():
             these = waits == wait
             part = (feedback.users[these], feedback.slates[these], feedback.clicks[these])

@@ -83,8 +83,8 @@ class Shard:
         rows = self._visitors(t)
         if isinstance(rows, slice) or len(rows) > 0:
             self._show(interval, t, rows)
-        for late in self.queue.take(t):
-            self._learn(late.users, late.slates, late.clicks)
+        for due in self.queue.take(t):
+            self._learn(due.users, due.slates, due.clicks)
 
     def _show(self, interval: int, t: int, rows: Rows) -> None:
         env, job = self.env, self.job
@@ -118,18 +118,14 @@ class Shard:
     def _send(self, t: int, rows: Rows, slates: Ints, clicks: Bools) -> None:
         """Let the policy learn, now or, where feedback is delayed, later."""
         waits = self.env.delay.rounds(self.env.users.keys[rows], t, self.job.seed)
-        if not waits.any():
+        if not waits.any() and not self.queue:
             self._learn(rows, slates, clicks)
-            return
-        users, now = np.arange(len(self.env.users))[rows], waits == 0
-        self._learn(users[now], slates[now], clicks[now])
-        late = Waiting(t, users[~now], slates[~now], clicks[~now])
-        self.queue.put(late, waits[~now])
+        else:
+            users = np.arange(len(self.env.users))[rows]
+            self.queue.put(Waiting(t, users, slates, clicks), waits)
 
     def _learn(self, rows: Rows, slates: Ints, clicks: Bools) -> None:
         n, k = slates.shape
-        if n == 0:
-            return
         items = self.env.items
         feedback = Feedback(
             items=items.ids[slates],
