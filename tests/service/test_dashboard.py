@@ -21,6 +21,9 @@ PHONE = {"width": 360, "height": 740}
 SLIDER = "#clicks-chart [role=slider]"
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with chromium() as running:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with chromium() as running_browser:

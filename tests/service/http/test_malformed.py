@@ -76,6 +76,7 @@ async def call_all(url: str, mischief: Mischief, count: int) -> dict[int, int]:
     return statuses
 
 
+@pytest.mark.slow
 def test_ten_thousand_malformed_requests_never_give_an_error_of_the_server(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
