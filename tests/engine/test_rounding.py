@@ -1,6 +1,6 @@
 """Where the last bits decide: problems in which rounding alone lifts an item into the slate.
 
-Each begins in a state made by hand, 255 updates before the next refinement unless it says otherwise.
+Each begins in a state made by hand, 255 updates before the next refinement unless told otherwise.
 Preferences are 0, so that nobody clicks, everything shown is learned, and B does not move.
 """
 
