@@ -21,7 +21,9 @@ _FEW = 8192
 ROUNDOFF = 2.0**-53
 """Largest relative error of one rounding in float64."""
 RESIDUAL = 2.0**-28
-"""Where |M M^-1 - I| is found above this, inverses are computed anew, and more often."""
+"""Where |M M^-1 - I| is found above this, inverses are computed anew from then on."""
+AIM = 2.0**-30
+"""And so often that it is about this."""
 LARGEST_RESIDUAL = 1e-8
 """Where it is above this after a single update, float64 cannot hold the inverse."""
 _inside: list[threadpool_limits] = []

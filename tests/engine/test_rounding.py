@@ -1,7 +1,7 @@
 """Where the last bits decide: problems in which rounding alone lifts an item into the slate.
 
-Each begins in a state made by hand, with 255 updates to go before the next refinement. Preferences
-are 0, so that nobody clicks, everything shown is learned, and B does not move.
+Each begins in a state made by hand, 255 updates before the next refinement unless told otherwise.
+Preferences are 0, so that nobody clicks, everything shown is learned, and B does not move.
 """
 
 from __future__ import annotations
@@ -50,13 +50,16 @@ def go_on(engine: str, job: dict, state: RidgeState, folder: Path) -> Outcome:
     return ENGINES[engine](under)
 
 
-def state_of(M_inv: np.ndarray, B: np.ndarray, theta: np.ndarray) -> RidgeState:
+def state_of(
+    M_inv: np.ndarray, B: np.ndarray, theta: np.ndarray, M: np.ndarray, done: int = 0
+) -> RidgeState:
+    """Return the state of one user, `done` updates after a refinement."""
     return RidgeState(
-        M=np.linalg.inv(M_inv + 1e-3 * np.eye(2))[:, :, None],
+        M=M[:, :, None],
         M_inv=M_inv[:, :, None],
         B=B[:, None],
         theta=theta[:, None],
-        updates=np.array([4 * REFINE_EVERY]),
+        updates=np.array([4 * REFINE_EVERY + done]),
         interval=np.array([REFINE_EVERY]),
     )
 
@@ -79,13 +82,13 @@ def test_a_width_that_rounding_lets_grow_update_by_update(engine: str, tmp_path:
     b = np.sqrt(a * c)
     w = np.sqrt([a, c])
     shown = np.outer(1 - 1e-3 * np.arange(K), w / (w @ w))  # w . z = 1, 0.999, ...: their scores
-    others = np.outer(1e-4 * np.arange(1, 51), w / (w @ w))
+    others = np.outer(0.05 + 1e-3 * np.arange(50), w / (w @ w))
     rising = 1.6e6 * np.array([[1.0, -a / b]])
     env = Environment.from_arrays(
         np.concatenate([shown, others, rising]), np.zeros((1, 2)), k=K, merit=np.ones(K + 51)
     )
     policy = Bandit(estimator=Ridge(sigma=(0.8 * 2.0**-53) ** -0.5), exploration=UCB(alpha=1.0))
-    state = state_of(np.array([[a, b], [b, c]]), np.zeros(2), np.zeros(2))
+    state = state_of(np.array([[a, b], [b, c]]), np.zeros(2), np.zeros(2), np.eye(2))
     found = assert_same(engine, {"env": env, "policy": policy}, state, tmp_path)
     appearances = found.tally.appearances[0].sum(axis=1)
     assert appearances[:K].sum() > 100 * K  # the slate was another one for long
@@ -102,7 +105,20 @@ def test_a_mean_that_rounding_lifts_by_more_than_theta_moved(engine: str, tmp_pa
     )
     policy = Bandit(estimator=Ridge(sigma=2.0**66), exploration=UCB(alpha=0.0))
     theta = np.array([1.0, 2.0**-10])
-    state = state_of(np.eye(2), theta * 2.0**132, theta * [1, 1 - 2.0**-52])
+    state = state_of(np.eye(2), theta * 2.0**132, theta * [1, 1 - 2.0**-52], np.eye(2))
     found = assert_same(engine, {"env": env, "policy": policy}, state, tmp_path)
     appearances = found.tally.appearances[0].sum(axis=1)
     assert (appearances > 0).all()  # all are level from then on
+
+
+@fast
+def test_a_width_that_a_refinement_sets_right(engine: str, tmp_path: Path) -> None:
+    # M^-1 lacks what it should have in the direction of the last item, 1e-6, until it is refined
+    first = np.concatenate([1 - 1e-3 * np.arange(K), 0.05 + 1e-3 * np.arange(50)])
+    X = np.concatenate([np.outer(first, [1.0, 0.0]), [[0.0, 2e3]]])
+    env = Environment.from_arrays(X, np.zeros((1, 2)), k=K, merit=np.ones(K + 51))
+    policy = Bandit(estimator=Ridge(sigma=1e6), exploration=UCB(alpha=1.0))
+    M, M_inv, nothing = np.diag([1.0, 1e6]), np.diag([1.0, 0.0]), np.zeros(2)
+    state = state_of(M_inv, nothing, nothing, M, done=REFINE_EVERY - 20)
+    found = assert_same(engine, {"env": env, "policy": policy}, state, tmp_path)
+    assert found.tally.appearances[0, -1].sum() == 200 - 1 - 20

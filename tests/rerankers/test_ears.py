@@ -103,6 +103,46 @@ def test_tolerance_one_shuffles_everything(scores) -> None:
     assert all(len(np.unique(column)) == 6 for column in found.T)
 
 
+@pytest.mark.parametrize("tolerance", [0.05, 0.1])
+def test_scores_outside_zero_and_one_count_as_no_and_as_certain_clicks(tolerance: float) -> None:
+    wild, clipped = ([5.0, 1.2, 0.5, 0.2, -3.0, -4.0], [1.0, 1.0, 0.5, 0.2, 0.0, 0.0])
+    length = shuffled_length(1 - np.array([clipped]), 0.9, tolerance)[0]
+    for unclipped in (wild, np.minimum(wild, 1.0), np.maximum(wild, 0.0)):
+        asked = request(items=catalogue(6), users=range(50), k=6)
+        plain = rerank(EARS(tolerance=0.0), asked, unclipped).items
+        found = rerank(EARS(tolerance=tolerance), asked, unclipped).items
+        assert np.flatnonzero((found != plain).any(axis=0)).tolist() == list(range(length))
+
+
+def test_lists_too_long_for_a_table_of_sets_are_measured_as_well() -> None:
+    k = 1100
+    # with equal chances a shuffle costs nothing: the clicks are those of the list as it is
+    equal = np.full((1, k), 0.99)
+    whole = 1 - stops(k, 0.999) @ 0.99 ** np.arange(k + 1)
+    assert shuffled_clicks(equal, 0.999)[0, [0, 1, k // 2, -1]] == pytest.approx(whole, rel=1e-12)
+    # of one item that everyone clicks, what counts is where it comes to stand
+    one = np.ones((1, k))
+    one[0, 0] = 0.0
+    reached = 0.999 ** np.arange(1, k + 1)
+    expected = np.cumsum(reached) / np.arange(1, k + 1)
+    assert shuffled_clicks(one, 0.999)[0] == pytest.approx(expected, rel=1e-10)
+
+
+def test_every_engine_clips_the_scores() -> None:
+    env = small_world(users=9, items=40, k=8)
+    policy = EARSLinUCB(alpha=4.0, tolerance=0.1)  # many scores are above 1 for long
+    runs = [simulate(env, policy, rounds=60, seed=1, engine=engine) for engine in ("loop", "cpu")]
+    assert np.array_equal(runs[0].tally.appearances, runs[1].tally.appearances)
+
+
+@pytest.mark.parametrize("policy", [EARSLinUCB(tolerance=0.3), LinUCB()])
+def test_lists_of_more_than_a_thousand_items(policy) -> None:
+    env = small_world(users=2, items=1150, k=1100)
+    runs = [simulate(env, policy, rounds=2, seed=1, engine=engine) for engine in ("loop", "cpu")]
+    for name, counted in vars(runs[0].tally).items():
+        assert np.array_equal(counted, getattr(runs[1].tally, name)), name
+
+
 def test_items_below_the_prefix_stay_where_they_are() -> None:
     scores = [0.5, 0.5, 0.5, 0.2, 0.1, 0.0]
     length = shuffled_length(1 - np.array([scores[:5]]), 0.9, 0.001)

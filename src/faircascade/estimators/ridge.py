@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from faircascade.errors import ParameterError
 from faircascade.estimators.base import Beliefs, Estimator, Evidence
 from faircascade.numerics import (
+    AIM,
     LARGEST_RESIDUAL,
     RESIDUAL,
     ROUNDOFF,
@@ -303,9 +304,10 @@ def refine(M: Floats, M_inv: Floats, interval: Ints) -> tuple[Floats, Ints]:
 
 def next_interval(interval: Ints, residual: Floats) -> Ints:
     """Return after how many updates to refine again, by the residual after the last so many."""
-    calm = (residual < RESIDUAL / 8) & (interval < REFINE_EVERY // 2)
+    afresh = (interval < REFINE_EVERY) | (residual > RESIDUAL)
+    calm = afresh & (residual < AIM / 8) & (interval < REFINE_EVERY // 2)
     interval = np.where(calm, 2 * interval, interval)
-    while (late := (residual > RESIDUAL) & (interval > 1)).any():
+    while (late := afresh & (residual > AIM) & (interval > 1)).any():
         interval = np.where(late, interval // 2, interval)
         residual = np.where(late, residual / 2, residual)
     return interval

@@ -12,7 +12,7 @@ from faircascade import random
 from faircascade.engine.cpu.packing import LARGEST_SET, SPARE, WIDER, up
 from faircascade.engine.cpu.records import HALVINGS
 from faircascade.metrics.tally import BY_ROUND, LARGEST, UNIT
-from faircascade.numerics import LARGEST_RESIDUAL, RESIDUAL, ROUNDOFF
+from faircascade.numerics import AIM, LARGEST_RESIDUAL, RESIDUAL, ROUNDOFF
 from faircascade.ranking import RESOLUTION
 
 LANES = 32
@@ -131,6 +131,7 @@ def _constants(shape: Shape) -> Iterable[str]:
         **{name.upper(): row for row, name in enumerate(BY_ROUND)},
         "RESOLUTION": RESOLUTION.hex(),
         "RESIDUAL": RESIDUAL.hex(),
+        "AIM": AIM.hex(),
         "LARGEST_RESIDUAL": LARGEST_RESIDUAL.hex(),
         "ROUNDOFF": f"(Real){ROUNDOFF.hex()}",
         "LARGEST": LARGEST.hex(),

@@ -12,7 +12,7 @@ from faircascade.engine.cpu.kernels.lanes import (
     store_users,
 )
 from faircascade.engine.cpu.records import USERS
-from faircascade.numerics import RESIDUAL
+from faircascade.numerics import AIM, RESIDUAL
 
 
 @part
@@ -178,9 +178,11 @@ def invert(A, column, A_inv):
 @part
 def next_interval(interval, residual, longest):
     """Return after how many updates to refine again: `ridge.next_interval`."""
-    if residual < RESIDUAL / 8.0 and interval < longest // 2:
+    if interval == longest and residual <= RESIDUAL:
+        return interval
+    if residual < AIM / 8.0 and interval < longest // 2:
         return 2 * interval
-    while residual > RESIDUAL and interval > 1:
+    while residual > AIM and interval > 1:
         interval //= 2
         residual /= 2.0
     return interval

@@ -118,10 +118,11 @@ DEVICE Int refine_if_due(
     Real residual;
     Real moved = refine(cell, desk, room.work, interval < cell.refine_every, &residual);
     if (lane() == 0 && interval == 1 && residual > (Real)LARGEST_RESIDUAL) *cell.broken = 1;
-    if (residual < (Real)RESIDUAL / 8 && interval < cell.refine_every / 2) {
-        interval *= 2;
-    } else {
-        for (; residual > (Real)RESIDUAL && interval > 1; interval /= 2) residual /= 2;
+    if (interval < cell.refine_every || residual > (Real)RESIDUAL) {
+        if (residual < (Real)AIM / 8 && interval < cell.refine_every / 2)
+            interval *= 2;
+        else
+            for (; residual > (Real)AIM && interval > 1; interval /= 2) residual /= 2;
     }
     int tiers = front.size > 0 ? TIERS : leaders.known ? RISE + 1 : 0;
     for (int tier = 0; tier < tiers; tier++) grow(cell, desk, tier, moved, interval);
