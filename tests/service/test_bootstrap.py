@@ -18,7 +18,7 @@ from faircascade.ranker import Ranker
 from faircascade.service.bootstrap import start_service
 from faircascade.service.catalogue import importer
 from faircascade.service.catalogue.sources import ItemsFile, RankerFile
-from faircascade.service.messages import Ask, ItemChange, Recommended
+from faircascade.service.messages import ItemChange, Recommendation, RecommendationRequest
 from faircascade.service.service import Service
 from faircascade.service.stores.base import ItemPatch, StoreDown
 from faircascade.service.stores.registry import public_address, store_at
@@ -160,8 +160,8 @@ def test_another_policy_keeps_what_was_learned_and_is_told(
 ) -> None:
     async def work() -> None:
         async with started(source=items(), policy=LinUCB()) as service:
-            (given,) = await service.recommend([Ask(user="ann", k=2)])
-            assert isinstance(given, Recommended)
+            (given,) = await service.recommend([RecommendationRequest(user="ann", k=2)])
+            assert isinstance(given, Recommendation)
         async with started(policy=LinTS(ridge=3.0)) as service:
             assert (await service.user("ann")).rounds == 1
 
@@ -226,8 +226,8 @@ def test_a_ranker_goes_on_where_it_stood() -> None:
             assert (await service.user("ann")).rounds == 3
             for user in ("ann", "bob", "new"):
                 expected = ranker.recommend(user, k=2)
-                (given,) = await service.recommend([Ask(user=user, k=2)])
-                assert isinstance(given, Recommended)
+                (given,) = await service.recommend([RecommendationRequest(user=user, k=2)])
+                assert isinstance(given, Recommendation)
                 assert tuple(given.items) == expected.items
                 np.testing.assert_allclose(given.scores, expected.scores, atol=1e-12)
 
@@ -238,7 +238,7 @@ def test_a_ranker_is_imported_once() -> None:
     async def work() -> None:
         trained()
         async with started(source=RankerFile("ranker.npz")) as service:
-            await service.recommend([Ask(user="ann", k=2)])
+            await service.recommend([RecommendationRequest(user="ann", k=2)])
         async with started(source=RankerFile("ranker.npz")) as service:
             assert (await service.user("ann")).rounds == 4
 

@@ -286,7 +286,7 @@ def test_a_key_is_asked_for_and_kept_for_the_tab_alone(open_page: Open, fake: Fa
     page.keyboard.press("Enter")
     page.get_by_text("This key was refused.").wait_for()
     assert shortcomings(page) == []
-    page.get_by_label("Key", exact=True).import_items(KEY)
+    page.get_by_label("Key", exact=True).fill(KEY)
     page.keyboard.press("Enter")
     wait_live(page)
     assert page.locator("#key-form").is_hidden()

@@ -16,7 +16,7 @@ import numpy as np
 from faircascade.data.load import load_dataset
 from faircascade.environment import Environment
 from faircascade.service.catalogue.sources import Source, SourceContents, recommendable
-from faircascade.service.messages import Answer, Ask, Recommended
+from faircascade.service.messages import FeedbackRequest, Recommendation, RecommendationRequest
 from faircascade.service.service import Service
 from faircascade.service.stores.base import StoreDown
 from faircascade.types import Ids, Items, Users
@@ -109,7 +109,7 @@ class SimulatedUsers:
         busyness = 1.0 / (np.arange(len(world.users)) + _REGULARS)
         self._share = self._rng.permutation(busyness / busyness.sum())  # (n,)
         self._visits: Counter[int] = Counter()
-        self._due: list[tuple[float, int, Answer]] = []
+        self._due: list[tuple[float, int, FeedbackRequest]] = []
         self._number = count()
 
     async def run(self, service: Service) -> None:
@@ -134,9 +134,9 @@ class SimulatedUsers:
         rows = self._rng.choice(len(self.world.users), size=n, replace=False, p=self._share)
         users = self.world.users.ids[rows].tolist()
         k = min(self.world.k, service.settings.max_k)
-        lists = await service.recommend([Ask(user=user, k=k) for user in users])
+        lists = await service.recommend([RecommendationRequest(user=user, k=k) for user in users])
         for row, given in zip(rows.tolist(), lists, strict=True):
-            if isinstance(given, Recommended):
+            if isinstance(given, Recommendation):
                 self._visits[row] += 1
                 self._react(row, given, now)
 
@@ -148,7 +148,7 @@ class SimulatedUsers:
         if due:
             await service.learn(due)
 
-    def _react(self, user: int, given: Recommended, now: float) -> None:
+    def _react(self, user: int, given: Recommendation, now: float) -> None:
         behaviour, chance = self.behaviour, self._rng.random
         if chance() < behaviour.silent:
             return
@@ -160,7 +160,9 @@ class SimulatedUsers:
             delay = behaviour.latest * chance()
         else:
             delay = self._rng.exponential(behaviour.soon)
-        answer = Answer(impression_id=given.impression_id, clicked_position=clicked, shown=shown)
+        answer = FeedbackRequest(
+            impression_id=given.impression_id, clicked_position=clicked, shown=shown
+        )
         heapq.heappush(self._due, (now + delay, next(self._number), answer))
 
     def _clicked(self, user: int, items: Sequence[str]) -> int | None:

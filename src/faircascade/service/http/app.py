@@ -12,7 +12,6 @@ from typing import Any
 from fastapi import FastAPI
 
 from faircascade.service.http.dependencies import Dependencies
-from faircascade.service.http.limits import Limits
 from faircascade.service.http.metrics import Metrics
 from faircascade.service.http.middleware import RequestMiddleware
 from faircascade.service.http.openapi import ABOUT, TAGS, description
@@ -20,6 +19,7 @@ from faircascade.service.http.problems import HANDLERS
 from faircascade.service.http.readiness import StoreProbe
 from faircascade.service.http.routes import ROUTERS
 from faircascade.service.keys import Keys
+from faircascade.service.limits import Limits
 from faircascade.service.maintenance import maintain
 from faircascade.service.service import Service
 from faircascade.version import __version__
