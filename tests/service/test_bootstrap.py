@@ -95,7 +95,7 @@ def test_a_file_is_read_once_so_that_what_was_removed_stays_removed(
             assert item.features.tolist() == [5.0, 5.0]
 
     run(work())
-    said = "items.csv: as last time, so the catalogue stays as it is in the store"
+    said = "items.csv: unchanged since the last import; the catalogue in the store is kept"
     assert said in [record.getMessage() for record in caplog.records]
 
 
@@ -133,7 +133,7 @@ def test_a_file_with_other_features_than_the_store_is_refused() -> None:
             pass
         wider = items("item,x,y,z\na,1,2,3\n", "wider.csv")
         with pytest.raises(
-            ValueError, match=r"wider\.csv: has items of 3 features, the store has items of 2"
+            ValueError, match=r"wider\.csv: has 3 features per item, the store has 2"
         ):
             await start_service("sqlite:store.db", source=wider)
         async with started() as service:  # it was let go
@@ -173,13 +173,11 @@ def test_another_policy_keeps_what_was_learned_and_is_told(
 
 def test_policies_that_cannot_be_served_are_refused() -> None:
     async def work() -> None:
-        with pytest.raises(ValueError, match="policy 'optimal' must know what users like"):
+        with pytest.raises(ValueError, match="policy 'optimal' cannot be served"):
             await start_service("sqlite:store.db", source=items(), policy=Optimal())
         async with started(source=items()):
             pass
-        with pytest.raises(
-            ValueError, match=r"keeps 6 numbers a user, policy 'random' learns 0; take another"
-        ):
+        with pytest.raises(ValueError, match=r"keeps 6 numbers per user, policy 'random' learns 0"):
             await start_service("sqlite:store.db", policy=Random())
 
     run(work())
@@ -309,7 +307,7 @@ def test_a_ranker_does_not_overwrite_what_others_learned() -> None:
             pass
         trained("other.npz", merit=np.array([1.0, 2.0, 3.0]))
         with pytest.raises(
-            ValueError, match=r"other\.npz: a ranker goes into an empty store.*ranker\.npz"
+            ValueError, match=r"other\.npz: a ranker needs an empty store.*ranker\.npz"
         ):
             await start_service("sqlite:store.db", source=RankerFile("other.npz"))
 
@@ -321,7 +319,7 @@ def test_a_store_that_is_in_use_takes_no_ranker() -> None:
         async with started(source=items("item,x,y,z\na,1,2,3\n")):
             pass
         trained()
-        with pytest.raises(ValueError, match="empty store, and this one is in use; take another"):
+        with pytest.raises(ValueError, match="empty store, and this one is in use"):
             await start_service("sqlite:store.db", source=RankerFile("ranker.npz"))
 
     run(work())
@@ -344,7 +342,7 @@ def test_a_file_that_is_not_a_store_is_refused() -> None:
     Path("store.db").write_text("This is a letter to somebody, and rather long at that." * 100)
 
     async def work() -> None:
-        with pytest.raises(ValueError, match=r"store\.db: not a store that can be opened"):
+        with pytest.raises(ValueError, match=r"store\.db: cannot be opened as a store"):
             await start_service("sqlite:store.db", source=items())
 
     run(work())

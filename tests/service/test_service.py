@@ -413,7 +413,7 @@ def test_a_store_of_other_features_is_refused(tmp_path: Path) -> None:
         from faircascade.service.stores.sqlite import SQLiteStore
 
         other = Service(LinUCB(), SQLiteStore(tmp_path / "store.db"), dim=DIM + 1)
-        with pytest.raises(ValueError, match=r"holds .*'dim': 4.*asked for .*'dim': 5"):
+        with pytest.raises(ValueError, match=r"holds .*'dim': 4.*opened for .*'dim': 5"):
             await other.start()
 
     run(work())

@@ -15,6 +15,7 @@ import numpy as np
 
 from faircascade.data.load import load_dataset
 from faircascade.environment import Environment
+from faircascade.errors import ParameterError
 from faircascade.service.catalogue.sources import Source, SourceContents, recommendable
 from faircascade.service.messages import FeedbackRequest, Recommendation, RecommendationRequest
 from faircascade.service.service import Service
@@ -99,7 +100,7 @@ class SimulatedUsers:
     ) -> None:
         """Let about `rate` users a second ask for a list, some of them more often than others."""
         if rate < 0:
-            raise ValueError(f"rate must be at least 0, got {rate}")
+            raise ParameterError("rate", "must be at least 0", rate)
         self.world = world
         self.rate = rate
         self.seed = seed
@@ -122,7 +123,7 @@ class SimulatedUsers:
                 await self.visit(service, now, min(now - last, _LONGEST_TICK))
                 await self.answer(service, now)
             except StoreDown as error:
-                log.debug("the crowd waits", extra={"reason": str(error)})
+                log.debug("simulated users wait for the store", extra={"reason": str(error)})
             last = now
             await asyncio.sleep(TICK)
 

@@ -27,7 +27,7 @@ from faircascade.version import __version__
 log = logging.getLogger(__name__)
 
 Beside = Callable[[Service], Coroutine[Any, Any, None]]
-"""Work beside requests; it runs until it is cancelled."""
+"""A background task; it runs until it is cancelled."""
 
 
 def create_app(
@@ -96,4 +96,4 @@ async def _running(service: Service, beside: Sequence[Beside]) -> AsyncIterator[
 def _tell(task: asyncio.Task[None]) -> None:
     """Log that work ended which should go on, unless it was told to."""
     if not task.cancelled():
-        log.error("work beside requests ended", exc_info=task.exception())
+        log.error("a background task ended", exc_info=task.exception())
