@@ -62,7 +62,7 @@ def test_a_store_that_is_down_or_silent_is_not_ready(
 
     monkeypatch.setattr(readiness, "PATIENCE", 0.01)
     monkeypatch.setattr(readiness, "FRESH", 0.0)
-    for ping, words in ((down, "cannot be reached"), (silent, "did not answer within")):
+    for ping, words in ((down, "is unavailable"), (silent, "did not answer within")):
         monkeypatch.setattr(service.store, "ping", ping)
         answer = client.get("/readyz")
         assert answer.status_code == 503
