@@ -204,11 +204,11 @@ def expect_one_line(outcome: tuple[int, str, str], message: str, *, code: int = 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--items a.csv --demo", "--items and --demo exclude each other"),
-        ("--ranker r.npz --policy linucb", "--policy must be left out with --ranker"),
-        ("--ranker r.npz --gamma 0", "--gamma must be left out with --ranker"),
-        ("--ranker r.npz --set alpha=1", "--set must be left out with --ranker"),
-        ("--features f*", "--features must come with --items"),
+        ("--items a.csv --demo", "--items and --demo cannot be combined"),
+        ("--ranker r.npz --policy linucb", "--policy cannot be combined with --ranker"),
+        ("--ranker r.npz --gamma 0", "--gamma cannot be combined with --ranker"),
+        ("--ranker r.npz --set alpha=1", "--set cannot be combined with --ranker"),
+        ("--features f*", "--features needs --items"),
         ("--policy linucd", "did you mean 'linucb'?"),
         ("--policy linucb --weight log", "policy 'linucb' has no parameter 'weight'"),
         ("--set threshold=3", "--set must name one of"),
@@ -218,8 +218,8 @@ def expect_one_line(outcome: tuple[int, str, str], message: str, *, code: int = 
         ("--port 70000", "port must be between 0 and 65535, got 70000"),
         ("--host 192.0.2.1", "host must be an address of this machine, got '192.0.2.1'"),
         ("--log-format xml", "log-format must be json or text, got 'xml'"),
-        ("--keys nowhere.json", "nowhere.json: the keys cannot be read"),
-        ("--keys keys.json --no-keys", "--keys and --no-keys exclude each other"),
+        ("--keys nowhere.json", "nowhere.json: the file of keys cannot be read"),
+        ("--keys keys.json --no-keys", "--keys and --no-keys cannot be combined"),
         ("--demo --demo-rate -1", "demo-rate must be at least 0, got -1"),
     ],
 )

@@ -114,7 +114,7 @@ def test_without_a_service_every_call_is_tried_again(connect: Any, slept: list[f
         connect(url, retries=3).recommend("u")
     assert len(slept) == 3
     assert caught.value.status is None
-    for words in (url, "could not connect", "see that the service runs there", "4 attempts"):
+    for words in (url, "could not connect", "check that the service is running", "4 attempts"):
         assert words in str(caught.value)
 
 

@@ -83,13 +83,13 @@ def test_the_inverse_stays_one_where_few_directions_are_seen() -> None:
 def test_an_inverse_that_float64_cannot_hold_is_an_error_and_leaves_the_state_alone() -> None:
     estimator, features = Ridge(sigma=0.01), few_directions(length=10.0)
     state = estimator.start(4, 10)
-    lesson = np.arange(4), features, np.ones((4, 10)), np.full(4, 10)
+    lesson = np.arange(4), evidence(features, np.ones((4, 10)), np.full(4, 10))
     for _ in range(20):
         estimator.update(state, *lesson)
-    before = state.take(EVERY)
+    before = estimator.take(state, EVERY)
     with pytest.raises(FloatingPointError, match="1e-08"):
         estimator.update(state, *lesson)
-    for name, array in state.arrays().items():
+    for name, array in estimator.arrays(state).items():
         assert np.array_equal(array, getattr(before, name)), name
 
 

@@ -10,7 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from faircascade.policies import EALinUCB, Policy
-from faircascade.service.messages import Answer, Ask, ItemChange, Receipt, Recommended
+from faircascade.service.messages import (
+    FeedbackReceipt,
+    FeedbackRequest,
+    ItemChange,
+    Recommendation,
+    RecommendationRequest,
+)
 from faircascade.service.service import Service
 from faircascade.service.settings import ServiceSettings
 from faircascade.service.stores.base import Store
@@ -79,18 +85,18 @@ async def serving(
         await service.stop()
 
 
-async def recommend(service: Service, user: str = "ann", k: int = 3, **options) -> Recommended:
+async def recommend(service: Service, user: str = "ann", k: int = 3, **options) -> Recommendation:
     """Ask for one list; a refusal is raised."""
-    (answer,) = await service.recommend([Ask(user=user, k=k, **options)])
+    (answer,) = await service.recommend([RecommendationRequest(user=user, k=k, **options)])
     if isinstance(answer, Exception):
         raise answer
     return answer
 
 
-async def learn(service: Service, impression: str | Recommended, **answer) -> Receipt:
+async def learn(service: Service, impression: str | Recommendation, **answer) -> FeedbackReceipt:
     """Answer one list; a refusal is raised."""
     name = impression if isinstance(impression, str) else impression.impression_id
-    (receipt,) = await service.learn([Answer(impression_id=name, **answer)])
+    (receipt,) = await service.learn([FeedbackRequest(impression_id=name, **answer)])
     if isinstance(receipt, Exception):
         raise receipt
     return receipt

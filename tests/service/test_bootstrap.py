@@ -18,7 +18,7 @@ from faircascade.ranker import Ranker
 from faircascade.service.bootstrap import start_service
 from faircascade.service.catalogue import importer
 from faircascade.service.catalogue.sources import ItemsFile, RankerFile
-from faircascade.service.messages import Ask, ItemChange, Recommended
+from faircascade.service.messages import ItemChange, Recommendation, RecommendationRequest
 from faircascade.service.service import Service
 from faircascade.service.stores.base import ItemPatch, StoreDown
 from faircascade.service.stores.registry import public_address, store_at
@@ -95,7 +95,7 @@ def test_a_file_is_read_once_so_that_what_was_removed_stays_removed(
             assert item.features.tolist() == [5.0, 5.0]
 
     run(work())
-    said = "items.csv: as last time, so the catalogue stays as it is in the store"
+    said = "items.csv: unchanged since the last import; the catalogue in the store is kept"
     assert said in [record.getMessage() for record in caplog.records]
 
 
@@ -133,7 +133,7 @@ def test_a_file_with_other_features_than_the_store_is_refused() -> None:
             pass
         wider = items("item,x,y,z\na,1,2,3\n", "wider.csv")
         with pytest.raises(
-            ValueError, match=r"wider\.csv: has items of 3 features, the store has items of 2"
+            ValueError, match=r"wider\.csv: has 3 features per item, the store has 2"
         ):
             await start_service("sqlite:store.db", source=wider)
         async with started() as service:  # it was let go
@@ -160,8 +160,8 @@ def test_another_policy_keeps_what_was_learned_and_is_told(
 ) -> None:
     async def work() -> None:
         async with started(source=items(), policy=LinUCB()) as service:
-            (given,) = await service.recommend([Ask(user="ann", k=2)])
-            assert isinstance(given, Recommended)
+            (given,) = await service.recommend([RecommendationRequest(user="ann", k=2)])
+            assert isinstance(given, Recommendation)
         async with started(policy=LinTS(ridge=3.0)) as service:
             assert (await service.user("ann")).rounds == 1
 
@@ -173,13 +173,11 @@ def test_another_policy_keeps_what_was_learned_and_is_told(
 
 def test_policies_that_cannot_be_served_are_refused() -> None:
     async def work() -> None:
-        with pytest.raises(ValueError, match="policy 'optimal' must know what users like"):
+        with pytest.raises(ValueError, match="policy 'optimal' cannot be served"):
             await start_service("sqlite:store.db", source=items(), policy=Optimal())
         async with started(source=items()):
             pass
-        with pytest.raises(
-            ValueError, match=r"keeps 6 numbers a user, policy 'random' learns 0; take another"
-        ):
+        with pytest.raises(ValueError, match=r"keeps 6 numbers per user, policy 'random' learns 0"):
             await start_service("sqlite:store.db", policy=Random())
 
     run(work())
@@ -226,8 +224,8 @@ def test_a_ranker_goes_on_where_it_stood() -> None:
             assert (await service.user("ann")).rounds == 3
             for user in ("ann", "bob", "new"):
                 expected = ranker.recommend(user, k=2)
-                (given,) = await service.recommend([Ask(user=user, k=2)])
-                assert isinstance(given, Recommended)
+                (given,) = await service.recommend([RecommendationRequest(user=user, k=2)])
+                assert isinstance(given, Recommendation)
                 assert tuple(given.items) == expected.items
                 np.testing.assert_allclose(given.scores, expected.scores, atol=1e-12)
 
@@ -238,7 +236,7 @@ def test_a_ranker_is_imported_once() -> None:
     async def work() -> None:
         trained()
         async with started(source=RankerFile("ranker.npz")) as service:
-            await service.recommend([Ask(user="ann", k=2)])
+            await service.recommend([RecommendationRequest(user="ann", k=2)])
         async with started(source=RankerFile("ranker.npz")) as service:
             assert (await service.user("ann")).rounds == 4
 
@@ -309,7 +307,7 @@ def test_a_ranker_does_not_overwrite_what_others_learned() -> None:
             pass
         trained("other.npz", merit=np.array([1.0, 2.0, 3.0]))
         with pytest.raises(
-            ValueError, match=r"other\.npz: a ranker goes into an empty store.*ranker\.npz"
+            ValueError, match=r"other\.npz: a ranker needs an empty store.*ranker\.npz"
         ):
             await start_service("sqlite:store.db", source=RankerFile("other.npz"))
 
@@ -321,7 +319,7 @@ def test_a_store_that_is_in_use_takes_no_ranker() -> None:
         async with started(source=items("item,x,y,z\na,1,2,3\n")):
             pass
         trained()
-        with pytest.raises(ValueError, match="empty store, and this one is in use; take another"):
+        with pytest.raises(ValueError, match="empty store, and this one is in use"):
             await start_service("sqlite:store.db", source=RankerFile("ranker.npz"))
 
     run(work())
@@ -344,7 +342,7 @@ def test_a_file_that_is_not_a_store_is_refused() -> None:
     Path("store.db").write_text("This is a letter to somebody, and rather long at that." * 100)
 
     async def work() -> None:
-        with pytest.raises(ValueError, match=r"store\.db: not a store that can be opened"):
+        with pytest.raises(ValueError, match=r"store\.db: cannot be opened as a store"):
             await start_service("sqlite:store.db", source=items())
 
     run(work())

@@ -63,10 +63,10 @@ def test_a_key_opens_the_dashboard(browser: Browser, tmp_path: Path) -> None:
     with running("--demo", "--keys", "keys.json", folder=tmp_path) as server:
         page, _ = watched(browser)
         page.goto(server.url)
-        page.get_by_label("Key", exact=True).import_items("wrong")
+        page.get_by_label("Key", exact=True).fill("wrong")
         page.get_by_role("button", name="Use this key").click()
         page.locator("#key-error:not(:empty)").wait_for()
-        page.get_by_label("Key", exact=True).import_items(key)
+        page.get_by_label("Key", exact=True).fill(key)
         page.get_by_role("button", name="Use this key").click()
         page.locator("#status", has_text="Live").wait_for()
         page.close()

@@ -16,7 +16,7 @@ from faircascade.policies import LinUCB
 from faircascade.service.bootstrap import start_service
 from faircascade.service.catalogue.sources import recommendable
 from faircascade.service.demo import Behaviour, Demo, SimulatedUsers
-from faircascade.service.messages import Answer, ItemChange
+from faircascade.service.messages import FeedbackRequest, ItemChange
 from faircascade.service.service import Service
 from faircascade.service.stores.sqlite import SQLiteStore
 from tests.service.server_process import running
@@ -58,7 +58,7 @@ class Watched(Service):
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
-        self.answers: list[Answer] = []
+        self.answers: list[FeedbackRequest] = []
 
     async def learn(self, answers: Any) -> Any:
         self.answers += answers
@@ -79,7 +79,7 @@ async def shop(folder: Path, world: Environment) -> Watched:
     return service
 
 
-async def crowded(folder: Path, world: Environment, behaviour: Behaviour) -> list[Answer]:
+async def crowded(folder: Path, world: Environment, behaviour: Behaviour) -> list[FeedbackRequest]:
     """Let many users visit and return all answers that they ever give."""
     service = await shop(folder, world)
     crowd = SimulatedUsers(world, rate=20.0, behaviour=behaviour)

@@ -97,9 +97,9 @@ def test_many_columns_are_told_briefly(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("title,x\na,1\n", "no column looks like the id of an item (item_id, item, iid, id)"),
-        ("item,title\na,b\n", "no column holds features"),
-        ("item,x\n", "there are no items in it"),
+        ("title,x\na,1\n", "no column looks like item ids (item_id, item, iid, id)"),
+        ("item,title\na,b\n", "no feature columns"),
+        ("item,x\n", "has no items"),
         ("item,x\na,1\nb,much\n", "line 3: column 'x' must be a number, got 'much'"),
         ("item,x\na,1\nb,nan\n", "line 3: column 'x' must be a finite number, got nan"),
         ("item,x\na,1\nb,1e5\n", "line 3: column 'x' must be between -10000 and 10000"),
@@ -119,7 +119,7 @@ def test_many_columns_are_told_briefly(tmp_path: Path) -> None:
         ("item;features\na;one\n", "line 2: column 'features' must be a list of numbers"),
         ("item;features\na;[1,1e9]\n", "line 2: column 'features[1]' must be between"),
         ("item\na\n", "only one column found, 'item'; columns must be separated by a comma"),
-        ("item,x,x\na,1,2\n", "column 'x' is there more than once"),
+        ("item,x,x\na,1,2\n", "column 'x' appears more than once"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_told_by_place_and_rule(
@@ -241,7 +241,7 @@ def test_features_far_from_length_1_are_warned_of(
         .format(record)
         .endswith(
             f"WARNING {file}: features have a length of about {length}; "
-            "scores and exploration are made for about 1: scale them"
+            "scores and exploration assume about 1: scale them"
         )
     )
 

@@ -189,7 +189,7 @@ def test_a_saved_ranker_is_served(folder: Path) -> None:
         given = recommend(server, k=2)
         assert tuple(item["item"] for item in given["items"]) == ranker.recommend("ann", k=2).items
     line = refused("--ranker", "ranker.npz", "--alpha", "1", folder=folder)
-    assert "--alpha must be left out with --ranker" in line
+    assert "--alpha cannot be combined with --ranker" in line
 
 
 def test_a_store_serves_one_process_at_a_time(folder: Path) -> None:

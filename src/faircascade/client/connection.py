@@ -87,7 +87,7 @@ class Connection:
 
     def too_late(self, attempt: Attempt) -> Failure:
         """Return the failure of an answer that does not come to an end."""
-        return Failure(what=f"the answer of {self.url} came too slowly", unsent=False)
+        return Failure(what=f"{self.url} answered too slowly", unsent=False)
 
     def failure(self, attempt: Attempt, error: httpx.RequestError) -> Failure:
         """Return what an error of HTTPX means."""
@@ -98,9 +98,9 @@ class Connection:
         if isinstance(error, httpx.PoolTimeout):
             what = f"none of the client's {CONNECTIONS} connections was free {within}"
         elif isinstance(error, httpx.ConnectTimeout):
-            what = f"could not connect to {self.url} {within}; see that the service runs there"
+            what = f"could not connect to {self.url} {within}; check that the service is running"
         elif isinstance(error, httpx.ConnectError):
-            what = f"could not connect to {self.url} ({error}); see that the service runs there"
+            what = f"could not connect to {self.url} ({error}); check that the service is running"
         elif isinstance(error, httpx.TimeoutException):
             what = f"no answer from {self.url} {within}"
         else:

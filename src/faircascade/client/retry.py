@@ -1,6 +1,8 @@
 """How often a request is sent, and when: decided here, done by a client.
 
-Nothing in here waits or sends.
+Nothing in here waits or sends, so both clients share it. A retry library would do the loop alone:
+the rules that matter (one deadline for pauses and attempts, `Retry-After`, a recommendation that
+is repeated only if it surely was not counted) would still be ours, once for each client.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from uuid import uuid4
 
 from faircascade.client.errors import ServiceError, ServiceUnavailable
 from faircascade.client.transport import Operation, Reply, Request, RetryRule
+from faircascade.errors import ParameterError
 
 T = TypeVar("T")
 
@@ -45,9 +48,9 @@ class RetryPolicy:
     def __post_init__(self) -> None:
         for name in ("timeout", "deadline"):
             if not 0 < getattr(self, name) < float("inf"):
-                raise ValueError(f"{name} must be seconds > 0, got {getattr(self, name)!r}")
+                raise ParameterError(name, "must be seconds > 0", getattr(self, name))
         if self.retries < 0:
-            raise ValueError(f"retries must be at least 0, got {self.retries!r}")
+            raise ParameterError("retries", "must be at least 0", self.retries)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +176,7 @@ def _error(
 ) -> ServiceError:
     more = f" (gave up after {tries} attempts in {seconds:.1f} s)" if tries > 1 else ""
     if request.retry is RetryRule.IF_NOT_PROCESSED and _perhaps_done(outcome):
-        more += "; the list may have been counted as shown, so it was not asked for again"
+        more += "; not retried, because the list may have been counted as shown"
     if isinstance(outcome, Failure):
         return ServiceUnavailable(None, "No Answer", outcome.what + more, (), request_id)
     error = outcome.error()

@@ -74,17 +74,17 @@ class Reply:
             return error_from(json.loads(self.content), self.status, self.request_id)
         except (ValueError, KeyError, TypeError):
             if 300 <= self.status < 400 and "location" in self.headers:
-                detail = f"the service is at {self.headers['location']}; give the address there"
+                detail = f"redirected to {self.headers['location']}; use that address"
             else:
-                detail = f"the answer is {self.kind} and not the service's; is a proxy in between?"
+                detail = f"the answer ({self.kind}) is not the service's; is a proxy in between?"
             return _error(self.status, _phrase(self.status), detail, (), self.request_id)
 
     def _unexpected(self) -> ServiceError:
         if self.status >= 400:
             return self.error()
         detail = (
-            f"the answer is {self.kind} and not what the service would say; "
-            "check the address of the service, and that client and service are of one version"
+            f"unexpected answer ({self.kind}); check the address of the service, "
+            "and that client and service have the same version"
         )
         return _error(self.status, "Unexpected Answer", detail, (), self.request_id)
 

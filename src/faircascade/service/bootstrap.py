@@ -83,7 +83,7 @@ async def start_service(
         if len(service.catalogue) == 0:
             raise ValueError(_no_items(address))
         if last is not None and last.plain() != served.plain():
-            log.warning("policy changed, what was learned is kept", extra=_change(last, served))
+            log.warning("policy changed; user models are kept", extra=_change(last, served))
         await store.set_meta(_SERVED, served.plain())
     except BaseException:
         await service.stop()
@@ -110,7 +110,9 @@ async def _last(store: Store, kept: StoreShape | None) -> ServedPolicy | None:
     try:
         return ServedPolicy(policy=from_spec("policy", plain["policy"]), seed=plain["seed"])
     except (ValueError, TypeError, KeyError) as error:  # a component that is not installed any more
-        log.warning("the policy of last time is not known here", extra={"reason": str(error)})
+        log.warning(
+            "the last policy of this store is not installed here", extra={"reason": str(error)}
+        )
         return None
 
 
@@ -134,7 +136,9 @@ def _chosen(
 def _check(policy: Policy, dim: int, kept: StoreShape | None, address: str) -> None:
     """Refuse a policy that cannot be served, or not with what the store holds."""
     if policy.omniscient:
-        raise ValueError(f"policy {policy.name!r} needs to know what users like: a service cannot")
+        raise ValueError(
+            f"policy {policy.name!r} cannot be served: it needs to know what users like"
+        )
     try:
         nobody = policy.start(Users(ids=np.empty(0, dtype=str)), dim)
         size = policy.sums(nobody).shape[1]
@@ -142,8 +146,9 @@ def _check(policy: Policy, dim: int, kept: StoreShape | None, address: str) -> N
         raise ValueError(f"{error}, so it cannot be served") from error
     if kept is not None and kept.sums != size:
         raise ValueError(
-            f"{public_address(address)}: keeps {kept.sums} numbers a user, policy {policy.name!r} "
-            f"learns {size}; take another --store, or a policy that learns the same"
+            f"{public_address(address)}: keeps {kept.sums} numbers per user, "
+            f"policy {policy.name!r} "
+            f"learns {size}; use another --store or a policy that learns as many"
         )
 
 

@@ -15,8 +15,9 @@ import numpy as np
 
 from faircascade.data.load import load_dataset
 from faircascade.environment import Environment
+from faircascade.errors import ParameterError
 from faircascade.service.catalogue.sources import Source, SourceContents, recommendable
-from faircascade.service.messages import Answer, Ask, Recommended
+from faircascade.service.messages import FeedbackRequest, Recommendation, RecommendationRequest
 from faircascade.service.service import Service
 from faircascade.service.stores.base import StoreDown
 from faircascade.types import Ids, Items, Users
@@ -99,7 +100,7 @@ class SimulatedUsers:
     ) -> None:
         """Let about `rate` users a second ask for a list, some of them more often than others."""
         if rate < 0:
-            raise ValueError(f"rate must be at least 0, got {rate}")
+            raise ParameterError("rate", "must be at least 0", rate)
         self.world = world
         self.rate = rate
         self.seed = seed
@@ -109,7 +110,7 @@ class SimulatedUsers:
         busyness = 1.0 / (np.arange(len(world.users)) + _REGULARS)
         self._share = self._rng.permutation(busyness / busyness.sum())  # (n,)
         self._visits: Counter[int] = Counter()
-        self._due: list[tuple[float, int, Answer]] = []
+        self._due: list[tuple[float, int, FeedbackRequest]] = []
         self._number = count()
 
     async def run(self, service: Service) -> None:
@@ -122,7 +123,7 @@ class SimulatedUsers:
                 await self.visit(service, now, min(now - last, _LONGEST_TICK))
                 await self.answer(service, now)
             except StoreDown as error:
-                log.debug("the crowd waits", extra={"reason": str(error)})
+                log.debug("simulated users wait for the store", extra={"reason": str(error)})
             last = now
             await asyncio.sleep(TICK)
 
@@ -134,9 +135,9 @@ class SimulatedUsers:
         rows = self._rng.choice(len(self.world.users), size=n, replace=False, p=self._share)
         users = self.world.users.ids[rows].tolist()
         k = min(self.world.k, service.settings.max_k)
-        lists = await service.recommend([Ask(user=user, k=k) for user in users])
+        lists = await service.recommend([RecommendationRequest(user=user, k=k) for user in users])
         for row, given in zip(rows.tolist(), lists, strict=True):
-            if isinstance(given, Recommended):
+            if isinstance(given, Recommendation):
                 self._visits[row] += 1
                 self._react(row, given, now)
 
@@ -148,7 +149,7 @@ class SimulatedUsers:
         if due:
             await service.learn(due)
 
-    def _react(self, user: int, given: Recommended, now: float) -> None:
+    def _react(self, user: int, given: Recommendation, now: float) -> None:
         behaviour, chance = self.behaviour, self._rng.random
         if chance() < behaviour.silent:
             return
@@ -160,7 +161,9 @@ class SimulatedUsers:
             delay = behaviour.latest * chance()
         else:
             delay = self._rng.exponential(behaviour.soon)
-        answer = Answer(impression_id=given.impression_id, clicked_position=clicked, shown=shown)
+        answer = FeedbackRequest(
+            impression_id=given.impression_id, clicked_position=clicked, shown=shown
+        )
         heapq.heappush(self._due, (now + delay, next(self._number), answer))
 
     def _clicked(self, user: int, items: Sequence[str]) -> int | None:

@@ -40,7 +40,7 @@ async def maintain(service: Service) -> None:
                 expire = time.monotonic() + EXPIRE_EVERY
         except StoreDown as error:
             log.warning("store is down", extra={"reason": str(error)})
-        except Exception:  # maintenance must go on: without it, counts and old lists pile up
+        except Exception:  # go on: without maintenance, counts and old lists pile up
             log.exception("maintenance failed")
 
 

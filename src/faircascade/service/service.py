@@ -17,14 +17,14 @@ from faircascade.service.batching import Batcher
 from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.exposure import ExposureTracker
 from faircascade.service.ids import LARGEST_FEATURE
-from faircascade.service.learning import hear, teach
+from faircascade.service.learning import model_updates, read_feedback
 from faircascade.service.messages import (
-    Answer,
-    Ask,
+    FeedbackReceipt,
+    FeedbackRequest,
     ItemChange,
     Reason,
-    Receipt,
-    Recommended,
+    Recommendation,
+    RecommendationRequest,
     Refused,
     invalid,
 )
@@ -45,8 +45,8 @@ from faircascade.types import Users
 
 log = logging.getLogger(__name__)
 
-TOGETHER = 64
-"""Lists or answers of separate requests that are worked on together at most."""
+MAX_BATCH = 64
+"""Separate requests that are processed together at most."""
 
 
 class Service:
@@ -76,9 +76,16 @@ class Service:
         self._policy = policy
         self._catalogue_version = 0
         self._changing = asyncio.Lock()
-        self._ranking = Ranking(self._policy, store, exposure=self.exposure, seed=seed, clock=clock)
-        self._recommending = Batcher(self._recommend, most=TOGETHER)
-        self._learning = Batcher(self._learn, most=TOGETHER)
+        self._ranking = Ranking(
+            self._policy,
+            store,
+            exposure=self.exposure,
+            version={"name": policy.name, "version": self.version},
+            seed=seed,
+            clock=clock,
+        )
+        self._recommending = Batcher(self._recommend, most=MAX_BATCH)
+        self._learning = Batcher(self._learn, most=MAX_BATCH)
 
     @property
     def dim(self) -> int:
@@ -108,53 +115,61 @@ class Service:
 
     # recommending
 
-    async def recommend(self, asks: Sequence[Ask]) -> Sequence[Recommended | Refused]:
+    async def recommend(
+        self, requests: Sequence[RecommendationRequest]
+    ) -> Sequence[Recommendation | Refused]:
         """Answer each: a list of k items, or fewer if there are not as many, or a refusal."""
-        return await self._recommending(asks)
+        return await self._recommending(requests)
 
-    async def _recommend(self, asks: Sequence[Ask]) -> list[Recommended | Refused]:
+    async def _recommend(
+        self, requests: Sequence[RecommendationRequest]
+    ) -> list[Recommendation | Refused]:
         catalogue = self.catalogue
-        checked = [self._check(ask, catalogue) for ask in asks]
-        wanted = [place for place, refused in enumerate(checked) if refused is None]
-        answers: dict[int, Recommended | Refused] = {
-            place: refused for place, refused in enumerate(checked) if refused is not None
-        }
-        if wanted:
-            served = await self._ranking.serve([asks[place] for place in wanted], catalogue)
-            answers.update(zip(wanted, served, strict=True))
-        return [answers[place] for place in range(len(asks))]
+        results: dict[int, Recommendation | Refused] = {}
+        valid: dict[int, RecommendationRequest] = {}
+        for place, request in enumerate(requests):
+            if (refused := self._check(request, catalogue)) is not None:
+                results[place] = refused
+            else:
+                valid[place] = request
+        if valid:
+            served = await self._ranking.serve(list(valid.values()), catalogue)
+            results.update(zip(valid, served, strict=True))
+        return [results[place] for place in range(len(requests))]
 
-    def _check(self, ask: Ask, catalogue: Catalogue) -> Refused | None:
-        """Return why an ask is refused, if it is."""
+    def _check(self, request: RecommendationRequest, catalogue: Catalogue) -> Refused | None:
+        """Return why a request is refused, if it is."""
         limits = self.settings
-        if not 1 <= ask.k <= limits.max_k:
-            return invalid("k", f"must be between 1 and {limits.max_k}, got {ask.k}")
-        for name, given in (("candidates", ask.candidates or ()), ("exclude", ask.exclude)):
+        if not 1 <= request.k <= limits.max_k:
+            return invalid("k", f"must be between 1 and {limits.max_k}, got {request.k}")
+        for name, given in (("candidates", request.candidates or ()), ("exclude", request.exclude)):
             if len(given) > limits.max_candidates:
                 rule = f"must name at most {limits.max_candidates:,} items, got {len(given):,}"
                 return invalid(name, rule)
-        if catalogue.left(ask.candidates, ask.exclude) == 0:
+        if catalogue.left(request.candidates, request.exclude) == 0:
             return Refused(Reason.CONFLICT, "candidates", "and exclude leave no item to recommend")
         return None
 
     # learning
 
-    async def learn(self, answers: Sequence[Answer]) -> Sequence[Receipt | Refused]:
-        """Learn each answer once; the same one again changes nothing and is answered the same."""
-        return await self._learning(answers)
+    async def learn(
+        self, requests: Sequence[FeedbackRequest]
+    ) -> Sequence[FeedbackReceipt | Refused]:
+        """Learn each feedback once; the same one again changes nothing."""
+        return await self._learning(requests)
 
-    async def _learn(self, answers: Sequence[Answer]) -> list[Receipt | Refused]:
-        found = await self.store.impressions([answer.impression_id for answer in answers])
+    async def _learn(self, requests: Sequence[FeedbackRequest]) -> list[FeedbackReceipt | Refused]:
+        found = await self.store.impressions([request.impression_id for request in requests])
         await self._know_names(found)
         now = self.clock()
-        heard = [
-            hear(answer, i, self.catalogue, oldest=now - self.settings.ttl)
-            for answer, i in zip(answers, found, strict=True)
+        outcomes = [
+            read_feedback(request, i, self.catalogue, oldest=now - self.settings.ttl)
+            for request, i in zip(requests, found, strict=True)
         ]
-        taught = teach(heard, self._policy, now)
-        updates = [update for update in taught if isinstance(update, ModelUpdate)]
-        outcomes = iter(await self.store.learn(updates) if updates else ())
-        return [t if isinstance(t, Refused) else self._receipt(t, next(outcomes)) for t in taught]
+        results = model_updates(outcomes, self._policy, now)
+        updates = [update for update in results if isinstance(update, ModelUpdate)]
+        learned = iter(await self.store.learn(updates) if updates else ())
+        return [r if isinstance(r, Refused) else self._receipt(r, next(learned)) for r in results]
 
     async def _know_names(self, impressions: Sequence[Impression | None]) -> None:
         """Make sure that listed items are known, also those that another service just added."""
@@ -164,7 +179,7 @@ class Service:
         ):
             await self.follow_catalogue()
 
-    def _receipt(self, update: ModelUpdate, outcome: UpdateOutcome) -> Receipt | Refused:
+    def _receipt(self, update: ModelUpdate, outcome: UpdateOutcome) -> FeedbackReceipt | Refused:
         impression = update.impression
         if outcome is UpdateOutcome.UNKNOWN:
             return Refused(
@@ -178,7 +193,7 @@ class Service:
             )
         clicked = update.clicked
         names = self.catalogue.names(impression.slots[clicked - 1 : clicked]) if clicked else [None]
-        return Receipt(
+        return FeedbackReceipt(
             impression_id=impression.id,
             clicked_position=clicked or None,
             clicked_item=names[0],

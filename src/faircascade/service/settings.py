@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from faircascade.errors import ParameterError
+
 DAY = 24 * 3600.0
 
 
@@ -26,4 +28,4 @@ class ServiceSettings:
         for limit in fields(self):
             value = getattr(self, limit.name)
             if not value > 0:
-                raise ValueError(f"{limit.name} must be positive, got {value}")
+                raise ParameterError(limit.name, "must be positive", value)

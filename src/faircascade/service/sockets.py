@@ -7,11 +7,13 @@ import os
 import socket
 from ipaddress import ip_address
 
+from faircascade.errors import ParameterError
+
 
 def listen(host: str, port: int) -> socket.socket:
     """Return a socket bound to an address, a name or an IP of either version; port 0 is any."""
     if not 0 <= port < 2**16:
-        raise ValueError(f"port must be between 0 and {2**16 - 1}, got {port}")
+        raise ParameterError("port", f"must be between 0 and {2**16 - 1}", port)
     family, address = _resolve(host.removeprefix("[").removesuffix("]"), port)
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
@@ -32,7 +34,7 @@ def _resolve(host: str, port: int) -> tuple[int, tuple[object, ...]]:
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
     except (OSError, UnicodeError):
-        raise ValueError(f"host must be an address of this machine, got {host!r}") from None
+        raise ParameterError("host", "must be an address of this machine", host) from None
     found.sort(key=lambda entry: entry[0] != socket.AF_INET)  # what every client can use, first
     family, _, _, _, address = found[0]
     return family, address
@@ -40,10 +42,10 @@ def _resolve(host: str, port: int) -> tuple[int, tuple[object, ...]]:
 
 def _reason(error: OSError, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"port {port} of {host} is in use; take another with --port (0 is any)"
+        return f"port {port} of {host} is in use; choose another with --port (0 picks a free one)"
     if error.errno == errno.EADDRNOTAVAIL:
         return f"host must be an address of this machine, got {host!r}"
-    return f"{host}, port {port}: cannot be listened on ({error.strerror})"
+    return f"{host}, port {port}: cannot listen there ({error.strerror})"
 
 
 def is_local(listener: socket.socket) -> bool:

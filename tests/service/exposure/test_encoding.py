@@ -73,7 +73,7 @@ def test_large_counts_survive() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"counts", b"PK\x03\x04", bytes(1000)])
 def test_what_is_no_archive_is_refused(data: bytes) -> None:
-    with pytest.raises(ValueError, match="counts of exposure must be"):
+    with pytest.raises(ValueError, match="exposure counts"):
         from_bytes(data)
 
 
@@ -82,7 +82,7 @@ def test_a_single_array_or_an_archive_of_others_is_refused() -> None:
     np.save(single, np.arange(3))
     np.savez(other, theta=np.arange(3))
     for file in (single, other):
-        with pytest.raises(ValueError, match="counts of exposure must be an archive of ours"):
+        with pytest.raises(ValueError, match="exposure counts"):
             from_bytes(file.getvalue())
 
 
@@ -96,7 +96,7 @@ def changed(data: bytes, **arrays) -> bytes:
 
 def test_another_version_is_refused_by_its_number() -> None:
     data = changed(to_bytes(Counters()), version=np.array(VERSION + 1))
-    with pytest.raises(ValueError, match=f"must be of version {VERSION}, got {VERSION + 1}"):
+    with pytest.raises(ValueError, match=f"version {VERSION + 1}"):
         from_bytes(data)
 
 
@@ -114,7 +114,7 @@ def test_another_version_is_refused_by_its_number() -> None:
 )
 def test_parts_that_do_not_fit_are_refused(change) -> None:
     data = to_bytes(account_of([listed(NOW - 600, 1, 2), listed(NOW, 3)]))
-    with pytest.raises(ValueError, match="counts of exposure must be complete"):
+    with pytest.raises(ValueError, match="exposure counts are damaged"):
         from_bytes(changed(data, **change))
 
 
@@ -136,5 +136,5 @@ def test_damaged_bytes_are_refused_or_do_not_matter(data) -> None:
 @given(st.integers(0, 10_000))
 def test_bytes_that_were_cut_off_are_refused(size) -> None:
     good = to_bytes(Counters())
-    with pytest.raises(ValueError, match="counts of exposure must be"):
+    with pytest.raises(ValueError, match="exposure counts"):
         from_bytes(good[: min(size, len(good) - 1)])

@@ -62,7 +62,7 @@ def test_a_store_that_is_down_or_silent_is_not_ready(
 
     monkeypatch.setattr(readiness, "PATIENCE", 0.01)
     monkeypatch.setattr(readiness, "FRESH", 0.0)
-    for ping, words in ((down, "cannot be reached"), (silent, "did not answer within")):
+    for ping, words in ((down, "is unavailable"), (silent, "did not answer within")):
         monkeypatch.setattr(service.store, "ping", ping)
         answer = client.get("/readyz")
         assert answer.status_code == 503
@@ -195,7 +195,7 @@ def test_upkeep_that_fails_is_logged(service: Service, caplog: pytest.LogCapture
     with calling(app_of(service, beside=[broken])) as client:
         client.recommend()
     (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
-    assert record.getMessage() == "work beside requests ended"
+    assert record.getMessage() == "a background task ended"
 
 
 def test_a_store_that_is_down_at_the_end_is_logged(

@@ -33,7 +33,7 @@ def test_pages_are_served_and_closed_to_everything_foreign(
 def test_every_file_is_served_with_its_type(client: Client, name: str) -> None:
     answer = client.get(f"/static/{name}")
     assert answer.content == (FOLDER / name).read_bytes()
-    kinds = {".js": "javascript", ".css": "css", ".html": "html", ".svg": "svg"}
+    kinds = {".txt": "plain", ".js": "javascript", ".css": "css", ".html": "html", ".svg": "svg"}
     assert kinds[Path(name).suffix] in answer.headers["content-type"]
 
 

@@ -216,7 +216,10 @@ def test_a_store_that_does_not_say_whether_it_counted_a_list_is_504(
     answer = client.post(path, body)
     assert "retry-after" not in answer.headers
     found = problem(answer, 504)
-    assert found.detail == "the store did not say whether it counted the list as shown; it may have"
+    assert (
+        found.detail
+        == "the store did not confirm the write; the list may have been counted as shown"
+    )
     assert "faircascade_store_errors_total 1.0" in client.get("/metrics").text
     responses = client.get("/openapi.json").json()["paths"][path]["post"]["responses"]
     assert {"503", "504"} <= responses.keys()

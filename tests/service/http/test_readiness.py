@@ -35,7 +35,7 @@ def test_the_store_is_asked_once_a_second_at_most() -> None:
         clock.now += FRESH / 2
         assert (await store_probe.status(), store.asked) == ("ok", 1)
         clock.now += FRESH / 2
-        assert await store_probe.status() == "cannot be reached or written to now"
+        assert await store_probe.status() == "is unavailable"
         assert store.asked == 2
 
     asyncio.run(ask())

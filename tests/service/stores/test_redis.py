@@ -665,6 +665,6 @@ def test_a_redis_that_was_emptied_is_noticed(own_server: RedisServer) -> None:
             await hand_out(store, "ada")
             await redis.flushall()
             for error in await all_fail(store.ping(), store.begin_round(["ada"])):
-                assert "has lost what it held" in error
+                assert "has lost its data" in error
 
     asyncio.run(story())

@@ -64,7 +64,7 @@ def find_features(table: Table, wanted: str | None, taken: Sequence[str]) -> Fea
     names = _numeric(table, rest)
     if not names:
         raise DataError(
-            f"{table.label}: no column holds features: neither one of vectors ({VECTORS[0]}, "
+            f"{table.label}: no feature columns: neither vectors ({VECTORS[0]}, "
             f"{VECTORS[2]}, {VECTORS[3]}) nor columns of numbers; name them with --features"
         )
     return FeatureColumns(names, vector=False)

@@ -1,4 +1,4 @@
-"""What a source has goes into the store, once."""
+"""Import the items and users of a source into a store, once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHUNK = 2_000
 async def import_items(
     service: Service, source: Source, contents: SourceContents | None = None
 ) -> str:
-    """Put the items of a source into the store, and its users; say what came of it.
+    """Put the items and users of a source into the store, and return a summary.
 
     Nothing is removed. A source that the store had last time is left alone, so that what was
     changed or removed since then stays as it is. `contents` is what was read of it already.
@@ -28,14 +28,16 @@ async def import_items(
     kept = await store.get_meta(source.kind)
     ours = {"from": source.label, "fingerprint": source.fingerprint}
     if kept is not None and kept["fingerprint"] == ours["fingerprint"] and kept["complete"]:
-        return f"{source.label}: as last time, so the catalogue stays as it is in the store"
+        return (
+            f"{source.label}: unchanged since the last import; the catalogue in the store is kept"
+        )
     if isinstance(source, RankerFile):
         await _check_place(service, source, kept)
     contents = contents or source.contents()
     if contents.dim != service.dim:
         raise ValueError(
-            f"{source.label}: has items of {contents.dim} features, the store has items of "
-            f"{service.dim}; they cannot be served together, take another --store"
+            f"{source.label}: has {contents.dim} features per item, the store has {service.dim}; "
+            "use another --store"
         )
     await store.set_meta(source.kind, {**ours, "complete": False})
     if contents.users:
@@ -53,8 +55,8 @@ async def _check_place(service: Service, source: RankerFile, kept: Any) -> None:
         return
     had = f"has the ranker {kept['from']}" if kept is not None else "is in use"
     raise ValueError(
-        f"{source.label}: a ranker goes into an empty store, and this one {had}; take another "
-        "--store, or leave --ranker out to go on with what is there"
+        f"{source.label}: a ranker needs an empty store, and this one {had}; use another "
+        "--store, or leave --ranker out to continue with what is there"
     )
 
 

@@ -55,13 +55,11 @@ def read_items(path: str | Path, features: str | None = None) -> ItemTable:
     table = open_items(path)
     for name in table.names:
         if table.names.count(name) > 1:
-            raise DataError(
-                f"{table.label}: column {name[:LONGEST_NAME]!r} is there more than once"
-            )
+            raise DataError(f"{table.label}: column {name[:LONGEST_NAME]!r} appears more than once")
     item = usual_column(table, IDS)
     if item is None:
         raise DataError(
-            f"{table.label}: no column looks like the id of an item ({', '.join(IDS[:3])}, id); "
+            f"{table.label}: no column looks like item ids ({', '.join(IDS[:3])}, id); "
             f"the columns are {listed(table.names)}"
         )
     labels = _found(table, LABELS)
@@ -76,7 +74,7 @@ def read_items(path: str | Path, features: str | None = None) -> ItemTable:
     with rephrased_errors(table.names):
         columns = table.read(wanted)
     if len(columns[item]) == 0:
-        raise DataError(f"{table.label}: there are no items in it")
+        raise DataError(f"{table.label}: has no items")
     ids = _ids(columns[item], table, item)
     X = read_features(where, columns, table)
     _check_length(X, table)
@@ -156,5 +154,5 @@ def _check_length(X: Floats, table: Table) -> None:
     if not SHORTEST <= length <= LONGEST:
         log.warning(
             f"{table.label}: features have a length of about {length:.3g}; "
-            "scores and exploration are made for about 1: scale them"
+            "scores and exploration assume about 1: scale them"
         )

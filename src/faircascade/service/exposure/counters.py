@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from faircascade.errors import ParameterError
 from faircascade.service.exposure.counts import Counts, EventBatch
 from faircascade.service.exposure.recipients import Recipients
 from faircascade.service.exposure.windows import SPANS, Window
@@ -120,7 +121,7 @@ class Counters:
     def _window(self, name: str, *others: str) -> Window:
         if name not in self.windows:
             names = ", ".join([*others, *self.windows])
-            raise ValueError(f"window must be one of {names}, got {name!r}")
+            raise ParameterError("window", f"must be one of {names}", name)
         return self.windows[name]
 
     def copy(self) -> Counters:

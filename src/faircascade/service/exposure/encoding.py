@@ -43,15 +43,17 @@ def from_bytes(data: bytes) -> Counters:
             version = int(archive["version"])
             arrays = {name: archive[name] for name in archive.files} if version == VERSION else {}
     except Exception as error:  # there are as many as ways to damage an archive
-        raise ValueError("counts of exposure must be an archive of ours, got others") from error
+        raise ValueError(
+            "exposure counts cannot be read: not an archive of this program"
+        ) from error
     if version != VERSION:
-        raise ValueError(f"counts of exposure must be of version {VERSION}, got {version}")
+        raise ValueError(
+            f"exposure counts are of version {version}; this release reads version {VERSION}"
+        )
     try:
         return _account(arrays)
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"counts of exposure must be complete, got damaged ones: {error}"
-        ) from error
+        raise ValueError(f"exposure counts are damaged: {error}") from error
 
 
 def _account(arrays: Mapping[str, NDArray[Any]]) -> Counters:

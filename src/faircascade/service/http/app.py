@@ -12,7 +12,6 @@ from typing import Any
 from fastapi import FastAPI
 
 from faircascade.service.http.dependencies import Dependencies
-from faircascade.service.http.limits import Limits
 from faircascade.service.http.metrics import Metrics
 from faircascade.service.http.middleware import RequestMiddleware
 from faircascade.service.http.openapi import ABOUT, TAGS, description
@@ -20,6 +19,7 @@ from faircascade.service.http.problems import HANDLERS
 from faircascade.service.http.readiness import StoreProbe
 from faircascade.service.http.routes import ROUTERS
 from faircascade.service.keys import Keys
+from faircascade.service.limits import Limits
 from faircascade.service.maintenance import maintain
 from faircascade.service.service import Service
 from faircascade.version import __version__
@@ -27,7 +27,7 @@ from faircascade.version import __version__
 log = logging.getLogger(__name__)
 
 Beside = Callable[[Service], Coroutine[Any, Any, None]]
-"""Work beside requests; it runs until it is cancelled."""
+"""A background task; it runs until it is cancelled."""
 
 
 def create_app(
@@ -96,4 +96,4 @@ async def _running(service: Service, beside: Sequence[Beside]) -> AsyncIterator[
 def _tell(task: asyncio.Task[None]) -> None:
     """Log that work ended which should go on, unless it was told to."""
     if not task.cancelled():
-        log.error("work beside requests ended", exc_info=task.exception())
+        log.error("a background task ended", exc_info=task.exception())

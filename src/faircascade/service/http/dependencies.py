@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
-from faircascade.service.http.limits import Limits
 from faircascade.service.http.metrics import Metrics
 from faircascade.service.http.readiness import StoreProbe
+from faircascade.service.limits import Limits
 from faircascade.service.service import Service
 
 

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from prometheus_client.exposition import generate_latest
 
 from faircascade.service.exposure.fairness import NOTIONS, fairness
-from faircascade.service.messages import Receipt, Recommended, Refused
+from faircascade.service.messages import FeedbackReceipt, Recommendation, Refused
 from faircascade.service.service import Service
 from faircascade.version import __version__
 
@@ -90,12 +90,12 @@ class Metrics:
             self._seconds_of[route, method] = histogram
         histogram.observe(seconds)
 
-    def recommended(self, answer: Recommended | Refused) -> None:
+    def recommended(self, answer: Recommendation | Refused) -> None:
         """Count a list."""
-        if isinstance(answer, Recommended):
+        if isinstance(answer, Recommendation):
             self._recommendations.inc()
 
-    def learned(self, receipt: Receipt | Refused) -> None:
+    def learned(self, receipt: FeedbackReceipt | Refused) -> None:
         """Count an answer."""
         if isinstance(receipt, Refused):
             self._answers[receipt.reason.value].inc()

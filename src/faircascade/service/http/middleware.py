@@ -111,7 +111,7 @@ class RequestMiddleware:
             log.exception("request failed", extra={"request_id": name, "route": _route(inner)})
             if status:
                 raise  # the server must not take the answer for a whole one
-            problem = problems.document(500, f"something went wrong; the log has it as {name}")
+            problem = problems.document(500, f"internal error; see request {name} in the log")
             await problems.answer(name, problem)(inner, receive, answer)
         self._account(inner, method, status, perf_counter() - began)
 
@@ -137,7 +137,7 @@ class RequestMiddleware:
             detail = too_large(self._max_body)
             return problems.answer(name, problems.document(413, detail), closing)
         if path.startswith(API) and not accepts_json(headers.get(b"accept", b"").decode("latin-1")):
-            detail = "answers are application/json, which Accept leaves out"
+            detail = "answers are application/json, which Accept excludes"
             return problems.answer(name, problems.document(406, detail))
         return None
 
@@ -147,7 +147,7 @@ class RequestMiddleware:
         """Return the problem of a request that lacks the right key, and its header."""
         scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         if scheme.lower() != "bearer" or not token:
-            detail = "a key is needed, as Authorization: Bearer KEY"
+            detail = "a key is required: Authorization: Bearer KEY"
             return problems.document(401, detail), {"WWW-Authenticate": "Bearer"}
         role = keys.role_of(token.strip())
         if role is None:
@@ -155,7 +155,7 @@ class RequestMiddleware:
             return problems.document(401, "the key is not known"), {"WWW-Authenticate": challenge}
         if role == "read" and (method not in _READING or path.startswith(PERSONAL)):
             challenge = 'Bearer error="insufficient_scope"'
-            detail = "the key may only read, and nothing of users"
+            detail = "the key may only read, and not read users"
             return problems.document(403, detail), {"WWW-Authenticate": challenge}
         return None
 

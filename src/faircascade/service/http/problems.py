@@ -95,21 +95,21 @@ async def _on_parameters(request: Request, error: Any) -> Response:
 async def _on_store_down(request: Request, error: Any) -> Response:
     dependencies_of(request).metrics.store_errors.inc()
     log.warning("store is down", extra={"reason": str(error), "request_id": _id(request)})
-    detail = "the store cannot be reached or written to now; try again soon"
+    detail = "the store is unavailable; try again soon"
     return _answer(request, document(503, detail), RETRY_AFTER)
 
 
 async def _on_store_unsure(request: Request, error: Any) -> Response:
     dependencies_of(request).metrics.store_errors.inc()
     log.warning("store is unsure", extra={"reason": str(error), "request_id": _id(request)})
-    detail = "the store did not say whether it counted the list as shown; it may have"
+    detail = "the store did not confirm the write; the list may have been counted as shown"
     return _answer(request, document(504, detail))
 
 
 async def _on_http(request: Request, error: Any) -> Response:
     status, detail, headers = error.status_code, str(error.detail), error.headers
     if status == HTTPStatus.NOT_FOUND:
-        detail = "there is nothing at this path; / and /docs say what there is"
+        detail = "unknown path; see /docs for the API"
     elif status == HTTPStatus.METHOD_NOT_ALLOWED:
         allowed = ", ".join(allowed_methods(request))
         detail = f"this path takes {allowed}, got {request.scope['method'][:20]}"

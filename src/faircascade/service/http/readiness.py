@@ -44,5 +44,5 @@ async def _ping(store: Store) -> str:
         return f"did not answer within {PATIENCE:g} seconds"
     except StoreDown as error:  # its words may name what is not for everybody
         log.warning("store is down", extra={"reason": str(error)})
-        return "cannot be reached or written to now"
+        return "is unavailable"
     return "ok"

@@ -9,19 +9,19 @@ from faircascade.service.http.problems import MEDIA_TYPE
 Responses = dict[int | str, dict[str, Any]]
 
 _MEANINGS = {
-    401: "No key was given, or none that is known.",
+    401: "The key is missing or unknown.",
     403: "The key may only read.",
-    404: "What it speaks of is not there, or not any more.",
-    406: "`Accept` leaves out JSON.",
-    409: "It contradicts what happened before, or what there is; nothing changed.",
+    404: "Not found, or not kept any more.",
+    406: "`Accept` excludes JSON.",
+    409: "It contradicts earlier feedback or the catalogue; nothing changed.",
     413: "The body is too large.",
     415: "The body is not `application/json`.",
-    421: "The service has no keys, and `Host` names another machine.",
-    422: "Some field breaks a rule: `errors` names each; nothing changed.",
+    421: "The service runs without keys, and `Host` names another machine.",
+    422: "A field breaks a rule; `errors` names each. Nothing changed.",
     431: "The header fields are too large.",
-    500: "Something is wrong with the service itself; its log has the `request_id`.",
-    503: "The store cannot be reached now; the same request may succeed later.",
-    504: "The store did not say whether it counted the list as shown; it may have.",
+    500: "Internal error; the log of the service has the `request_id`.",
+    503: "The store is unavailable; try again later.",
+    504: "The store did not confirm the write; the list may have been counted as shown.",
 }
 _HEADERS = {
     401: {"WWW-Authenticate": "How to give a key."},

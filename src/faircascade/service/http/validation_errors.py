@@ -1,4 +1,4 @@
-"""What is wrong with a request, in our words: the field, the rule, the value."""
+"""Validation errors as messages: the field, the rule, the value."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def value(given: Any) -> str:
 
 
 def short(text: str, limit: int = LONGEST_VALUE) -> str:
-    """Return a text, or its begin if it is long."""
+    """Return a text, or its first characters if it is long."""
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 

@@ -106,7 +106,9 @@ class RedisStore(Store):
         _, found = await self._connection.send([("SETNX", key, json.dumps(ours)), ("GET", key)])
         kept = json.loads(found)
         if kept != ours:
-            raise ValueError(f"redis, prefix {self._prefix!r}: holds {kept}, asked for {ours}")
+            raise ValueError(
+                f"redis, prefix {self._prefix!r}: holds {kept}, cannot be opened for {ours}"
+            )
 
     async def close(self) -> None:
         await self._connection.close()
@@ -121,7 +123,7 @@ class RedisStore(Store):
         """Refuse to go on with a Redis that was emptied: everybody would begin anew, unnoticed."""
         if not there:
             raise StoreDown(
-                f"{self._connection.name} has lost what it held; restore it, then restart"
+                f"{self._connection.name} has lost its data; restore it, then restart the service"
             )
 
     def _key(self, kind: str, name: str | None = None) -> bytes:

@@ -84,7 +84,7 @@ class SQLiteStore(Store):
                 self._check_kind(db)
                 row = db.execute("SELECT value FROM meta WHERE name = 'shape'").fetchone()
         except sqlite3.Error as error:
-            raise ValueError(f"{self.path}: not a store that can be opened ({error})") from error
+            raise ValueError(f"{self.path}: cannot be opened as a store ({error})") from error
         return None if row is None else StoreShape(**json.loads(row[0]))
 
     def _check_kind(self, db: sqlite3.Connection) -> None:
@@ -94,7 +94,7 @@ class SQLiteStore(Store):
             raise ValueError(f"{self.path}: this database belongs to another program")
         if version != VERSION:
             raise ValueError(
-                f"{self.path}: a store of version {version}, this faircascade reads {VERSION}"
+                f"{self.path}: store version {version}; this release reads version {VERSION}"
             )
 
     async def open(self, shape: StoreShape) -> None:
@@ -115,7 +115,9 @@ class SQLiteStore(Store):
         if known is None:
             db.execute("INSERT INTO meta (name, value) VALUES ('shape', ?)", [json.dumps(ours)])
         elif json.loads(known[0]) != ours:
-            raise ValueError(f"{self.path}: holds {json.loads(known[0])}, asked for {ours}")
+            raise ValueError(
+                f"{self.path}: holds {json.loads(known[0])}, cannot be opened for {ours}"
+            )
 
     async def close(self) -> None:
         await self._file.close()

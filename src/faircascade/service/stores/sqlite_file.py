@@ -53,7 +53,7 @@ class SQLiteFile:
         """Open the file and let `prepare` make or check its tables."""
         self.path = path
         if not path.parent.is_dir():
-            raise ValueError(f"{path}: there is no folder {path.parent}")
+            raise ValueError(f"{path}: the folder {path.parent} does not exist")
         self._lock = FileLock(f"{path}.lock")
         try:
             self._lock.acquire(timeout=0)
@@ -69,7 +69,7 @@ class SQLiteFile:
             self._tidier = self._connect()
         except sqlite3.Error as error:
             self._lock.release()
-            raise ValueError(f"{path}: not a store that can be opened ({error})") from error
+            raise ValueError(f"{path}: cannot be opened as a store ({error})") from error
         except BaseException:
             self._lock.release()
             raise

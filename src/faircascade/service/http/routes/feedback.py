@@ -8,6 +8,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from faircascade.service import messages
 from faircascade.service.http.dependencies import dependencies_of
 from faircascade.service.http.json_route import JSONRoute, json_response
 from faircascade.service.http.problems import refused
@@ -18,7 +19,7 @@ from faircascade.service.http.schemas import (
     FeedbackRequest,
     FeedbackResults,
 )
-from faircascade.service.messages import Answer, Receipt, Refused
+from faircascade.service.messages import Refused
 
 router = APIRouter(route_class=JSONRoute, prefix="/v1", tags=["feedback"])
 
@@ -38,11 +39,11 @@ async def learn(request: Request, body: FeedbackRequest) -> Response:
     the same. Feedback that says otherwise than before is a conflict.
     """
     deps = dependencies_of(request)
-    (receipt,) = await deps.service.learn([_answer(body)])
+    (receipt,) = await deps.service.learn([body])
     deps.metrics.learned(receipt)
     if isinstance(receipt, Refused):
         raise receipt
-    return json_response(_document(receipt))
+    return json_response(receipt.document())
 
 
 @router.post(
@@ -60,7 +61,7 @@ async def learn_many(request: Request, body: FeedbackBatch) -> Response:
     learned or refused by itself.
     """
     deps = dependencies_of(request)
-    receipts = await deps.service.learn([_answer(one) for one in body.feedback])
+    receipts = await deps.service.learn(body.feedback)
     results = []
     for place, receipt in enumerate(receipts):
         deps.metrics.learned(receipt)
@@ -68,27 +69,8 @@ async def learn_many(request: Request, body: FeedbackBatch) -> Response:
     return json_response({"results": results})
 
 
-def _answer(body: FeedbackRequest) -> Answer:
-    return Answer(
-        impression_id=body.impression_id,
-        clicked_position=body.clicked_position,
-        clicked_item=body.clicked_item,
-        shown=body.shown,
-    )
-
-
-def _result(place: int, receipt: Receipt | Refused) -> dict[str, Any]:
+def _result(place: int, receipt: messages.FeedbackReceipt | Refused) -> dict[str, Any]:
     if isinstance(receipt, Refused):
         problem = refused(receipt, f"body.feedback.{place}.")
         return {"status": problem["status"], "problem": problem}
-    return {"status": 200, "receipt": _document(receipt)}
-
-
-def _document(receipt: Receipt) -> dict[str, Any]:
-    """Return `FeedbackReceipt` of the API, the same for a repeated answer."""
-    return {
-        "impression_id": receipt.impression_id,
-        "clicked_position": receipt.clicked_position,
-        "clicked_item": receipt.clicked_item,
-        "shown": receipt.shown,
-    }
+    return {"status": 200, "receipt": receipt.document()}

@@ -8,6 +8,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from faircascade.service import messages
 from faircascade.service.http.dependencies import dependencies_of
 from faircascade.service.http.json_route import JSONRoute, json_response
 from faircascade.service.http.problems import refused
@@ -18,8 +19,7 @@ from faircascade.service.http.schemas import (
     RecommendationRequest,
     RecommendationResults,
 )
-from faircascade.service.messages import Ask, Recommended, Refused
-from faircascade.service.service import Service
+from faircascade.service.messages import Refused
 
 router = APIRouter(route_class=JSONRoute, prefix="/v1", tags=["recommendations"])
 
@@ -40,11 +40,11 @@ async def recommend(request: Request, body: RecommendationRequest) -> Response:
     been.
     """
     deps = dependencies_of(request)
-    (answer,) = await deps.service.recommend([_ask(body)])
+    (answer,) = await deps.service.recommend([body])
     deps.metrics.recommended(answer)
     if isinstance(answer, Refused):
         raise answer
-    return json_response(_document(answer, deps.service))
+    return json_response(answer.document())
 
 
 @router.post(
@@ -62,31 +62,16 @@ async def recommend_many(request: Request, body: RecommendationBatch) -> Respons
     succeeds or fails by itself. After a 503 no list was counted, after a 504 some may have been.
     """
     deps = dependencies_of(request)
-    answers = await deps.service.recommend([_ask(one) for one in body.requests])
+    answers = await deps.service.recommend(body.requests)
     results = []
     for place, answer in enumerate(answers):
         deps.metrics.recommended(answer)
-        results.append(_result(place, answer, deps.service))
+        results.append(_result(place, answer))
     return json_response({"results": results})
 
 
-def _ask(body: RecommendationRequest) -> Ask:
-    return Ask(user=body.user, k=body.k, candidates=body.candidates, exclude=body.exclude)
-
-
-def _result(place: int, answer: Recommended | Refused, service: Service) -> dict[str, Any]:
+def _result(place: int, answer: messages.Recommendation | Refused) -> dict[str, Any]:
     if isinstance(answer, Refused):
         problem = refused(answer, f"body.requests.{place}.")
         return {"status": problem["status"], "problem": problem}
-    return {"status": 200, "recommendation": _document(answer, service)}
-
-
-def _document(answer: Recommended, service: Service) -> dict[str, Any]:
-    """Return `Recommendation` of the API."""
-    ranked = zip(answer.items, answer.scores, strict=True)
-    return {
-        "impression_id": answer.impression_id,
-        "user": answer.user,
-        "items": [{"item": item, "score": score} for item, score in ranked],
-        "policy": {"name": service.policy.name, "version": service.version},
-    }
+    return {"status": 200, "recommendation": answer.document()}

@@ -1,6 +1,6 @@
 """What travels over HTTP, with examples."""
 
-from faircascade.service.http.schemas.base import Model, Paging
+from faircascade.service.http.schemas.base import Paging
 from faircascade.service.http.schemas.catalogue import (
     Item,
     ItemBatch,
@@ -24,7 +24,6 @@ from faircascade.service.http.schemas.exposure import (
 from faircascade.service.http.schemas.feedback import (
     FeedbackBatch,
     FeedbackReceipt,
-    FeedbackRequest,
     FeedbackResult,
     FeedbackResults,
 )
@@ -35,11 +34,11 @@ from faircascade.service.http.schemas.recommendations import (
     RankedItem,
     Recommendation,
     RecommendationBatch,
-    RecommendationRequest,
     RecommendationResult,
     RecommendationResults,
 )
 from faircascade.service.http.schemas.users import User, UserImpression
+from faircascade.service.messages import FeedbackRequest, Model, RecommendationRequest
 
 __all__ = [
     "Exposure",

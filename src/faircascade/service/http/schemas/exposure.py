@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from faircascade.service.http.schemas.base import LARGEST_PAGE, Model, Paging
+from faircascade.service.http.schemas.base import LARGEST_PAGE, Paging
+from faircascade.service.messages import Model
 
 Notion = Literal["equality_b", "equality_p", "equity_b", "equity_p", "coverage"]
 AnyWindow = Annotated[

@@ -6,31 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from faircascade.service.http.limits import Limited
-from faircascade.service.http.schemas.base import Count, Model, example
 from faircascade.service.http.schemas.problem import Problem
-from faircascade.service.ids import Id
-
-SomeIds = Annotated[list[Id], Limited("candidates")]
-
-
-class RecommendationRequest(Model):
-    model_config = example(
-        {"user": "user-7", "k": 3},
-        {"user": "user-7", "k": 3, "candidates": ["song-1", "song-2", "song-3", "song-4"]},
-        {"user": "user-7", "exclude": ["song-9"]},
-    )
-    user: Id = Field(description="Whom the list is for; somebody unknown starts cold.")
-    k: Annotated[Count, Limited("k")] = Field(
-        10, description="Length of the list; shorter if fewer items are left."
-    )
-    candidates: SomeIds | None = Field(
-        None,
-        description="Choose among these items only; those not in the catalogue are ignored.",
-    )
-    exclude: SomeIds = Field(
-        default=[], description="Items to leave out; those not in the catalogue are ignored."
-    )
+from faircascade.service.limits import Limited
+from faircascade.service.messages import Model, RecommendationRequest, example
 
 
 class RankedItem(Model):
