@@ -59,6 +59,7 @@ def test_sums_match_the_definition(d: int, k: int, sigma: float, ridge: float, s
         assert identity_error(state) < 1e-8
 
 
+@pytest.mark.slow
 def test_inverse_stays_symmetric_positive_definite_over_a_hundred_thousand_updates() -> None:
     rng = np.random.default_rng(0)
     estimator, state = Ridge(), Ridge().start(2, 5)
