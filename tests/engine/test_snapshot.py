@@ -92,6 +92,7 @@ def test_a_run_goes_on_in_either_engine_to_the_same_bits(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -231,6 +232,7 @@ def go_on(halfway: tuple[Environment, Any, bytes], path: Path, contents: bytes) 
     assert list(path.parent.iterdir()) == []
 
 
+@pytest.mark.slow
 @settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -298,6 +298,7 @@ def test_one_over_an_estimate_is_nearly_unbiased(tmp_path) -> None:
     assert abs(inverse.mean() - (1 - (5 / 6) ** 6) * 6) < 5 * error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "policy",
     [
