@@ -337,7 +337,7 @@ actions = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.lists(actions, max_size=25), st.integers(1, 5))
 def test_several_services_count_everything_once_whatever_they_do(steps, limit) -> None:
     async def run() -> None:

@@ -394,7 +394,6 @@ def test_counts_survive_and_older_ones_do_not_replace_them(place: Place) -> None
 
 @settings(
     max_examples=25,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(users=st.lists(USERS, min_size=1, max_size=3, unique=True))
@@ -423,7 +422,6 @@ def test_users_may_have_any_names(new_place: Callable[[], Place], users: list[st
 
 @settings(
     max_examples=25,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(text=st.text(max_size=300) | st.from_regex(r"[0-9a-f]{1,20}-[\w-]{0,12}"))
