@@ -6,7 +6,7 @@ import signal
 
 from hypothesis import settings
 
-settings.register_profile("faircascade", deadline=None)  # a busy machine is no fault
+settings.register_profile("faircascade", deadline=None, print_blob=True)  # machines are busy
 settings.load_profile("faircascade")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

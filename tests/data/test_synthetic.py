@@ -171,7 +171,7 @@ def test_an_environment_resembles_movielens(default: Ratings) -> None:
     assert set(env.items.groups) == {"genre", "supplier"}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     kind=st.sampled_from([Synthetic, SyntheticMusic]),
     users=st.integers(2, 60),
@@ -195,7 +195,7 @@ def test_every_size_gives_a_sound_table(
     assert all(len(column) == items for column in data.item_groups.values())
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(
     kind=st.sampled_from([Synthetic, SyntheticMusic]),
     users=st.integers(20, 60),

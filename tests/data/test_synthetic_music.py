@@ -60,7 +60,7 @@ def test_every_song_is_popular(default: Ratings) -> None:
     assert gini(likes) < 0.07
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(users=st.integers(200, 400), items=st.integers(100, 500), seed=st.integers(0, 1000))
 def test_songs_stay_equally_popular_at_other_sizes(users: int, items: int, seed: int) -> None:
     likes = likes_by_item(SyntheticMusic(users=users, items=items, seed=seed).load())

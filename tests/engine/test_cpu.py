@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from faircascade.clicks import Cascade
@@ -20,7 +21,7 @@ from faircascade.engine.cpu import run as cpu
 from faircascade.engine.cpu.kernels import compiling
 from faircascade.engine.cpu.kernels.lanes import USERS
 from faircascade.engine.cpu.kernels.shortlist import limits
-from faircascade.engine.job import Job
+from faircascade.engine.job import Job, Outcome
 from faircascade.engine.trace import TraceWriter
 from faircascade.environment import Environment
 from faircascade.estimators import Ridge
@@ -31,7 +32,7 @@ from faircascade.rerankers import EARS, FairCo, FairX, Identity, Reorder
 from faircascade.rewards import Custom, ExposureAware, Linear, Log, Standard
 from tests.worlds import small_world
 
-SUMS = ("M", "M_inv", "B", "theta", "updates")
+SUMS = ("M", "M_inv", "B", "theta", "updates", "interval")
 
 
 @st.composite
@@ -96,6 +97,14 @@ policies = st.one_of(
 )
 
 
+def run_or_refuse(run: Callable[[Job], Outcome], job: Job) -> Outcome | None:
+    """Run a job; return nothing if float64 cannot hold it."""
+    try:
+        return run(job)
+    except FloatingPointError:
+        return None
+
+
 def assert_same(first: object, second: object) -> None:
     for name, value in vars(first.tally).items():
         assert np.array_equal(value, getattr(second.tally, name)), name
@@ -110,7 +119,7 @@ def assert_same(first: object, second: object) -> None:
             assert np.array_equal(ledgers[0].units, ledgers[1].units)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(env=worlds(), policy=policies, data=st.data())
 def test_cpu_gives_what_loop_gives_bit_for_bit(env, policy, data, tmp_path_factory) -> None:
     folder = tmp_path_factory.mktemp("traces")
@@ -123,13 +132,16 @@ def test_cpu_gives_what_loop_gives_bit_for_bit(env, policy, data, tmp_path_facto
         "activity": data.draw(st.sampled_from([1.0, 0.4])),
         "realised": data.draw(st.booleans()),
     }
-    expected = loop.run(Job(**job, trace=folder / "loop.parquet"))
+    expected = run_or_refuse(loop.run, Job(**job, trace=folder / "loop.parquet"))
     with pytest.MonkeyPatch.context() as patch:
         if data.draw(st.booleans()):  # several small sets, so that every tier is used
             patch.setattr(packing, "SPARE", 0)
             patch.setattr(packing, "WIDER", 2)
         lazy = data.draw(st.booleans())
-        found = cpu.run(Job(**job, lazy=lazy, trace=folder / "cpu.parquet"))
+        found = run_or_refuse(cpu.run, Job(**job, lazy=lazy, trace=folder / "cpu.parquet"))
+    if expected is None:
+        assert found is None
+        return
     assert_same(expected, found)
     traces = [pq.read_table(folder / f"{name}.parquet") for name in ("loop", "cpu")]
     assert traces[0].column_names == traces[1].column_names
@@ -166,7 +178,7 @@ def test_a_long_lazy_run_is_the_full_one_and_keeps_its_inverse(policy) -> None:
         assert (np.linalg.eigvalsh(M_inv[:, :, user]) > 0).all()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(env=worlds(), exploration=explorations, rounds=st.integers(1, 600))
 def test_no_item_scores_more_than_the_limit_of_its_tier(env, exploration, rounds) -> None:
     # the promise on which lazy scoring rests, looked at from outside at the end of a run
@@ -175,7 +187,9 @@ def test_no_item_scores_more_than_the_limit_of_its_tier(env, exploration, rounds
     policy = Bandit(exploration=exploration)
     job = Job(env=env, policy=policy, checkpoints=(rounds,), seed=5, threads=1)
     users = cpu.Learning(job)
-    state = cpu.Run(job, users).to_the_end().state.learned
+    outcome = run_or_refuse(lambda _: cpu.Run(job, users).to_the_end(), job)
+    assume(outcome is not None)
+    state = outcome.state.learned
     shortlist, sums = users.shortlist, users.sums
     limit = np.empty((len(shortlist.room) + 1) * USERS)
     x = env.items.pool.by_feature

@@ -39,7 +39,14 @@ from faircascade.policies import (
     Random,
 )
 from tests.engine.emulated import Emulated, compiler
-from tests.engine.test_cpu import assert_same, estimators, explorations, rerankers, rewards
+from tests.engine.test_cpu import (
+    assert_same,
+    estimators,
+    explorations,
+    rerankers,
+    rewards,
+    run_or_refuse,
+)
 from tests.evidence import feedback_on
 
 SHAPES = {
@@ -118,9 +125,7 @@ bandits = st.builds(
 )
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(env=worlds(), policy=bandits, data=st.data())
 def test_gpu_gives_what_loop_gives_bit_for_bit(device, env, policy, data, tmp_path_factory) -> None:
     folder = tmp_path_factory.mktemp("traces")
@@ -133,14 +138,17 @@ def test_gpu_gives_what_loop_gives_bit_for_bit(device, env, policy, data, tmp_pa
         "activity": data.draw(st.sampled_from([1.0, 0.4])),
         "realised": data.draw(st.booleans()),
     }
-    expected = loop.run(Job(**job, trace=folder / "loop.parquet"))
+    expected = run_or_refuse(loop.run, Job(**job, trace=folder / "loop.parquet"))
     lazy = data.draw(st.booleans())
     given_job = Job(**job, lazy=lazy, trace=folder / "gpu.parquet")
     with pytest.MonkeyPatch.context() as patch:
         if data.draw(st.booleans()):  # many launches
             patch.setattr(gpu, "FIRST_STEP", 1)
             patch.setattr(gpu, "STEP_SECONDS", 0.0)
-        (found,) = gpu.run_together([given_job], device)
+        found = run_or_refuse(lambda job: gpu.run_together([job], device)[0], given_job)
+    if expected is None:
+        assert found is None
+        return
     assert_same(expected, found)
     assert_same_trace(folder / "loop.parquet", folder / "gpu.parquet")
 

@@ -93,9 +93,7 @@ def test_a_run_goes_on_in_either_engine_to_the_same_bits(
 
 
 @pytest.mark.slow
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(env=worlds(), policy=policies, data=st.data())
 def test_any_run_stopped_any_number_of_times_is_the_same(
     env, policy, data, tmp_path_factory
@@ -233,9 +231,7 @@ def go_on(halfway: tuple[Environment, Any, bytes], path: Path, contents: bytes) 
 
 
 @pytest.mark.slow
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.floats(0, 1, exclude_max=True), mask=st.integers(1, 255))
 def test_a_changed_byte_never_changes_a_number(halfway, place, mask, tmp_path) -> None:
     damaged = bytearray(halfway[2])
@@ -243,9 +239,7 @@ def test_a_changed_byte_never_changes_a_number(halfway, place, mask, tmp_path) -
     go_on(halfway, tmp_path / "run.npz", bytes(damaged))
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(share=st.floats(0, 1))
 def test_a_file_that_was_cut_short_is_replaced(halfway, share, tmp_path) -> None:
     contents = halfway[2]

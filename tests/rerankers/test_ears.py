@@ -29,7 +29,6 @@ def misses(chances: list[Fraction]) -> np.ndarray:
     return 1.0 - np.array([chances], dtype=float)
 
 
-@settings(deadline=None)
 @given(chances=chances, patience=patiences)
 def test_expected_clicks_are_the_average_over_all_shuffles(chances, patience) -> None:
     found = shuffled_clicks(misses(chances), float(patience))
@@ -38,7 +37,6 @@ def test_expected_clicks_are_the_average_over_all_shuffles(chances, patience) ->
         assert found[0, length - 1] == pytest.approx(float(expected), abs=1e-12)
 
 
-@settings(deadline=None)
 @given(chances=chances, patience=patiences, tolerance=tolerances)
 def test_the_prefix_is_the_longest_that_costs_little_enough(chances, patience, tolerance) -> None:
     whole = shuffles.shuffled(chances, 1, patience)
@@ -208,7 +206,7 @@ def test_another_seed_shuffles_otherwise() -> None:
     assert not np.array_equal(found[0], found[2])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     order=st.permutations(range(8)),
     tolerance=st.sampled_from([0.01, 0.1, 1.0]),
@@ -225,7 +223,7 @@ def test_relabelling_items_relabels_the_lists(order, tolerance: float, seed: int
     assert np.array_equal(*shown)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(tolerance=st.floats(0, 1), patience=st.floats(0.01, 1), seed=st.integers(0, 99))
 def test_the_items_stay_the_same_and_take_their_scores_along(tolerance, patience, seed) -> None:
     scores = np.random.default_rng(seed).normal(size=(5, 9))

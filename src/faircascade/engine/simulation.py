@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -31,6 +32,8 @@ LONG = 50_000_000_000
 USERS_A_CORE = 10
 """Users for each core from which on it does: a GPU serves many at once, one of them slowly."""
 FASTEST = "the fastest that can run it"
+
+log = logging.getLogger("faircascade")
 
 
 def simulate(
@@ -117,6 +120,7 @@ def simulate(
         progress=progress,
     )
     check_snapshot(job)
+    warn_of_scale(job)
     run, name, reason = _choose(engine, job)
     begin = time.perf_counter()
     trouble = ""
@@ -169,6 +173,7 @@ def simulate_together(
     if progress is not None:
         jobs[0] = replace(jobs[0], progress=progress)
     for job in jobs:
+        warn_of_scale(job)
         lacking = gpu.lacks(job)
         if lacking:
             raise ValueError(f"engine 'gpu' does not support {lacking}")
@@ -210,6 +215,14 @@ def _checked(env: Environment, policy: Policy, rounds: int, seed: int) -> tuple[
     if rounds < 1:
         raise ValueError(f"rounds must be at least 1, got {rounds}")
     return rounds, seed
+
+
+def warn_of_scale(job: Job) -> None:
+    """Say before a run that its features are badly scaled, if they are."""
+    rows = job.rounds * job.activity * job.env.k
+    warning = job.policy.scale_warning(job.env.items.pool.radius, rows)
+    if warning:
+        log.warning("%s: %s.", job.policy.label, warning)
 
 
 def check_engine(engine: str, precision: str = "float64") -> None:

@@ -119,6 +119,13 @@ class Estimator(Component):
         """Return the state that sums (n, s) make."""
         raise TypeError(f"estimator {self.name!r} does not keep what it learns as sums")
 
+    def scale_warning(self, norm: float, rows: float) -> str:
+        """Return what is wrong with the scale of features, if anything.
+
+        `norm` is the largest norm of the items' features; so many rows are learned of a user.
+        """
+        return ""
+
     def describe(self, state: Any, row: int) -> dict[str, Any]:
         """Return what is known of one user as plain data, for people to look at."""
         return {}

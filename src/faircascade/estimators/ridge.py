@@ -33,6 +33,10 @@ from faircascade.types import Floats, Ints, Pool, Rows
 REFINE_EVERY = 256
 """A user's inverse is refined against M after this many updates of that user at the latest, and
 after the first, second, fourth, ... update, as it changes most at the start."""
+LARGEST_CONDITION = 3e7
+"""Of M, up to which float64 holds its inverse for sure."""
+SMALLEST_NORM = 1e-6
+"""Of the longest feature row, below which ties are many."""
 _MANY_USERS = 8
 """From here on one large product for all users is faster than one for each."""
 
@@ -120,6 +124,26 @@ class Ridge(Estimator):
             "first_theta": float(self.first_theta),
             "refine_every": REFINE_EVERY,
         }
+
+    def scale_warning(self, norm: float, rows: float) -> str:
+        """Return what is wrong with the scale of features, if anything.
+
+        `norm` is the largest one, and `rows` are learned of a user. The condition of M is at most
+        1 + gain / ridge * rows * norm^2. Runs in few directions were refused near 5e7.
+        """
+        condition = self.gain / self.ridge * rows * norm**2
+        if condition > LARGEST_CONDITION:
+            return (
+                f"the largest feature norm is {norm:.3g}, so that M may reach a condition of "
+                f"{condition:.1g}, and the run ends where M^-1 is off by more than "
+                f"{LARGEST_RESIDUAL:g}; scale the features to norm 1, or raise ridge or sigma"
+            )
+        if 0 < norm < SMALLEST_NORM:
+            return (
+                f"the largest feature norm is {norm:.3g}, so that scores hardly differ by more "
+                "than the resolution of ties, 2^-32; scale the features to norm 1"
+            )
+        return ""
 
     def update(self, state: RidgeState, rows: Rows, evidence: Evidence) -> None:
         """Learn slates; a position that was seen in part counts as the row seen * x."""

@@ -222,6 +222,9 @@ class ComposedPolicy(Policy):
             ledger=None if self.scope is None else Ledger.restore(self.scope, arrays),
         )
 
+    def scale_warning(self, norm: float, rows: float) -> str:
+        return self.parts.estimator.scale_warning(norm, rows)
+
     def describe(self, state: BanditState, row: int) -> dict[str, Any]:
         return self.parts.estimator.describe(state.learned, row)
 

@@ -126,6 +126,10 @@ class Policy(Component):
         """Return the mean confidence width of each slate, catalogue rows (n, K), (n,)."""
         return np.zeros(len(lists))
 
+    def scale_warning(self, norm: float, rows: float) -> str:
+        """Return what is wrong with the scale of features, if anything: see `Estimator`."""
+        return ""
+
     def describe(self, state: Any, row: int) -> dict[str, Any]:
         """Return what is known of one user as plain data, for people to look at."""
         return {}

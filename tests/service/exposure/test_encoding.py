@@ -6,7 +6,7 @@ from io import BytesIO
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from faircascade.service.exposure.counters import ALL, Counters
@@ -43,7 +43,6 @@ def seen(account: Counters, now: float):
 recent = st.floats(NOW - 1.1 * WEEK, NOW) | st.floats(NOW - 4000, NOW)
 
 
-@settings(deadline=None)
 @given(
     st.lists(events_at(recent), max_size=20),
     st.lists(events_at(recent), max_size=20),
@@ -118,7 +117,6 @@ def test_parts_that_do_not_fit_are_refused(change) -> None:
         from_bytes(changed(data, **change))
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_damaged_bytes_are_refused_or_do_not_matter(data) -> None:
     account = account_of([listed(NOW - 600, 1, 2), listed(NOW, 3)])

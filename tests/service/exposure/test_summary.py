@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from faircascade.metrics.diversity import Coverage
@@ -43,7 +43,6 @@ def snapshot_of(events) -> Snapshot:
     return account.snapshot("1h", NOW)
 
 
-@settings(deadline=None)
 @given(many)
 def test_fairness_is_what_the_metrics_say(events) -> None:
     items = catalogue(8)
@@ -59,7 +58,6 @@ def test_fairness_is_what_the_metrics_say(events) -> None:
         assert found[name] == wanted
 
 
-@settings(deadline=None)
 @given(many)
 def test_groups_are_what_the_metrics_add_up(events) -> None:
     items = catalogue(8, groups=GROUPS)
@@ -84,7 +82,6 @@ def test_groups_are_what_the_metrics_add_up(events) -> None:
         )
 
 
-@settings(deadline=None)
 @given(many, st.integers(0, 8), st.integers(1, 4))
 def test_every_summary_has_the_form_of_the_api(events, m, limit) -> None:
     items = catalogue(m, first=2, groups=GROUPS[:m], suppliers=SUPPLIERS[:m])

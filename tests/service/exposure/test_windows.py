@@ -76,7 +76,6 @@ def all_steps(window: Window) -> dict[int, tuple]:
     return found
 
 
-@settings(deadline=None)
 @given(polls())
 def test_a_window_is_what_a_look_through_all_events_finds(found) -> None:
     window, slow = Window(span=SHORT), Everything(SHORT)
@@ -91,7 +90,7 @@ def test_a_window_is_what_a_look_through_all_events_finds(found) -> None:
         assert all_steps(window) == kept
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(polls(SPANS["24h"]))
 def test_an_account_has_all_windows_and_all_time_right(found) -> None:
     account, slow = Counters(), {name: Everything(span) for name, span in SPANS.items()}
@@ -109,7 +108,6 @@ def test_an_account_has_all_windows_and_all_time_right(found) -> None:
     assert plainly(account.snapshot(ALL, now).counts, 8) == slowly(everything, 8)
 
 
-@settings(deadline=None)
 @given(st.lists(events_at(st.floats(NOW - 2 * LENGTH, NOW)), max_size=20), st.randoms())
 def test_order_and_pieces_of_reading_make_no_difference(events, random) -> None:
     at_once, scattered = Window(span=SHORT), Window(span=SHORT)
@@ -124,7 +122,6 @@ def test_order_and_pieces_of_reading_make_no_difference(events, random) -> None:
         np.testing.assert_array_equal(step.fairness, scattered.closed[number].fairness)
 
 
-@settings(deadline=None)
 @given(polls())
 def test_the_fairness_of_a_step_that_is_over_is_that_of_its_counts(found) -> None:
     window = Window(span=SHORT)

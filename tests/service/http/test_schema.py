@@ -47,7 +47,6 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @schema.parametrize()
 @settings(
     max_examples=25,
-    deadline=None,
     derandomize=True,
     database=None,
     phases=[Phase.explicit, Phase.generate],

@@ -310,7 +310,6 @@ def test_a_store_does_what_the_model_does(new_location: Callable[[], StoreLocati
         settings=settings(
             max_examples=30,
             stateful_step_count=30,
-            deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
         ),
     )

@@ -36,7 +36,6 @@ def test_the_contract(new_location: Callable[[], StoreLocation], check: Check) -
 
 @settings(
     max_examples=25,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(users=st.lists(USERS, min_size=1, max_size=3, unique=True))
@@ -70,7 +69,6 @@ def test_users_may_have_any_names(
 
 @settings(
     max_examples=25,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(text=st.text(max_size=300) | st.from_regex(r"[0-9a-f]{1,20}-[\w-]{0,12}"))
