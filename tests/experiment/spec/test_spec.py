@@ -16,7 +16,7 @@ from faircascade.experiment.spec.errors import line_of
 from tests.experiment.specs import TINY
 
 
-def test_grids_give_every_combination_world_by_world_and_seed_by_seed() -> None:
+def test_grids_give_every_combination_by_environment_and_seed_by_seed() -> None:
     cells = Spec.parse(TINY).cells("data")
     assert len(cells) == 2 * 2 * 6  # environments, seeds, policies
     assert [cell.environment["k"] for cell in cells] == [3] * 12 + [5] * 12

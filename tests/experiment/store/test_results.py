@@ -233,7 +233,7 @@ def test_another_runner_s_cell_is_not_run_again(
         ("largest_preference", 1 + 1e-6, 1),
     ],
 )
-def test_runs_in_worlds_that_differ_by_more_than_rounding_are_no_pair(
+def test_runs_in_environments_that_differ_by_more_than_rounding_are_no_pair(
     finished: Results, mark: str, change: float | str, pairs: int
 ) -> None:
     environment = Study(SPEC, tuple(CELLS), Results(finished.folder)).environments[0]
