@@ -305,7 +305,7 @@ def test_a_process_that_talks_nonsense_is_ended(
     monkeypatch.syspath_prepend(str(tmp_path))
     ended = run_cells(CELLS[:2], SOURCES, Results(tmp_path / "run"), executor=Local(workers=2))
     assert not ended.complete
-    assert "cannot be started" in ended.trouble
+    assert "cannot start worker" in ended.trouble
 
 
 def test_components_of_ones_own_module_are_found_by_the_processes(
