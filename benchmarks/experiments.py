@@ -178,9 +178,9 @@ def store(cells: int = 200) -> None:
 
 
 def _world(study: Study):  # type: ignore[no-untyped-def]
-    from faircascade.experiment.store.environments import BenchEnvironments, Sources
+    from faircascade.experiment.store.environments import EnvironmentStore, Sources
 
-    return BenchEnvironments(study.results.worlds, Sources()).of(study.cells[0])
+    return EnvironmentStore(study.results.environments, Sources()).of(study.cells[0])
 
 
 def killed() -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from faircascade.experiment.stats import LEVEL, Contrast, contrasts, estimate
-from faircascade.paper.published import Row, published
+from faircascade.paper.published import PublishedRow, published
 from faircascade.types import Floats
 
 ROOT = Path(__file__).parents[1]
@@ -236,14 +236,14 @@ def published_sizes() -> str:
     for d, k in SIZES:
         runs = Runs("rq2", d=d, k=k, align="none", rounds=50_000)
         theirs = published()
-        before = theirs[Row("movielens", d, k, "LinUCB", "")]
+        before = theirs[PublishedRow("movielens", d, k, "LinUCB", "")]
         levels = ", ".join(
             f"{estimate(runs.of('LinUCB', m)).mean:.{n}f} ({before[m]:.{n}f})"
             for m, n in (("clicks", 4), ("equality_b", 3))
         )
         cells = [f"d = {d}, K = {k}", levels]
         for weight in ("log", "linear"):
-            after = theirs[Row("movielens", d, k, "EALinUCB", weight)]
+            after = theirs[PublishedRow("movielens", d, k, "EALinUCB", weight)]
             ours = runs.contrasts([f"EALinUCB {weight}"], ("clicks", "equality_b"), "LinUCB")
             own = [of.percent for of in ours.values()]
             their = [100 * (after[m] / before[m] - 1) for m in ("clicks", "equality_b")]

@@ -246,7 +246,7 @@ def test_an_environment_gives_sizes_norms_and_attraction() -> None:
     assert reasons(checked)["attraction"] == "25.00% of the pairs are outside and clipped"
 
 
-def test_a_world_within_the_limits_meets_them_all() -> None:
+def test_an_environment_within_the_limits_meets_them_all() -> None:
     env = fc.Environment.from_arrays(np.eye(3), np.full((4, 3), 1 / math.sqrt(3)), k=2)
     checked = check(fc.LinUCB(alpha=100.0), env, rounds=10)
     assert checked.met

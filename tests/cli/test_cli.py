@@ -43,6 +43,7 @@ def test_every_policy_flag_reaches_the_policy(run) -> None:
     assert code == 0, err
     parameters = json.loads(out)["parameters"]
     assert parameters == {
+        "observation": {"name": "first-click"},
         "name": "ealinucb",
         "weight": "linear",
         "beta": 0.1,
@@ -280,3 +281,16 @@ def test_ctrl_c_keeps_the_rounds_that_all_users_finished(tmp_path: Path) -> None
     assert document["interrupted"]
     assert 0 < document["rounds"] < 1_000_000
     assert "stopped before it was complete" in (tmp_path / "here/report.html").read_text()
+
+
+def test_a_click_model_is_named_on_the_command_line(run) -> None:
+    small = ["simulate", "--users", "20", "--rounds", "3", "--json", "--set", "items=60"]
+    code, out, _ = run(*small, "--click-model", "cascade")
+    assert code == 0
+    assert json.loads(out)["rounds"] == 3
+    code, _, err = run(*small, "--click-model", "cascad")
+    assert code == 2
+    assert "click_model must be one of" in err
+    code, _, err = run(*small, "--set", "click_model.stop=0.7")
+    assert code == 2
+    assert "click_model 'cascade' has no parameter 'stop'" in err

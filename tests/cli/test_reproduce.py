@@ -161,7 +161,7 @@ def test_a_mistake_is_one_line_and_nothing_is_run(run, arguments, message) -> No
     assert not list(Path().glob("runs/**/cell.json"))
 
 
-def test_a_world_that_cannot_be_is_told_with_its_line_before_anything_runs(run) -> None:
+def test_an_environment_that_cannot_be_is_told_with_its_line_before_anything_runs(run) -> None:
     Path("mine.toml").write_text(SPEC.replace("k = 5", "k.grid = [5, 500]"))
     code, _, err = run("mine.toml", "--out", "here", "--seeds", "1")
     assert code == 2

@@ -25,7 +25,7 @@ def cells(folder: str) -> set[Path]:
     return set(Path(folder).glob("cells/*/cell.json"))
 
 
-def test_a_run_tells_its_plan_and_prints_a_table_for_every_world(run: Run) -> None:
+def test_a_run_tells_its_plan_and_prints_a_table_for_every_environment(run: Run) -> None:
     code, out, err = run("run", "tiny.toml")
     assert code == 0
     assert "tiny: 2 environments x 2 seeds x 6 policies" in err

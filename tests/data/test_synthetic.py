@@ -79,7 +79,7 @@ def test_inner_products_of_tastes_are_exact_in_any_order(
         assert forward[user, item] == fsum(products) == sum(products) == sum(products[::-1])
 
 
-def test_worlds_of_one_seed_share_no_draws() -> None:
+def test_environments_of_one_seed_share_no_draws() -> None:
     """Popularity in one says nothing about popularity in the other."""
     m = 1000
     models = [
@@ -202,7 +202,7 @@ def test_every_size_gives_a_sound_table(
     items=st.integers(60, 200),
     seed=st.integers(0, 1000),
 )
-def test_small_worlds_can_be_served(
+def test_small_environments_can_be_served(
     kind: type[Generated], users: int, items: int, seed: int
 ) -> None:
     data = kind(users=users, items=items, seed=seed).load()

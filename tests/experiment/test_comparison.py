@@ -40,7 +40,7 @@ def test_means_changes_and_best_values() -> None:
     assert math.isnan(compare(small_world(), [Optimal()], rounds=3).change("Optimal", "regret"))
 
 
-def test_a_function_of_the_seed_varies_the_world_too() -> None:
+def test_a_function_of_the_seed_varies_the_environment_too() -> None:
     found = compare(lambda seed: small_world(seed=seed), [LinUCB()], rounds=5, seeds=[1, 2])
     environments = [result.env.fingerprint for result in found.results["LinUCB"]]
     assert environments[0] != environments[1]

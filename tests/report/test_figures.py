@@ -87,7 +87,9 @@ def test_ranks_fall_and_count_who_was_never_shown(several: Comparison) -> None:
         assert unseen == pytest.approx(1 - several.mean(label, "coverage"))
 
 
-def test_shifts_are_paired_by_item_over_worlds_of_different_items(several: Comparison) -> None:
+def test_shifts_are_paired_by_item_where_items_differ(
+    several: Comparison,
+) -> None:
     shift = series.shift(several, "Random")
     assert len(shift.exposure) + shift.left_out == 24 + 3  # three ids differ by seed
     assert (np.abs(shift.exposure) <= 200).all()

@@ -157,7 +157,7 @@ def test_the_setup_names_what_was_run(several_page: Path) -> None:
         assert given in text
 
 
-def test_what_the_world_recorded_is_shown(single: Comparison) -> None:
+def test_what_the_environment_recorded_is_shown(single: Comparison) -> None:
     single.env.info.update(
         items_with_zero_row=8, items_with_floored_merit=3, notes=["17 rows left out"], align="sign"
     )

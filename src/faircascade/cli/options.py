@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 SpecFile = Annotated[Path, typer.Argument(help="A spec file (.toml).")]
-Settings = Annotated[
+SpecSettings = Annotated[
     list[str] | None,
     typer.Option("--set", help="path.to.key=value: replace a value of the file."),
 ]

@@ -13,8 +13,8 @@ from faircascade.cli.options import (
     AsJson,
     ExecutorName,
     MLflow,
-    Settings,
     SpecFile,
+    SpecSettings,
     Threads,
     Workers,
 )
@@ -33,7 +33,7 @@ from faircascade.storage import check_folder
 
 def run(
     spec: SpecFile,
-    settings: Settings = None,
+    settings: SpecSettings = None,
     out: Annotated[Path | None, typer.Option(help="Folder (default: runs/NAME).")] = None,
     executor: ExecutorName = "local",
     address: Address = None,

@@ -25,7 +25,12 @@ from faircascade.cli.options import (
     Sigma,
     Weight,
 )
-from faircascade.cli.policy_options import DEFAULT_POLICY, policy_of, sort_settings
+from faircascade.cli.policy_options import (
+    DEFAULT_POLICY,
+    ENVIRONMENT_FLAGS,
+    policy_of,
+    sort_settings,
+)
 from faircascade.cli.tables import print_summary
 from faircascade.storage import check_folder
 
@@ -85,11 +90,8 @@ def simulate(
     if out is not None:
         check_folder(out)
     policy = policy or DEFAULT_POLICY
-    parts = [
-        f"environment.{part}={flags[part]}"
-        for part in ("click_model", "dynamics", "delay")
-        if flags[part] is not None
-    ]
+    named = [name for name in ENVIRONMENT_FLAGS if flags[name] is not None]
+    parts = [f"environment.{name}={flags[name]}" for name in named]
     extra = sort_settings([*parts, *(settings or [])], policy, data)
     chosen = policy_of(policy, flags, extra["policy"])
     with showing() as report:

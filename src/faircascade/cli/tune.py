@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from faircascade.cli.console import counted, print_json, progress, remark
-from faircascade.cli.options import Address, AsJson, ExecutorName, Settings, Threads, Workers
+from faircascade.cli.options import Address, AsJson, ExecutorName, SpecSettings, Threads, Workers
 from faircascade.cli.run_output import (
     STOPPED,
     choose_executor,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Task:
+class TuningTask:
     """A search, with what it is run on."""
 
     search: Search
@@ -52,7 +52,7 @@ class Task:
 
 def tune(
     spec: Annotated[Path, typer.Argument(help="A spec file (.toml) with a table [tune].")],
-    settings: Settings = None,
+    settings: SpecSettings = None,
     out: Annotated[Path | None, typer.Option(help="Folder (default: runs/NAME-tune).")] = None,
     trials: Annotated[
         int | None, typer.Option(help="How many trials (default: what the spec says).")
@@ -80,7 +80,7 @@ def tune(
     folder = check_folder(out or asked.default_folder.with_name(f"{asked.name}-tune"))
     results = Results(folder)
     studies, sources = plan([asked], results)
-    task = Task(search, studies[0].cells[0].fingerprint, sources, results, where)
+    task = TuningTask(search, studies[0].cells[0].fingerprint, sources, results, where)
     with staying(where):
         tell_search(task)
         tuned = run_search(task)
@@ -108,7 +108,7 @@ def staying(executor: Executor) -> Iterator[None]:
         yield
 
 
-def tell_search(task: Task) -> None:
+def tell_search(task: TuningTask) -> None:
     """Say what is to be searched, and about how long that will take."""
     from faircascade.experiment.running.cost_model import CostModel, duration
     from faircascade.experiment.running.executors import Plan
@@ -134,7 +134,7 @@ def tell_search(task: Task) -> None:
     )
 
 
-def run_search(task: Task) -> Tuned:
+def run_search(task: TuningTask) -> Tuned:
     """Search, with one progress bar for all of it."""
     from faircascade.experiment.tuning.loop import tune
 
@@ -168,7 +168,7 @@ def give_up(tuned: Tuned, as_json: bool) -> NoReturn:
     raise typer.Exit(1)
 
 
-def compare_best(task: Task, tuned: Tuned, best: Trial, as_json: bool) -> None:
+def compare_best(task: TuningTask, tuned: Tuned, best: Trial, as_json: bool) -> None:
     """Run the final comparison, and say whether the bounds hold there."""
     from faircascade.experiment.study import Study
     from faircascade.experiment.tuning.tuned import (

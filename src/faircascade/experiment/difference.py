@@ -26,7 +26,7 @@ class Change(NamedTuple):
     after: str
 
 
-class Shift(NamedTuple):
+class MetricShift(NamedTuple):
     """A metric of a policy in an environment, over the seeds that both runs have."""
 
     environment: str
@@ -51,7 +51,7 @@ class Difference:
     """Cells that both have with other numbers, though the settings are the same."""
     only_before: int
     only_after: int
-    shifts: tuple[Shift, ...]
+    shifts: tuple[MetricShift, ...]
     """Metrics that both have of a policy of the same name in the same environment."""
 
     @property
@@ -142,7 +142,7 @@ def _changes(
                 yield Change(prefix + name, one.get(name, NOTHING), other.get(name, NOTHING))
 
 
-def _shifts(before: Sequence[Study], after: Sequence[Study]) -> Iterable[Shift]:
+def _shifts(before: Sequence[Study], after: Sequence[Study]) -> Iterable[MetricShift]:
     """Yield the metrics of policies that both runs have, where they are not the same."""
     pairs: dict[tuple[str, str, str], tuple[Floats, Floats]] = {}
     for ours, theirs in _studies(before, after):
@@ -157,7 +157,7 @@ def _shifts(before: Sequence[Study], after: Sequence[Study]) -> Iterable[Shift]:
     found = contrasts({key: (later, earlier) for key, (earlier, later) in pairs.items()})
     for (environment, label, metric), contrast in found.items():
         earlier, later = pairs[environment, label, metric]
-        yield Shift(environment, label, metric, earlier.mean(), later.mean(), contrast)
+        yield MetricShift(environment, label, metric, earlier.mean(), later.mean(), contrast)
 
 
 def _studies(before: Sequence[Study], after: Sequence[Study]) -> Iterable[tuple[Study, Study]]:

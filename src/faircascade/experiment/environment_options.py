@@ -25,12 +25,16 @@ def environment_options() -> dict[str, Parameter]:
     from pydantic import Field
 
     parts = {
-        f.name: f.default_factory() for f in fields(Environment) if f.default_factory is not MISSING
+        f.name: f.default if f.default_factory is MISSING else f.default_factory()
+        for f in fields(Environment)
     }
     found = {}
     for option in parameters_of_function(Environment.from_ratings):
-        if option.kind and option.default is None:
-            option = replace(option, default=parts.get(option.name))
+        if option.kind:  # its names and tables are built here, whatever else it takes
+            part = next(t for t in option.members if getattr(t, "kind", "") == option.kind)
+            default = parts[option.name] if option.default is None else option.default
+            option = replace(option, type=part)
+            option = replace(option, default=validated(option, default))
         if option.name in _COUNTS:
             option = replace(option, type=Annotated[option.type, Field(ge=1)])
         if option.name != "seed":

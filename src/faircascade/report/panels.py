@@ -11,7 +11,7 @@ from matplotlib.axis import Axis
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
-from faircascade.report.series import Curve, Shift
+from faircascade.report.series import Curve, ItemShift
 from faircascade.report.style import DIVERGING, DOTTED, FAINT, LineStyle, percent_tick
 
 _PERCENTS = [-200, -100, 0, 100, 200]
@@ -26,7 +26,7 @@ def curve_panel(ax: Axes, line: Curve, look: LineStyle, *, band: bool) -> None:
         ax.fill_between(line.rounds, line.low, line.high, **fill)
 
 
-def item_panel(ax: Axes, shift: Shift, *, size: float = 7) -> PathCollection:
+def item_panel(ax: Axes, shift: ItemShift, *, size: float = 7) -> PathCollection:
     """Draw each item's change in exposure, coloured by its change in clicks."""
     ax.axhline(0, color=FAINT, linewidth=1)
     place = np.arange(1, len(shift.exposure) + 1)

@@ -41,7 +41,7 @@ class PerItem(NamedTuple):
     clicks: Floats
 
 
-class Shift(NamedTuple):
+class ItemShift(NamedTuple):
     """What changed for each item that any policy showed; by the baseline's exposure, falling."""
 
     exposure: Floats
@@ -99,20 +99,20 @@ def exposure_by_rank(runs: Sequence[Result]) -> tuple[Floats, Floats, float]:
     return ranks, total[chosen] / len(runs), unseen / len(runs)
 
 
-def shift(comparison: Comparison, label: str) -> Shift:
+def shift(comparison: Comparison, label: str) -> ItemShift:
     """Return the change in E_P and clicks of every item, summed over seeds, per list shown."""
     ids = _catalogue(comparison)
     lists = {name: _per_list(runs, ids) for name, runs in comparison.results.items()}
     return shift_between(lists, comparison.baseline, label)
 
 
-def shift_between(lists: Mapping[str, PerItem], baseline: str, label: str) -> Shift:
+def shift_between(lists: Mapping[str, PerItem], baseline: str, label: str) -> ItemShift:
     """Return what changes from one of several policies to another; items as in all of them."""
     before, after = lists[baseline], lists[label]
     shown = np.any([given.exposure > 0 for given in lists.values()], axis=0)
     order = np.argsort(-before.exposure, kind="stable")
     order = order[shown[order]]
-    return Shift(
+    return ItemShift(
         percent_change(after.exposure, before.exposure)[order],
         percent_change(after.clicks, before.clicks)[order],
         int((before.exposure > 0).sum()),

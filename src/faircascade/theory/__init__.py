@@ -5,7 +5,7 @@ that is worth: the conditions rarely hold, and where feedback is weighed there a
 counterexamples.
 """
 
-from faircascade.theory.conditions import Condition, Conditions, check, world_conditions
+from faircascade.theory.conditions import Condition, Conditions, check, environment_conditions
 from faircascade.theory.formulas import alpha_min, bound, gamma_max, informative_from
 
 __all__ = [
@@ -14,7 +14,7 @@ __all__ = [
     "alpha_min",
     "bound",
     "check",
+    "environment_conditions",
     "gamma_max",
     "informative_from",
-    "world_conditions",
 ]

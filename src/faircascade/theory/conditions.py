@@ -144,7 +144,7 @@ def check(
             _gamma(table.clicked.max(axis=0) - table.ignored.min(axis=0)),
             _preferences(theta_norm),
             _estimator(ridge),
-            *(() if env is None else world_conditions(env)),
+            *(() if env is None else environment_conditions(env)),
         ),
     )
 
@@ -230,8 +230,8 @@ def _estimator(ridge: Ridge) -> Condition:
     )
 
 
-def world_conditions(env: Environment) -> Iterator[Condition]:
-    """Check what the proof needs of a world's features and preferences; the theorem is silent."""
+def environment_conditions(env: Environment) -> Iterator[Condition]:
+    """Check what the proof, but not the theorem, asks of features and preferences."""
     pool = env.items.pool
     yield _condition(
         "features",

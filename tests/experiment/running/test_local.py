@@ -283,16 +283,16 @@ def test_a_disk_that_is_full_ends_the_run_and_keeps_what_is_there(
 def test_an_idle_process_that_dies_is_replaced(
     undisturbed: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    team: list[worker_pool.Worker] = []
+    workers_running: list[worker_pool.Worker] = []
 
     class Watched(worker_pool.Worker):
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
-            team.append(self)
+            workers_running.append(self)
 
         def give(self, cell: Cell, threads: int) -> None:
-            idle = [worker for worker in team if worker.is_ready and worker.cell is None]
-            if len(team) == 2 and len(idle) == 2:
+            idle = [worker for worker in workers_running if worker.is_ready and worker.cell is None]
+            if len(workers_running) == 2 and len(idle) == 2:
                 next(worker for worker in idle if worker is not self)._process.kill()
             super().give(cell, threads)
 
@@ -312,7 +312,7 @@ def test_a_process_that_talks_nonsense_is_ended(
     monkeypatch.syspath_prepend(str(tmp_path))
     ended = run_cells(CELLS[:2], SOURCES, Results(tmp_path / "run"), executor=Local(workers=2))
     assert not ended.complete
-    assert "cannot be started" in ended.trouble
+    assert "cannot start worker" in ended.trouble
 
 
 def test_components_of_ones_own_module_are_found_by_the_processes(

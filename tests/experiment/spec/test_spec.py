@@ -16,7 +16,7 @@ from faircascade.experiment.spec.errors import line_of
 from tests.experiment.specs import TINY
 
 
-def test_grids_give_every_combination_world_by_world_and_seed_by_seed() -> None:
+def test_grids_give_every_combination_by_environment_and_seed_by_seed() -> None:
     cells = Spec.parse(TINY).cells("data")
     assert len(cells) == 2 * 2 * 6  # environments, seeds, policies
     assert [cell.environment["k"] for cell in cells] == [3] * 12 + [5] * 12
@@ -126,7 +126,7 @@ def test_no_rounds_means_that_nothing_is_run_and_no_data_is_needed() -> None:
         ('title = "A small experiment"', "metrics = []", 3, "metrics must have at least one"),
         ('name = "tiny"', 'name = "../tiny"', 2, "name must be letters"),
         ("users = 20", "users.grid = [20, 20]", 5, "must not have the same data twice"),
-        ("users = 20\nitems = 60", "grid = [1]", 5, "a grid must be of one parameter"),
+        ("users = 20\nitems = 60", "grid = [1]", 5, "cannot be a grid as a whole"),
         ("seeds = 2", 'seeds = "12"', 16, "seeds must be a whole number or a list"),
         ("[every_policy]", "[tune]\ntrails = 3\n[every_policy]", 20, "did you mean 'trials'"),
         (

@@ -233,7 +233,7 @@ def test_another_runner_s_cell_is_not_run_again(
         ("largest_preference", 1 + 1e-6, 1),
     ],
 )
-def test_runs_in_worlds_that_differ_by_more_than_rounding_are_no_pair(
+def test_runs_in_environments_that_differ_by_more_than_rounding_are_no_pair(
     finished: Results, mark: str, change: float | str, pairs: int
 ) -> None:
     environment = Study(SPEC, tuple(CELLS), Results(finished.folder)).environments[0]
@@ -241,3 +241,11 @@ def test_runs_in_worlds_that_differ_by_more_than_rounding_are_no_pair(
     about = environment.runs["EALinUCB log"][0].about
     about[mark] = change if isinstance(change, str) else about[mark] * change
     assert len(environment.paired("EALinUCB log", "clicks")[0]) == pairs
+
+
+def test_a_folder_in_an_earlier_format_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text('{"version": 1, "specs": {}}')
+    with pytest.raises(ValueError, match="format 1, this release uses format") as error:
+        runner.run_experiment(SPEC.document(), tmp_path)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "cells").exists()

@@ -245,7 +245,7 @@ def test_the_page_shows_what_the_statistics_file_has(written: Path) -> None:
             assert cells[9] == "–".join(row[name] for name in ("wins", "ties", "losses"))
 
 
-def test_changes_stand_world_by_world_with_their_intervals(ran: Study, tmp_path: Path) -> None:
+def test_changes_stand_by_environment_with_their_intervals(ran: Study, tmp_path: Path) -> None:
     spec = replace(ran.spec, show=("changes", "statistics"))
     write_study([Study(spec, ran.cells, ran.results)], tmp_path)
     page, compared = read(tmp_path / "report.html"), ("LinUCB", "Random")
@@ -342,7 +342,7 @@ def test_nothing_finished_is_no_error(ran: Study, tmp_path: Path) -> None:
 # Several data sets
 
 
-def test_worlds_of_several_data_sets_are_told_apart(tmp_path: Path) -> None:
+def test_environments_of_several_data_sets_are_told_apart(tmp_path: Path) -> None:
     text = RUN.replace("users = 40", "users.grid = [40, 30]").replace("k.grid = [3, 5]", "k = 3")
     spec = replace(Spec.parse(text), seeds=(1,))
     cells = tuple(spec.cells("tiny"))

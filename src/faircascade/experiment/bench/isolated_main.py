@@ -1,4 +1,4 @@
-"""The process of its own: reads what to measure from stdin, tells progress and result on stdout."""
+"""The measuring process: reads the task from stdin, writes progress and result to stdout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A measurement in a process of its own, so that its peak memory is nobody else's."""
+"""A measurement in its own process, so that its peak memory can be measured."""
 
 from __future__ import annotations
 

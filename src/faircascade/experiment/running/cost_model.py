@@ -1,4 +1,4 @@
-"""What cells cost, roughly: for the plan, the progress bar, and how work is spread."""
+"""Estimates how long cells take, for the plan, the progress bar and the scheduling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From specs to cells: the data is read, and what cannot be run is refused before anything is."""
+"""From specs to cells: reads the data and refuses what cannot be run."""
 
 from __future__ import annotations
 

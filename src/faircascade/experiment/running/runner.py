@@ -1,4 +1,4 @@
-"""Running cells: what is finished is skipped, and whatever ends it early keeps what is."""
+"""Runs cells; finished ones are skipped, and an early end keeps what is finished."""
 
 from __future__ import annotations
 

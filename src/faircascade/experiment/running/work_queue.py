@@ -1,4 +1,4 @@
-"""What is to be run: which cell is next, what became of the others, and how far it all is."""
+"""The queue of cells: which is next, how the others ended, and the progress of all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from faircascade.experiment.running.run_cell import CellOutcome, Status
 from faircascade.experiment.store.results import Results
 
 PAUSE_SECONDS = 0.5
-"""How long to wait before looking again at what other runners have under way."""
+"""How long to wait before checking again what other processes are running."""
 
 
 class WorkQueue:

@@ -1,4 +1,4 @@
-"""A process that works on cells: `python -m ...running.worker FOLDER MODULE...`.
+"""A process that works on cells: `python -m ...running.worker_main FOLDER MODULE...`.
 
 The modules are those of components that nobody advertises, and are imported first.
 It reads one line of JSON for each job on its standard input and answers on its standard output;
@@ -40,7 +40,7 @@ def say(out: IO[str], **message: Any) -> None:
     out.flush()
 
 
-def seldom(tell: Callable[[float], None], seconds: float) -> Callable[[float], None]:
+def throttled(tell: Callable[[float], None], seconds: float) -> Callable[[float], None]:
     """Return a function that passes its value on, but not again before some seconds are over."""
     last = time.monotonic()
 
@@ -82,7 +82,7 @@ def main() -> None:
     while True:
         job = jobs.get()
         cell = Cell.of(job["cell"])
-        tell = seldom(lambda share: say(out, share=share), TELL_SECONDS)
+        tell = throttled(lambda share: say(out, share=share), TELL_SECONDS)
         try:
             ending = run_cell(cell, results, environments, threads=job["threads"], progress=tell)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Processes that work on cells, and what they say."""
+"""Worker processes that run cells, and their messages."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from faircascade.experiment.cell import Cell
 from faircascade.experiment.store.results import Results
 
 _PROGRAM = "faircascade.experiment.running.worker_main"
-_LAST_WORDS = 2000
-"""How much of what a process wrote before it died is told, in characters."""
+_STDERR_TAIL = 2000
+"""How many characters of a dead worker's stderr are reported."""
 
 
 @dataclass(frozen=True)
 class WorkerMessage:
-    """Something that a process said; nothing said means that it has died."""
+    """A message of a worker process; None means that the process has ended."""
 
     worker: Worker
     said: dict[str, Any] | None
 
 
 class Worker:
-    """One process and the cell that it is working on."""
+    """One worker process and the cell that it runs."""
 
     def __init__(
         self, results: Results, messages: queue.Queue[WorkerMessage], modules: Iterable[str] = ()
@@ -40,7 +40,7 @@ class Worker:
         self.share = 0.0
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `end`)
         self.is_ready = False
-        """True once it has begun to listen."""
+        """True once it accepts cells."""
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", _PROGRAM, str(results.folder), *modules],
             stdin=subprocess.PIPE,
@@ -50,8 +50,8 @@ class Worker:
             encoding="utf-8",
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
-        self._ear = threading.Thread(target=self._listen, args=(messages,), daemon=True)
-        self._ear.start()
+        self._reader = threading.Thread(target=self._listen, args=(messages,), daemon=True)
+        self._reader.start()
 
     def give(self, cell: Cell, threads: int) -> None:
         """Give it a cell to work on."""
@@ -75,10 +75,10 @@ class Worker:
             messages.put(WorkerMessage(self, None))
 
     def exit_message(self) -> str:
-        """Return how the process ended, and the end of what it wrote."""
+        """Return how the process ended, with the end of its stderr."""
         code = self._process.wait()
         self._errors.seek(0)
-        words = self._errors.read().decode("utf-8", "replace").strip()[-_LAST_WORDS:]
+        words = self._errors.read().decode("utf-8", "replace").strip()[-_STDERR_TAIL:]
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         return f"its process ended with {how}" + (f": {words.splitlines()[-1]}" if words else "")
 
@@ -86,7 +86,7 @@ class Worker:
         """End the process, whatever it is doing."""
         self._process.kill()
         self._process.wait()
-        self._ear.join()
+        self._reader.join()
         for pipe in (self._process.stdin, self._process.stdout, self._errors):
             with suppress(OSError):  # what was still to be sent cannot be
                 if pipe is not None:

@@ -1,4 +1,4 @@
-"""Where a mistake in a spec is: the line of the file, or the --set that it came from."""
+"""Errors in a spec, with the line of the file or the --set that they come from."""
 
 from __future__ import annotations
 

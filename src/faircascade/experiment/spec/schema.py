@@ -30,13 +30,13 @@ Count = Annotated[int, Field(ge=1)]
 _NAME = r"^\w[\w .+-]*$"
 
 
-class Table(BaseModel):
+class StrictTable(BaseModel):
     """A table of a spec file."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class RunTable(Table):
+class RunTable(StrictTable):
     """[run]"""
 
     rounds: NonNegativeInt
@@ -44,7 +44,7 @@ class RunTable(Table):
     checkpoints: Count | list[int] = 40
 
 
-class TuneTable(Table):
+class TuneTable(StrictTable):
     """[tune]"""
 
     policy: str | int | None = None
@@ -58,7 +58,7 @@ class TuneTable(Table):
     search: dict[str, Any] = {}
 
 
-class PolicyTable(Table):
+class PolicyTable(StrictTable):
     """One of [[policies]]: its name, and parameters of that policy."""
 
     model_config = ConfigDict(extra="allow", strict=True)
@@ -67,7 +67,7 @@ class PolicyTable(Table):
     rounds: Count | None = None
 
 
-class SpecTable(Table):
+class SpecTable(StrictTable):
     """All of a spec file."""
 
     name: Annotated[str, StringConstraints(pattern=_NAME)]

@@ -1,4 +1,4 @@
-"""Claims: of several runners on one folder, one works on a cell, and the others go on."""
+"""Locks: of several processes on one folder, only one runs a cell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The manifest of a run's folder: what was asked for, and how every cell came about."""
+"""The manifest of a run's folder: its specs, and the origin of every cell."""
 
 from __future__ import annotations
 

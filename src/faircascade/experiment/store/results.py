@@ -22,7 +22,7 @@ from faircascade.experiment.machine import describe_machine, platform_versions
 from faircascade.experiment.store.files import write_json, write_parquet
 from faircascade.metrics.exposure import exposure_b, exposure_p
 from faircascade.storage import draft_of, sweep, to_disk
-from faircascade.theory import world_conditions
+from faircascade.theory import environment_conditions
 from faircascade.types import Floats
 
 _ABOUT, _CURVES, _ITEMS = "cell.json", "curves.parquet", "items.parquet"
@@ -181,7 +181,7 @@ def about(cell: Cell, result: Result) -> dict[str, Any]:
         "environment": dict(env.info),
         "fingerprint": env.fingerprint,
         "largest_preference": float(np.sqrt((env.preferences**2).sum(axis=1)).max()),
-        "proof": {c.rule: c.reason for c in world_conditions(env)},
+        "proof": {c.rule: c.reason for c in environment_conditions(env)},
         "engine": result.engine,
         "engine_reason": result.engine_reason,
         "seconds": result.seconds,

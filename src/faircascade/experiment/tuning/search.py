@@ -63,7 +63,7 @@ class Search:
         try:
             if spec.rounds == 0:
                 raise PlacedError("rounds must be at least 1 to tune anything", ("run", "rounds"))
-            _check_one_world(spec)
+            _check_one_environment(spec)
             with at("tune"):
                 number = _which(spec)
             written = _written(spec, number)
@@ -121,7 +121,7 @@ def only(spec: Spec, entries: Sequence[Mapping[str, Any]]) -> Spec:
     return replace(spec, policies=tuple(entries), every_policy={}, baseline=None, tune={})
 
 
-def _check_one_world(spec: Spec) -> None:
+def _check_one_environment(spec: Spec) -> None:
     for part in ("data", "environment"):
         written = getattr(spec, part)
         if len(list(expand(written))) > 1:

@@ -1,4 +1,4 @@
-"""How things are called on the page: environments, seeds, durations, estimates."""
+"""Text of the page: names of environments, seeds, durations, estimates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All that can be said of one metric of one policy in one environment."""
+"""One metric of one policy in one environment: estimates, intervals and tests."""
 
 from __future__ import annotations
 

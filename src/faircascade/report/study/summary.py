@@ -1,4 +1,4 @@
-"""What was run: said on top of the page and of every study."""
+"""Summary of what was run, for the page and for every study."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Gpu:
                     left += batch.left
             except BaseException:
                 for batch in batches:
-                    batch.give_up()
+                    batch.cancel()
                 raise
         if left or len(plan.queue):
             plan.queue.left.extend(left)
@@ -119,7 +119,7 @@ class Batch:
                     _environment, self.plan, cell
                 )
 
-    def give_up(self) -> None:
+    def cancel(self) -> None:
         """Do not build what was not begun."""
         for environment in self._environments.values():
             environment.cancel()

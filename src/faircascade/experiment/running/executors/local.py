@@ -96,35 +96,37 @@ def run_in_processes(plan: Plan, workers: int, threads: int, modules: Sequence[s
     queue = plan.queue
     queue.longest_first()
     messages: Queue[WorkerMessage] = Queue()
-    team: list[Worker] = []
+    workers_running: list[Worker] = []
     deaths: Counter[str] = Counter()
 
     def start_worker() -> None:
-        team.append(Worker(plan.results, messages, modules))
+        workers_running.append(Worker(plan.results, messages, modules))
 
     try:
         for _ in range(min(workers, len(queue))):
             start_worker()
-        while len(queue) or any(worker.cell for worker in team):
-            for worker in team:
+        while len(queue) or any(worker.cell for worker in workers_running):
+            for worker in workers_running:
                 if worker.is_ready and worker.cell is None and (cell := queue.take()) is not None:
                     worker.give(cell, threads)
-            if all(worker.is_ready and worker.cell is None for worker in team):
+            if all(worker.is_ready and worker.cell is None for worker in workers_running):
                 queue.wait()
                 continue
-            queue.tell({worker.cell: worker.share for worker in team if worker.cell is not None})
+            queue.tell(
+                {worker.cell: worker.share for worker in workers_running if worker.cell is not None}
+            )
             try:
                 event = messages.get(timeout=_POLL_SECONDS)
             except Empty:
                 continue
             if event.said is None:
-                team.remove(event.worker)
+                workers_running.remove(event.worker)
                 handle_crash(plan, event.worker, deaths)
                 start_worker()
             else:
                 handle_message(plan, event.worker, event.said)
     finally:
-        for worker in team:
+        for worker in workers_running:
             worker.end()
 
 

@@ -14,7 +14,7 @@ from faircascade.experiment.store.results import FinishedCell
 from faircascade.experiment.study import EnvironmentResults, Study
 from faircascade.report.pages import CaptionedFigure
 from faircascade.report.panels import clicks_bar, item_panel
-from faircascade.report.series import PerItem, Shift, shift_between
+from faircascade.report.series import ItemShift, PerItem, shift_between
 from faircascade.report.study.blocks import NOTHING_SIMULATED, Notice, Section
 from faircascade.report.study.formatting import environment_name, left_out, listed, numbered
 from faircascade.report.study.sections.equality import exposure_aware
@@ -93,7 +93,7 @@ def _shifts(
     labels: Sequence[str],
     seeds: Sequence[int],
     exposure: Callable[[FinishedCell], Floats],
-) -> list[Shift]:
+) -> list[ItemShift]:
     runs = {
         label: [run for run in environment.runs[label] if run.seed in seeds]
         for label in (environment.baseline, *labels)
