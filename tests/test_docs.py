@@ -64,22 +64,6 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capsys, registry_r
                 assert printed.strip() == output.strip()
 
 
-def test_components_of_the_contributing_guide_are_found_by_name(registry_restored) -> None:
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    module = ModuleType("page")
-    sys.modules["page"] = module
-    for code, _ in BLOCK.findall(text):
-        exec(compile(code, "CONTRIBUTING.md", "exec", dont_inherit=True), module.__dict__)
-    del sys.modules["page"]
-    assert registry.build("reward", "top_heavy", {"fold": 2}).table(3).clicked.tolist() == [
-        1,
-        1,
-        0.5,
-    ]
-    assert registry.build("metric", "top_item").title == "Top item"
-    assert len(registry.build("data", "coin-flips").load()) == 2000
-
-
 def test_the_readme_lists_only_what_there_is() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     table = readme[readme.index("| what | there are |") :].split("\n\n")[0]
