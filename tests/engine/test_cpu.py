@@ -305,9 +305,9 @@ def test_what_it_cannot_run_it_names_and_auto_takes_loop(
     assert result.summary()["engine_reason"] == f"cpu does not support {lacking}"
 
 
-def test_auto_takes_the_compiled_engine_for_all_but_short_runs() -> None:
-    env = small_world(users=10)
-    enough = simulation.SHORT // (10 * 1030)
+def test_auto_takes_the_compiled_engine_for_all_but_short_runs(monkeypatch) -> None:
+    env, enough = small_world(users=10), 20
+    monkeypatch.setattr(simulation, "SHORT", enough * 10 * 1030)
     short = simulate(env, LinUCB(), rounds=enough)
     long = simulate(env, LinUCB(), rounds=enough + 1)
     assert (short.engine, short.engine_reason) == ("loop", "a short run")

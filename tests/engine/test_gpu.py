@@ -57,6 +57,7 @@ SHAPES = {
     "wide": (70, 33, 5),
 }
 """Items, features and K of worlds: few, since a kernel is compiled for each."""
+needs_compiler = pytest.mark.skipif(not compiler(), reason="no C++ compiler")
 POLICIES = [
     LinUCB(),
     EALinUCB(weight="log", gamma=0.05),
@@ -73,9 +74,7 @@ POLICIES = [
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param(
-            "emulated", marks=pytest.mark.skipif(not compiler(), reason="no C++ compiler")
-        ),
+        pytest.param("emulated", marks=needs_compiler),
         pytest.param("gpu", marks=pytest.mark.skipif(not is_present(), reason="no GPU")),
     ],
 )
@@ -200,10 +199,9 @@ def test_jobs_that_are_not_alike_are_refused(device) -> None:
         gpu.run_together(jobs, device)
 
 
+@needs_compiler
 @pytest.mark.parametrize("policy", [LinUCB(), FRMLinUCB(variant="fairco")], ids=lambda p: p.label)
 def test_what_does_not_fit_is_cut_into_parts(policy, tmp_path: Path) -> None:
-    if not compiler():
-        pytest.skip("no C++ compiler")
     env = world(items=40, dim=3, k=4, users=7)
     job = Job(
         env=env, policy=policy, checkpoints=(5, 20), seed=4, threads=1,
@@ -224,9 +222,8 @@ def test_what_does_not_fit_is_cut_into_parts(policy, tmp_path: Path) -> None:
     assert_same_trace(tmp_path / "loop.parquet", tmp_path / "gpu.parquet")
 
 
+@needs_compiler
 def test_nothing_stays_on_the_device(monkeypatch) -> None:
-    if not compiler():
-        pytest.skip("no C++ compiler")
     made: list[Any] = []
 
     class Noted(share.Cell):
@@ -244,9 +241,8 @@ def test_nothing_stays_on_the_device(monkeypatch) -> None:
         gc.enable()
 
 
+@needs_compiler
 def test_room_for_what_is_counted_is_that_of_every_catalogue() -> None:
-    if not compiler():
-        pytest.skip("no C++ compiler")
     envs = [world(items=items, dim=3, k=4) for items in (40, 1100)]
     jobs = [
         Job(env=env, policy=LinUCB(), checkpoints=tuple(range(1, 301)), seed=0, threads=1)
@@ -258,11 +254,10 @@ def test_room_for_what_is_counted_is_that_of_every_catalogue() -> None:
     assert rounds[0] == rounds[1] < 300
 
 
+@needs_compiler
 @pytest.mark.parametrize("fixed", [0.0, 0.1, 0.3, 1.0])
 @pytest.mark.parametrize("each", [1e-5, 1e-3, 0.1, 0.4])
 def test_launches_are_short_unless_longer_ones_pay(fixed: float, each: float) -> None:
-    if not compiler():
-        pytest.skip("no C++ compiler")
     job = Job(env=world(items=40, dim=3, k=4), policy=LinUCB(), checkpoints=(9,), seed=0, threads=1)
     under, rounds, spent, done = gpu.Run([job], Emulated()), 1, 0.0, 0
     while spent < 60:
