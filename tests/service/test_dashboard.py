@@ -383,5 +383,6 @@ def test_the_reference_draws_every_operation_for_desks_and_phones(
     described = page.request.get(fake.address + "/openapi.json").json()["paths"]
     for path in described:
         page.get_by_text(path, exact=True).first.wait_for(state="attached")
-    page.set_viewport_size(PHONE)
+    page = open_page("/docs", viewport=PHONE, is_mobile=True)
+    page.get_by_role("heading", name="faircascade").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]

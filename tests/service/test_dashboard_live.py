@@ -52,9 +52,9 @@ def test_the_demo_comes_alive_by_itself(browser: Browser, tmp_path: Path) -> Non
             arg=before,
         )
         assert page.locator("#suppliers tbody tr").count() > 1
+        assert complaints == []
         page.goto(f"{server.url}/docs")
         page.get_by_text("/v1/recommendations/batch").first.wait_for()
-        assert complaints == []
         page.close()
 
 

@@ -176,7 +176,7 @@ def test_an_item_that_was_removed_stays_removed(folder: Path) -> None:
     with running("--items", "items.csv", folder=folder) as server:
         assert httpx.get(f"{server.url}/v1/items/song-3").status_code == 404
         assert httpx.get(f"{server.url}/v1/items").json()["total"] == 11
-        assert "items.csv: as last time" in server.logs
+        assert "items.csv: unchanged" in server.logs
 
 
 def test_a_saved_ranker_is_served(folder: Path) -> None:
@@ -204,7 +204,7 @@ def test_a_port_in_use_is_told(folder: Path) -> None:
         other.listen()
         port = other.getsockname()[1]
         line = refused("--items", "items.csv", "--port", str(port), folder=folder)
-    assert f"port {port} of 127.0.0.1 is in use; take another with --port" in line
+    assert f"port {port} of 127.0.0.1 is in use; choose another" in line
 
 
 def test_keys_are_asked_for(folder: Path) -> None:
@@ -273,7 +273,7 @@ def test_several_processes_share_a_redis(folder: Path, tmp_path_factory: Any) ->
         with running(*arguments, folder=folder) as first:
             given = recommend(first)
             with running(*arguments, folder=folder) as second:
-                assert "items.csv: as last time" in second.logs
+                assert "items.csv: unchanged" in second.logs
                 click(second, given)
                 seen = httpx.get(f"{first.url}/v1/users/ann").json()
                 assert (seen["recommendations"], seen["feedback"]) == (1, 1)

@@ -1,4 +1,4 @@
-"""The two clients: one waits, the other is awaited. What they say is in `calls`."""
+"""The synchronous and the asynchronous client; what they send is in `operations`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LOCAL = "http://127.0.0.1:8000"
-"""Where the service listens if it is not told otherwise."""
+"""Where the service listens by default."""
 
 
 def _waiting(call: Callable[P, Operation[T]]) -> Callable[Concatenate[Client, P], T]:

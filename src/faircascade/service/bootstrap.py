@@ -1,4 +1,4 @@
-"""From a store's address, a policy and a source of items to a service that has started."""
+"""Start a service from a store's address, a policy and a source of items."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from faircascade.types import Users
 log = logging.getLogger(__name__)
 
 _SERVED = "served"
-"""Under which name a store remembers what it was served with."""
+"""Name under which a store keeps the policy it was served with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedPolicy:
-    """What decides the lists, beside what was learned."""
+    """A policy and a seed: with the models they determine the lists."""
 
     policy: Policy
     seed: int
@@ -42,7 +42,7 @@ class ServedPolicy:
 
 
 PolicyChoice = Callable[[Policy | None], Policy]
-"""From the policy of last time to that of now."""
+"""Takes the last policy, if any, and returns the one to serve."""
 
 
 async def start_service(
@@ -97,7 +97,7 @@ def _no_items(address: str) -> str:
 
 
 async def _last(store: Store, kept: StoreShape | None) -> ServedPolicy | None:
-    """Return what a store was served with last, as far as that can be told."""
+    """Return the policy that a store was last served with, if it is known."""
     if kept is None:
         return None
     await store.open(kept)

@@ -1,4 +1,4 @@
-"""A shop to try the service with: generated items, and a crowd of simulated users."""
+"""The demo: generated items and simulated users."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _names(items: Items) -> Ids:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behaviour:
-    """How users answer."""
+    """How simulated users respond."""
 
     silent: float = 0.12
     """Share of lists that nobody answers."""
@@ -88,7 +88,7 @@ class Behaviour:
 
 
 class SimulatedUsers:
-    """Users who come and go: they ask for lists, and click what attracts them."""
+    """Simulated users who request lists and click on what attracts them."""
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class SimulatedUsers:
         heapq.heappush(self._due, (now + delay, next(self._number), answer))
 
     def _clicked(self, user: int, items: Sequence[str]) -> int | None:
-        """Return the position that a user clicks; items of others' making attract nobody."""
+        """Return the position that a user clicks; items from outside the demo attract nobody."""
         known = [
             (place, self._rows[name]) for place, name in enumerate(items, 1) if name in self._rows
         ]

@@ -1,4 +1,4 @@
-"""What ids, labels and features may be, wherever they come from."""
+"""Rules for ids, labels and features."""
 
 from __future__ import annotations
 

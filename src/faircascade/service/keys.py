@@ -1,4 +1,4 @@
-"""Keys to the service: random texts whose hashes are kept in a file.
+"""API keys: random texts whose hashes are kept in a file.
 
 A key has 256 random bits, so nobody finds one by trying, however fast; that is why a plain
 SHA-256 of it will do where a password would need a slow hash.
@@ -32,16 +32,16 @@ ROLES: tuple[str, ...] = get_args(Role)
 VERSION = 1
 PREFIX = "fck_"
 """Keys begin with it, so that a scanner of leaked texts knows one when it sees it."""
-LOOK_EVERY = 1.0
+RELOAD_SECONDS = 1.0
 """Seconds after which the file is looked at again."""
-MERCY = 60.0
+UNREADABLE_SECONDS = 60.0
 """Seconds for which the old keys are good while the file is there and cannot be read."""
 _LONGEST_NAME = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """What is known of a key; not the key itself."""
+    """A key's name, role and hash; not the key itself."""
 
     name: str
     role: str
@@ -84,7 +84,7 @@ class Keys:
     def _follow(self) -> None:
         """Read the file again if it changed, or could not be read the last time."""
         now = self._clock()
-        if now - self._looked < LOOK_EVERY:
+        if now - self._looked < RELOAD_SECONDS:
             return
         self._looked = now
         signature = _signature(self._path)
@@ -100,10 +100,10 @@ class Keys:
             log.info("keys reloaded", extra={"keys": len(self._keys)})
 
     def _fail(self, error: ValueError, now: float) -> None:
-        """Let nobody in if there is no file, or none that can be read for too long; say it once."""
+        """Refuse all keys if the file is missing, or unreadable for too long; log it once."""
         if not self._wrong:
             self._wrong_since = now
-        left = self._wrong_since + MERCY - now
+        left = self._wrong_since + UNREADABLE_SECONDS - now
         if left <= 0 or isinstance(error.__cause__, FileNotFoundError):
             self._keys = []
         then = "the old ones stay valid for a minute" if self._keys else "all requests are refused"
@@ -138,7 +138,7 @@ def _key(entry: dict[str, Any]) -> Key:
 
 
 def new_key(path: str | Path, name: str, role: str) -> str:
-    """Make a key, keep its hash in the file and return it: nobody can read it from there."""
+    """Create a key, keep its hash in the file and return the key."""
     if role not in ROLES:
         raise ParameterError("role", f"must be one of {', '.join(ROLES)}", role)
     if not (0 < len(name) <= _LONGEST_NAME and name.isprintable()):

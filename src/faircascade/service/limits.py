@@ -1,4 +1,4 @@
-"""Limits that are not known before the service is: checked with a body, named in the schema."""
+"""Limits that depend on the service's settings: checked with a body, named in the schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Log lines that a machine reads, or a person: an event, and fields that belong to it.
+"""Log lines as JSON or as text: an event, and its fields.
 
 Any module logs with the standard library, `log.info("keys were read again", extra={"keys": 3})`;
 what `extra` holds become the fields. The two formatters are as long as a subclass of a library's

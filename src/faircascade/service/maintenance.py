@@ -1,4 +1,4 @@
-"""What the service does between requests."""
+"""Background work: follow the catalogue, count exposure, drop old impressions."""
 
 from __future__ import annotations
 

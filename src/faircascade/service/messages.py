@@ -20,7 +20,7 @@ class Reason(Enum):
     INVALID = "invalid"
     """It can never succeed as it is."""
     UNKNOWN = "unknown"
-    """What it speaks of is not there, or not any more."""
+    """Not found, or not kept any more."""
     CONFLICT = "conflict"
     """It contradicts what happened before."""
 

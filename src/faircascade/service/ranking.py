@@ -1,4 +1,4 @@
-"""Lists for those who asked, out of what is known of them, handed out and remembered."""
+"""Rank lists for users, record them as impressions and return them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LARGE = 1_000_000
 
 
 class Ranking:
-    """A policy at work on a store."""
+    """Ranks with a policy and records in a store."""
 
     def __init__(
         self,

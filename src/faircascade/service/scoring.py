@@ -1,4 +1,4 @@
-"""From what is known of users to their lists."""
+"""Score items for users and choose their lists."""
 
 from __future__ import annotations
 

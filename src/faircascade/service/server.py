@@ -1,4 +1,4 @@
-"""One process that serves: its event loop, its signals and its end."""
+"""The server process: event loop, signals, shutdown."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ from faircascade.service.stores.registry import public_address
 
 log = logging.getLogger(__name__)
 
-GRACE = 10
+SHUTDOWN_SECONDS = 10
 """Seconds that requests have to finish once the server is asked to stop."""
-SWITCH = 0.001
+SWITCH_INTERVAL = 0.001
 """Seconds after which a thread hands over: that which commits must not wait for long."""
 KEEP_ALIVE = 75
 """Seconds that an idle connection stays open: longer than clients and proxies keep it, so that they
 close it first (see `faircascade.client.connection.IDLE_SECONDS`)."""
 BACKLOG = 2048
-LEAVE = 1.0
-"""Seconds in which those who are connected are told to go elsewhere before they are cut off."""
-HURRY = 2.0
-"""Seconds to let go of the store in when the server is asked to stop a second time."""
+DRAIN_SECONDS = 1.0
+"""Seconds in which open connections are asked to close before they are cut off."""
+FORCED_STOP_SECONDS = 2.0
+"""Seconds for closing the store when the server is asked to stop a second time."""
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConfig:
-    """What to serve, and to whom."""
+    """How to run the server."""
 
     store: str
     """Address of the store."""
@@ -60,7 +60,7 @@ class ServerConfig:
     settings: ServiceSettings
     keys: Keys | None = None
     host: str = ""
-    """What it was told to listen on, which is a name that it may be called by."""
+    """The host it listens on, which requests may name."""
     access_log: bool = False
     demo_rate: float = 0.0
     """Lists a second that simulated users ask for, if the source is the demo."""
@@ -68,7 +68,7 @@ class ServerConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerInfo:
-    """What to know about a server that has started."""
+    """Facts about a running server, to be printed or logged."""
 
     dashboard: str
     reference: str
@@ -85,7 +85,7 @@ def serve(plan: ServerConfig, listener: socket.socket, announce: Announce) -> No
     """Serve until the process is asked to stop, by SIGTERM or Ctrl-C."""
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     threadpool_limits(1, user_api="blas")  # scoring is short, and requests come side by side
-    sys.setswitchinterval(SWITCH)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     for number in _SIGNALS:
         signal.signal(number, _interrupt)  # until the server runs
     try:
@@ -131,7 +131,7 @@ async def _serve(plan: ServerConfig, listener: socket.socket, announce: Announce
         proxy_headers=False,  # nothing here depends on where a request came from
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE,
-        timeout_graceful_shutdown=GRACE,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         backlog=BACKLOG,
     )
     server = _Server(config, service, lambda: announce(_facts(plan, service, listener)))
@@ -148,7 +148,7 @@ async def _serve(plan: ServerConfig, listener: socket.socket, announce: Announce
 
 
 class _Server(uvicorn.Server):
-    """Says when it listens, and ends in order, if need be in a hurry.
+    """Announces that it listens, and shuts down in order.
 
     Asked by SIGTERM, it takes no more connections, says that it is not ready, and ends the
     connections that there are with their next answer, so that a proxy can go elsewhere without a
@@ -167,7 +167,7 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if sig == signal.SIGTERM and not self._service.stopping:
             self._service.stopping = True
-            self._leave_at = monotonic() + LEAVE
+            self._leave_at = monotonic() + DRAIN_SECONDS
             closing = (b"connection", b"close")
             self.config.encoded_headers.append(closing)
             self.server_state.default_headers = [*self.server_state.default_headers, closing]
@@ -220,7 +220,7 @@ class _Server(uvicorn.Server):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         with suppress(TimeoutError):
-            await asyncio.wait_for(self.lifespan.shutdown(), HURRY)
+            await asyncio.wait_for(self.lifespan.shutdown(), FORCED_STOP_SECONDS)
 
 
 def _facts(plan: ServerConfig, service: Service, listener: socket.socket) -> ServerInfo:

@@ -1,4 +1,4 @@
-"""What the service allows, and how long it remembers."""
+"""Limits of the service."""
 
 from __future__ import annotations
 

@@ -11,7 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from faircascade.service.keys import LOOK_EVERY, MERCY, Keys, list_keys, new_key, remove_key
+from faircascade.service.keys import (
+    RELOAD_SECONDS,
+    UNREADABLE_SECONDS,
+    Keys,
+    list_keys,
+    new_key,
+    remove_key,
+)
 from tests.service.http.applications import Client, app_of, calling, new_service
 from tests.service.in_process import Clock
 
@@ -127,7 +134,7 @@ def test_changes_of_the_file_are_taken_up_within_a_second(file: Path) -> None:
     second = new_key(file, "b", "write")
     remove_key(file, "a")
     assert (keys.role_of(first), keys.role_of(second)) == ("read", None)  # not looked at yet
-    clock.now += LOOK_EVERY
+    clock.now += RELOAD_SECONDS
     assert (keys.role_of(first), keys.role_of(second)) == (None, "write")
 
 
@@ -139,17 +146,17 @@ def test_a_file_that_cannot_be_read_keeps_the_old_keys_for_a_minute(
     keys = Keys(file, clock)
     whole = file.read_text()
     file.write_text("{")
-    while clock.now < MERCY:
-        clock.now += LOOK_EVERY
+    while clock.now < UNREADABLE_SECONDS:
+        clock.now += RELOAD_SECONDS
         assert keys.role_of(key) == "read"
-    clock.now += LOOK_EVERY
+    clock.now += RELOAD_SECONDS
     assert [keys.role_of(key) for _ in range(3)] == [None] * 3
     assert [record.getMessage() for record in caplog.records] == [
         "keys cannot be read; the old ones stay valid for a minute",
         "keys cannot be read; all requests are refused",
     ]
     file.write_text(whole)
-    clock.now += LOOK_EVERY
+    clock.now += RELOAD_SECONDS
     assert keys.role_of(key) == "read"
 
 
@@ -159,13 +166,13 @@ def test_without_the_file_nobody_gets_in(file: Path, caplog: pytest.LogCaptureFi
     keys = Keys(file, clock)
     file.rename(file.with_name("other.json"))
     for _ in range(3):
-        clock.now += LOOK_EVERY
+        clock.now += RELOAD_SECONDS
         assert keys.role_of(key) is None
     (record,) = caplog.records
     assert record.levelno == logging.ERROR
     assert record.getMessage() == "keys cannot be read; all requests are refused"
     file.with_name("other.json").rename(file)
-    clock.now += LOOK_EVERY
+    clock.now += RELOAD_SECONDS
     assert keys.role_of(key) == "read"
 
 
@@ -176,10 +183,10 @@ def test_a_minute_begins_anew_once_the_file_was_read(file: Path) -> None:
     whole = file.read_text()
     for _ in range(3):
         file.write_text("{")
-        clock.now += MERCY - LOOK_EVERY
+        clock.now += UNREADABLE_SECONDS - RELOAD_SECONDS
         assert keys.role_of(key) == "read"
         file.write_text(whole)
-        clock.now += LOOK_EVERY
+        clock.now += RELOAD_SECONDS
         assert keys.role_of(key) == "read"
 
 

@@ -131,7 +131,7 @@ def test_slow_requests_are_logged_in_any_case(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = written("json")
-    monkeypatch.setattr(middleware, "SLOW", 0.0)
+    monkeypatch.setattr(middleware, "SLOW_SECONDS", 0.0)
     with calling(app_of(service)) as client:
         client.get("/v1/policy")
     (line,) = lines_of(stream)

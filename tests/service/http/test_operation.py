@@ -60,8 +60,8 @@ def test_a_store_that_is_down_or_silent_is_not_ready(
     async def silent() -> None:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(readiness, "PATIENCE", 0.01)
-    monkeypatch.setattr(readiness, "FRESH", 0.0)
+    monkeypatch.setattr(readiness, "TIMEOUT", 0.01)
+    monkeypatch.setattr(readiness, "REUSE_SECONDS", 0.0)
     for ping, words in ((down, "is unavailable"), (silent, "did not answer within")):
         monkeypatch.setattr(service.store, "ping", ping)
         answer = client.get("/readyz")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import cast
 
-from faircascade.service.http.readiness import FRESH, StoreProbe
+from faircascade.service.http.readiness import REUSE_SECONDS, StoreProbe
 from faircascade.service.stores.base import Store, StoreDown
 from tests.service.in_process import Clock
 
@@ -32,9 +32,9 @@ def test_the_store_is_asked_once_a_second_at_most() -> None:
         store_probe = StoreProbe(cast(Store, store), clock)
         assert [await store_probe.status() for _ in range(100)] == ["ok"] * 100
         store.down = True
-        clock.now += FRESH / 2
+        clock.now += REUSE_SECONDS / 2
         assert (await store_probe.status(), store.asked) == ("ok", 1)
-        clock.now += FRESH / 2
+        clock.now += REUSE_SECONDS / 2
         assert await store_probe.status() == "is unavailable"
         assert store.asked == 2
 

@@ -94,6 +94,6 @@ async def _running(service: Service, beside: Sequence[Beside]) -> AsyncIterator[
 
 
 def _tell(task: asyncio.Task[None]) -> None:
-    """Log that work ended which should go on, unless it was told to."""
+    """Log a background task that ended by itself."""
     if not task.cancelled():
         log.error("a background task ended", exc_info=task.exception())

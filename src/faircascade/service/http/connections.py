@@ -1,4 +1,4 @@
-"""Connections that cannot hold up the service, whatever is sent on them, or is not.
+"""Bounds on connections, so that no client can hold up the service.
 
 Uvicorn reads a head of any size, and the parser copies what it has of a header field with every
 piece that comes: one that never ends would keep the event loop busy. It also waits for ever.
@@ -27,11 +27,11 @@ MOST_CONNECTIONS = 900
 """Those that are served; some room is left below the 1,024 files that a process may usually open.
 """
 ROOM = 50
-"""So many more are told that there are too many; further ones are closed at once."""
+"""Further connections that are answered with 503; those beyond are closed at once."""
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """Uvicorn's, with bounds on sizes and times; what it says itself are problem documents."""
+    """Uvicorn's protocol with bounds on sizes and times; its own errors are problem documents."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""Which names a service on the loopback goes by.
+"""Host names under which a service without keys answers.
 
 A page of anybody's can make a browser ask this machine, under a name of the page's own that it
 lets point here, and read the answer as if it were its own. Without keys the name is all that tells

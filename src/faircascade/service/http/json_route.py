@@ -1,4 +1,4 @@
-"""JSON in and JSON out."""
+"""Routes with JSON bodies, and JSON responses."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def is_json(content_type: str) -> bool:
 
 @lru_cache(maxsize=64)
 def accepts_json(accept: str) -> bool:
-    """Return whether somebody who sent this Accept can do with JSON."""
+    """Return whether an Accept header allows JSON."""
     found = {}
     for part in accept.lower().split(","):
         kind, *parameters = (word.strip() for word in part.split(";"))
@@ -98,11 +98,11 @@ def _is_zero(parameter: str) -> bool:
 
 
 def json_response(document: Any, status: int = 200) -> Response:
-    """Return an answer that nobody keeps for others."""
+    """Return a JSON response that is not cached."""
     body = orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)
     return Response(body, status, _HEADERS, "application/json")
 
 
 def no_content() -> Response:
-    """Return the answer to what was done and needs no words."""
+    """Return an empty response, 204."""
     return Response(None, 204, _HEADERS)

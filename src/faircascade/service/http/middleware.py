@@ -1,4 +1,4 @@
-"""What every request passes on its way in and out."""
+"""The middleware: request ids, hosts, keys, sizes, metrics and logs."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from faircascade.service.keys import Keys
 
 log = logging.getLogger(__name__)
 
-SLOW = 1.0
+SLOW_SECONDS = 1.0
 """Seconds from which on a request is logged in any case."""
 LARGEST_HEAD = 64 * 1024
 """Bytes of all header fields together."""
 LONGEST_HOST = 261
 """Characters of a name and a port."""
-GONE = 499
+CLIENT_CLOSED = 499
 """Status of a request whose client did not wait for the answer; only counted."""
 OPEN = frozenset({"/", "/docs", "/healthz", "/readyz", "/openapi.json"})
 """Paths that need no key, besides those of `/static`."""
@@ -39,7 +39,7 @@ API = "/v1/"
 PROBES = frozenset({"/healthz", "/readyz"})
 """Paths that may be asked for under any name of the service."""
 UNMATCHED = "unmatched"
-"""Template of paths that nothing is at, so that nobody can make a metric for each."""
+"""Route of unknown paths in metrics: one label for all, so that nobody can make one for each."""
 
 PERSONAL = "/v1/users/"
 """Where all is about people: not for keys that hang on a wall."""
@@ -106,7 +106,7 @@ class RequestMiddleware:
             else:
                 await refusal(inner, receive, answer)
         except ClientDisconnect:
-            status = GONE
+            status = CLIENT_CLOSED
         except Exception:
             log.exception("request failed", extra={"request_id": name, "route": _route(inner)})
             if status:
@@ -116,7 +116,7 @@ class RequestMiddleware:
         self._account(inner, method, status, perf_counter() - began)
 
     def _refusal(self, scope: Scope, headers: dict[bytes, bytes], name: str) -> Response | None:
-        """Return the answer to a request that is not even looked at."""
+        """Return the answer to a request that is refused before routing."""
         if sum(len(key) + len(value) for key, value in scope["headers"]) > LARGEST_HEAD:
             return problems.answer(name, problems.document(431, head_too_large()))
         path: str = scope["path"]
@@ -162,7 +162,7 @@ class RequestMiddleware:
     def _account(self, scope: Scope, method: str, status: int, seconds: float) -> None:
         route = _route(scope)
         self._metrics.request(route, method, status, seconds)
-        slow, failed = seconds > SLOW, status >= 500
+        slow, failed = seconds > SLOW_SECONDS, status >= 500
         if not (slow or failed or self._access_log):
             return
         fields = {
@@ -179,18 +179,18 @@ class RequestMiddleware:
 
 
 def _announced(headers: dict[bytes, bytes]) -> int:
-    """Return how large a body is said to be, 0 if that is not known."""
+    """Return the announced size of the body, 0 if unknown."""
     size = headers.get(b"content-length", b"")
     return int(size[:20]) if size.isdigit() else 0
 
 
 def head_too_large() -> str:
-    """Return what is said about a head beyond the limit."""
+    """Return the error message for header fields beyond the limit."""
     return f"all header fields must have at most {LARGEST_HEAD:,} bytes together"
 
 
 def misdirected(host: str) -> str:
-    """Return what is said to a request under a name that is not this machine's."""
+    """Return the error message for a Host that is not this machine."""
     return (
         f"Host must be localhost or an address of the loopback, got {short(host)!r}: without keys "
         "this service is for this machine; start it with --keys, or let the proxy set Host"
@@ -198,12 +198,12 @@ def misdirected(host: str) -> str:
 
 
 def too_large(limit: int) -> str:
-    """Return what is said about a body beyond the limit."""
+    """Return the error message for a body beyond the limit."""
     return f"the body must have at most {limit:,} bytes"
 
 
 def _limited(receive: Receive, limit: int) -> Receive:
-    """Return what receives as many bytes of a body at most, whatever was announced."""
+    """Return a `receive` that refuses a body beyond the limit, whatever was announced."""
     left = limit
 
     async def receive_some() -> Message:
@@ -218,7 +218,7 @@ def _limited(receive: Receive, limit: int) -> Receive:
 
 
 def _is_text(raw_path: bytes) -> bool:
-    """Return False if a server had to put a mark in place of what it could not decode."""
+    """Return False if the path is not UTF-8."""
     try:
         unquote_to_bytes(raw_path).decode()
     except UnicodeDecodeError:

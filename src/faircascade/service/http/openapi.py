@@ -1,4 +1,4 @@
-"""The description of the API that machines read."""
+"""The OpenAPI description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that goes wrong, as problem documents (RFC 9457)."""
+"""Errors as problem documents (RFC 9457)."""
 
 from __future__ import annotations
 

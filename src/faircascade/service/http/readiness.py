@@ -1,4 +1,4 @@
-"""Whether the store is there, asked of it now and then."""
+"""Whether the store is available, checked at most once a second."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from faircascade.service.stores.base import Store, StoreDown
 
 log = logging.getLogger(__name__)
 
-PATIENCE = 2.0
-"""Seconds that the store may take to say that it is there."""
-FRESH = 1.0
-"""Seconds for which what it said is repeated: asking writes to it, and anybody may ask us."""
+TIMEOUT = 2.0
+"""Seconds that the store may take to answer."""
+REUSE_SECONDS = 1.0
+"""Seconds for which a result is reused: a check writes to the store, and anybody may ask."""
 
 
 class StoreProbe:
-    """Remembers for a moment how the store is; who asks at the same time is answered together."""
+    """Checks the store and reuses the result for a moment; concurrent callers share one check."""
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
@@ -30,19 +30,21 @@ class StoreProbe:
     async def status(self) -> str:
         """Return "ok", or what is wrong with the store."""
         now = self._clock()
-        if self._feeling is None or (self._feeling.done() and now - self._felt >= FRESH):
+        if self._feeling is None or (self._feeling.done() and now - self._felt >= REUSE_SECONDS):
             self._felt = now
             self._feeling = asyncio.create_task(_ping(self._store))
-        return await asyncio.shield(self._feeling)  # who leaves does not take it from the others
+        return await asyncio.shield(
+            self._feeling
+        )  # a caller that is cancelled must not cancel it for the others
 
 
 async def _ping(store: Store) -> str:
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             await store.ping()
     except TimeoutError:
-        return f"did not answer within {PATIENCE:g} seconds"
-    except StoreDown as error:  # its words may name what is not for everybody
+        return f"did not answer within {TIMEOUT:g} seconds"
+    except StoreDown as error:  # its text may name hosts
         log.warning("store is down", extra={"reason": str(error)})
         return "is unavailable"
     return "ok"

@@ -1,4 +1,4 @@
-"""The statuses of operations, as the API reference tells them."""
+"""Error responses of operations, for the OpenAPI description."""
 
 from __future__ import annotations
 

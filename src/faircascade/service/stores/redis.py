@@ -120,7 +120,7 @@ class RedisStore(Store):
         self._check_kept(there)
 
     def _check_kept(self, there: int) -> None:
-        """Refuse to go on with a Redis that was emptied: everybody would begin anew, unnoticed."""
+        """Refuse a Redis that was emptied: all users would start from nothing, unnoticed."""
         if not there:
             raise StoreDown(
                 f"{self._connection.name} has lost its data; restore it, then restart the service"

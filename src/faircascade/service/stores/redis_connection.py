@@ -1,4 +1,4 @@
-"""The connection of a Redis store: commands in pipelines, sent again while Redis is away."""
+"""The connection of a Redis store: commands in pipelines, retried while Redis is unavailable."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class RedisConnection:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def durability(self) -> str | None:
-        """Return what to say about a server that may lose what it was told, if it tells."""
+        """Return a warning if the server's settings allow data loss."""
         names = ("appendonly", "appendfsync", "maxmemory", "maxmemory-policy")
         try:
             found = await self.send([("CONFIG", "GET", name) for name in names])

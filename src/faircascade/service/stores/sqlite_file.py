@@ -25,7 +25,7 @@ from faircascade.service.stores.worker_thread import WorkerThread
 log = logging.getLogger(__name__)
 
 LARGE_LOG = 16_384
-"""Pages of the write-ahead log, 4 kB each, from which on it is begun anew."""
+"""Pages of the write-ahead log, 4 kB each, above which it is restarted."""
 TIDY_EVERY = 2.0
 """Seconds between two times that the log is carried over into the file."""
 
@@ -34,7 +34,7 @@ _PATIENCE = 5_000
 _LITTLE_PATIENCE = 20
 """Milliseconds that all writers may wait for one that reads, such as a backup."""
 _OVERWRITTEN, _DROPPED = "RESTART", "TRUNCATE"
-"""Ways to begin a log anew: its space is used again, which is faster, or given back."""
+"""Ways to restart the log: reuse its space, which is faster, or give it back."""
 
 Job = Callable[[sqlite3.Connection], Any]
 """Statements that succeed or fail together."""
@@ -77,7 +77,7 @@ class SQLiteFile:
         self._waiting: list[_Waiting] = []
         self._flushing: asyncio.Task[None] | None = None
         self._next_log = ""
-        """How the log is begun anew before the next transaction; empty if it is not."""
+        """How to restart the log before the next transaction; empty if not."""
         self._unfinished = ""
         """The same, for when the log is tidied next."""
         self._tidying = asyncio.create_task(self._tidy())
@@ -173,10 +173,12 @@ class SQLiteFile:
                 if self._next_log:
                     await self.write(lambda _: None)
             except (sqlite3.Error, StoreDown) as error:  # who writes next is told as well
-                log.warning("the log could not be tidied", extra={"reason": str(error)})
+                log.warning(
+                    "the write-ahead log could not be checkpointed", extra={"reason": str(error)}
+                )
 
     def _renew_log(self) -> None:
-        """Begin the log anew, unless somebody reads it; then it is tried again later."""
+        """Restart the log; if it is being read, try again later."""
         writer, how = self._writer, self._next_log
         try:
             writer.execute(f"PRAGMA busy_timeout = {_LITTLE_PATIENCE}")
@@ -184,6 +186,6 @@ class SQLiteFile:
             self._next_log = ""
             self._unfinished = how if busy else ""
         except sqlite3.Error as error:  # it can go on growing for a while
-            log.warning("the log could not be begun anew", extra={"reason": str(error)})
+            log.warning("the write-ahead log could not be restarted", extra={"reason": str(error)})
         finally:
             writer.execute(f"PRAGMA busy_timeout = {_PATIENCE}")

@@ -71,7 +71,7 @@ def parse_id(text: str) -> tuple[int, str]:
 
 
 def patch_item(db: sqlite3.Connection, change: ItemPatch, version: int) -> None:
-    """Add or change one item; a removed one begins anew in its slot."""
+    """Add or change one item; a removed one comes back empty in its slot."""
     row = db.execute(
         "SELECT merit, popularity, labels, removed FROM items WHERE id = ?", [change.id]
     ).fetchone()

@@ -1,4 +1,4 @@
-"""Work that waits for a disk, handed to a thread and back."""
+"""A thread that runs blocking work for an event loop."""
 
 from __future__ import annotations
 
