@@ -26,7 +26,7 @@ def ask(again: Again) -> Steps[int]:
     return (yield Request(method="POST", path="/", again=again)).status
 
 
-class EnvironmentResults:
+class World:
     """A clock that attempts and pauses advance; every attempt has the same outcome."""
 
     def __init__(
@@ -48,35 +48,35 @@ class EnvironmentResults:
 
 
 def test_pauses_double_up_to_a_bound() -> None:
-    environment = EnvironmentResults(AWAY)
+    world = World(AWAY)
     with pytest.raises(ServiceUnavailable):
-        environment.run(retries=8, deadline=100.0)
-    pauses = [attempt.after for attempt in environment.attempts]
+        world.run(retries=8, deadline=100.0)
+    pauses = [attempt.after for attempt in world.attempts]
     assert pauses == pytest.approx([0, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0, 2.0])
 
 
 @pytest.mark.parametrize(("chance", "seconds"), [(0.5, 4.55), (1.0, 9.1)])
 def test_by_default_a_service_may_take_seconds_to_come_back(chance: float, seconds: float) -> None:
     """0.1 + 0.2 + 0.4 + 0.8 + 1.6 + 2 + 2 + 2 = 9.1 at most, half of it on average."""
-    environment = EnvironmentResults(AWAY, chance=chance)
+    world = World(AWAY, chance=chance)
     with pytest.raises(ServiceUnavailable, match="gave up after 9 attempts"):
-        environment.run()
-    assert environment.now == pytest.approx(seconds)
+        world.run()
+    assert world.now == pytest.approx(seconds)
 
 
 def test_by_default_a_service_that_hangs_is_given_up_after_15_seconds() -> None:
-    environment = EnvironmentResults(LOST, takes=100.0)
+    world = World(LOST, takes=100.0)
     with pytest.raises(ServiceUnavailable):
-        environment.run()
-    assert 14 < environment.now <= 15.001
+        world.run()
+    assert 14 < world.now <= 15.001
 
 
 @given(chance=st.floats(0, 1, exclude_max=True))
 def test_a_pause_is_anywhere_between_nothing_and_its_bound(chance: float) -> None:
-    environment = EnvironmentResults(AWAY, chance=chance)
+    world = World(AWAY, chance=chance)
     with pytest.raises(ServiceUnavailable):
-        environment.run(retries=1)
-    assert environment.attempts[1].after == pytest.approx(0.1 * chance)
+        world.run(retries=1)
+    assert world.attempts[1].after == pytest.approx(0.1 * chance)
 
 
 @given(
@@ -86,13 +86,13 @@ def test_a_pause_is_anywhere_between_nothing_and_its_bound(chance: float) -> Non
 def test_no_attempt_goes_on_beyond_the_deadline(
     takes: float, timeout: float, deadline: float, chance: float, retries: int
 ) -> None:
-    environment = EnvironmentResults(LOST, takes=takes, chance=chance)
+    world = World(LOST, takes=takes, chance=chance)
     with pytest.raises(ServiceUnavailable):
-        environment.run(retries=retries, timeout=timeout, deadline=deadline)
-    assert environment.now <= deadline + 0.001
-    assert len(environment.attempts) <= retries + 1
-    assert all(0 < attempt.timeout <= timeout for attempt in environment.attempts)
-    assert len({attempt.request_id for attempt in environment.attempts}) == 1
+        world.run(retries=retries, timeout=timeout, deadline=deadline)
+    assert world.now <= deadline + 0.001
+    assert len(world.attempts) <= retries + 1
+    assert all(0 < attempt.timeout <= timeout for attempt in world.attempts)
+    assert len({attempt.request_id for attempt in world.attempts}) == 1
 
 
 @pytest.mark.parametrize(
@@ -112,16 +112,14 @@ def test_no_attempt_goes_on_beyond_the_deadline(
     ],
 )
 def test_how_often_a_request_is_sent(again: Again, outcome: Failure | Reply, attempts: int) -> None:
-    environment = EnvironmentResults(outcome)
+    world = World(outcome)
     with pytest.raises(Exception, match=r"away|lost|without a type"):
-        environment.run(again)
-    assert len(environment.attempts) == attempts
+        world.run(again)
+    assert len(world.attempts) == attempts
 
 
 def test_a_date_to_come_back_is_seconds_from_now() -> None:
-    environment = EnvironmentResults(
-        reply(503, **{"retry-after": formatdate(time() + 5, usegmt=True)}), chance=0.0
-    )
+    world = World(reply(503, **{"retry-after": formatdate(time() + 5, usegmt=True)}), chance=0.0)
     with pytest.raises(ServiceUnavailable):
-        environment.run(retries=1)
-    assert 3 < environment.attempts[1].after <= 5
+        world.run(retries=1)
+    assert 3 < world.attempts[1].after <= 5

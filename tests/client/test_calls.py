@@ -212,7 +212,7 @@ def test_ready_is_true_or_says_what_is_wrong(server: Server, client: Any, connec
 
 
 def test_a_service_with_more_to_say_is_understood(server: Server, client: Any) -> None:
-    server.will(says(example(schemas.Recommendation) | {"messages": 1}))
+    server.will(says(example(schemas.Recommendation) | {"news": 1}))
     assert client.recommend("user-7") == IMPRESSION
 
 
