@@ -3,28 +3,48 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUNTIME := .venv/.runtime
 DEV := .venv/.dev
+# worksteal: tests of a file mostly stay in one process, which shares their fixtures.
+PYTEST := $(BIN)/pytest -n 2 --dist worksteal
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install -c constraints.txt
 
-.PHONY: help setup demo test lint peers clean
+.PHONY: help setup demo test test-all soak lint compiled docs-tables peers clean
 
 help:
-	@echo "make demo    compare policies on the embedded data, write runs/demo/report.html"
-	@echo "make test    lint, types, import contract, tests with coverage"
-	@echo "make peers   agreement with the authors' package (installs it)"
-	@echo "make clean   remove .venv and caches"
+	@echo "make demo         compare policies on the embedded data, write runs/demo/report.html"
+	@echo "make test         lint, types, import contract, all tests but the slow ones"
+	@echo "make test-all     the same with the slow tests and coverage"
+	@echo "make soak         kill services under load for an hour"
+	@echo "make docs-tables  fill the tables of the documents from docs/reproduction"
+	@echo "make peers        agreement with the authors' package (installs it)"
+	@echo "make clean        remove .venv and caches"
 
 demo: $(RUNTIME)
 	$(BIN)/faircascade demo
 
-test: lint
+test: lint compiled
 	@tests/system_packages.sh
-	$(BIN)/pytest -n 2 --cov --cov-report=term
+	$(PYTEST) -m "not slow"
+
+test-all: lint compiled
+	@tests/system_packages.sh
+	$(PYTEST) --cov --cov-report=term
+
+# Compiles the cpu engine once, before several processes of the tests would do so at the same time.
+compiled: $(DEV)
+	@$(BIN)/faircascade simulate --users 20 --rounds 20 --engine cpu --json > /dev/null
+
+soak: $(DEV)
+	@tests/system_packages.sh
+	$(BIN)/python benchmarks/service.py --part killed --part killed-redis --minutes 30
 
 lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs-tables: $(DEV)
+	$(BIN)/python docs/tables.py
 
 peers: $(DEV)
 	$(PIP) -e '.[peers]'

@@ -2,6 +2,7 @@
 
     python benchmarks/service.py                  # all parts, about 20 minutes on two idle cores
     python benchmarks/service.py --part rate      # one of the parts, see --help
+    python benchmarks/service.py --part killed --minutes 30    # a long chaos run (`make soak`)
 
 The load comes from this machine too, over the loopback. Every part starts a real
 `faircascade serve` on a store in a temporary folder (`--folder` puts it on another disk). Prints
@@ -19,7 +20,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,11 +36,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.http_load import at_rate, in_batches, one_client
 from tests.service.crashes import Fleet, Witness, check, live_through
 from tests.service.crashes import write_items as write_few_items
-from tests.service.servers import RedisServer
+from tests.service.redis_server import RedisServer
 
 from faircascade.experiment.machine import describe_machine
 from faircascade.policies import EALinUCB
-from faircascade.service.stores.base import Shape
+from faircascade.service.stores.base import StoreShape
 from faircascade.service.stores.redis import RedisStore
 from faircascade.service.stores.sqlite import SQLiteStore
 
@@ -215,9 +216,9 @@ def start(folder: Path) -> dict[str, Any]:
         pass
     sums = 1 + DIM + DIM * (DIM + 1) // 2
 
-    async def fill() -> None:
+    async def import_items() -> None:
         store = SQLiteStore(folder / "faircascade.db")
-        await store.open(Shape(dim=DIM, sums=sums))
+        await store.open(StoreShape(dim=DIM, sums=sums))
         draw = np.random.default_rng(0)
         for first in range(0, 1_000_000, 50_000):
             names = [f"user-{n}" for n in range(first, first + 50_000)]
@@ -225,7 +226,7 @@ def start(folder: Path) -> dict[str, Any]:
             await store.put_users(names, rows, np.full(50_000, 12))
         await store.close()
 
-    uvloop.run(fill())
+    uvloop.run(import_items())
     times = []
     for _ in range(5):
         with serving(folder, "--items", "items.parquet") as server:
@@ -234,53 +235,69 @@ def start(folder: Path) -> dict[str, Any]:
     return {"ready_s": times, "store_mb": round(megabytes)}
 
 
-def killed(folder: Path) -> dict[str, Any]:
+async def moments(minutes: float | None, draw: random.Random) -> AsyncIterator[int]:
+    """Number the moments for a kill, at random intervals: `KILLS` of them, or for some minutes."""
+    end = None if minutes is None else time.monotonic() + 60 * minutes
+    turn = 0
+    while turn < KILLS if end is None else time.monotonic() < end:
+        await asyncio.sleep(0.2 + 2.0 * draw.random())
+        yield turn
+        turn += 1
+
+
+def killed(folder: Path, minutes: float | None = None) -> dict[str, Any]:
     """kill -9 twenty times under load, on SQLite."""
     witness = Witness(write_few_items(folder / "items.parquet"))
     policy = EALinUCB(weight="log", gamma=0.01)
     arguments = ["--items", "items.parquet", "--weight", "log", "--gamma", "0.01"]
     fleet = Fleet(folder, [*arguments, "--store", "sqlite:store.db"])
     draw = random.Random(7)
+    kills = 0
 
     async def trouble() -> None:
-        for _ in range(KILLS):
-            await asyncio.sleep(0.2 + 2.0 * draw.random())
+        nonlocal kills
+        async for turn in moments(minutes, draw):
             await fleet.kill(0)
+            kills = turn + 1
 
     async def work() -> dict[str, Any]:
         await live_through(fleet, witness, trouble)
         return await check(SQLiteStore(folder / "store.db"), witness, policy)
 
-    return {"kills": KILLS} | uvloop.run(work())
+    found = uvloop.run(work())
+    return {"kills": kills} | found
 
 
-def killed_redis(folder: Path) -> dict[str, Any]:
-    """Two services on one Redis: each killed ten times, Redis killed and started in the middle."""
+def killed_redis(folder: Path, minutes: float | None = None) -> dict[str, Any]:
+    """Two services on one Redis: each killed in turn, and Redis once in twenty times."""
     witness = Witness(write_few_items(folder / "items.parquet"))
     policy = EALinUCB(weight="log", gamma=0.01)
     arguments = ["--items", "items.parquet", "--weight", "log", "--gamma", "0.01"]
     draw = random.Random(8)
+    kills = 0
     with RedisServer(folder) as redis:
         fleet = Fleet(folder, [*arguments, "--store", redis.url], size=2)
 
         async def trouble() -> None:
-            for turn in range(KILLS):
-                await asyncio.sleep(0.2 + 2.0 * draw.random())
-                if turn == KILLS // 2:
+            nonlocal kills
+            async for turn in moments(minutes, draw):
+                if turn % KILLS == KILLS // 2:
                     redis.kill()
                     await asyncio.sleep(1.0)
                     redis.start()
                 await fleet.kill(turn % 2)
+                kills = turn + 1
 
         async def work() -> dict[str, Any]:
             await live_through(fleet, witness, trouble)
             store = RedisStore(redis.url, ttl=7 * 86400.0)
             return await check(store, witness, policy)
 
-        return {"kills": KILLS, "redis_restarts": 1} | uvloop.run(work())
+        found = uvloop.run(work())
+        return {"kills": kills, "redis_restarts": (kills + KILLS // 2 - 1) // KILLS} | found
 
 
-PARTS: dict[str, Callable[[Path], dict[str, Any]]] = {
+PARTS: dict[str, Callable[..., dict[str, Any]]] = {
     "rate": rate,
     "alone": alone,
     "batches": batches,
@@ -290,6 +307,8 @@ PARTS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "killed": killed,
     "killed-redis": killed_redis,
 }
+CHAOS = ("killed", "killed-redis")
+"""Parts that can go on for as long as one likes."""
 
 
 def main() -> None:
@@ -297,11 +316,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", choices=[*PARTS], action="append")
     parser.add_argument("--folder", type=Path, help="where stores are made")
+    parser.add_argument("--minutes", type=float, help="how long services are killed")
     args = parser.parse_args()
     print(json.dumps({"machine": describe_machine()}))
     for part in args.part or PARTS:
         with TemporaryDirectory(dir=args.folder) as folder:
-            print(json.dumps({part: PARTS[part](Path(folder))}), flush=True)
+            options = {"minutes": args.minutes} if part in CHAOS else {}
+            print(json.dumps({part: PARTS[part](Path(folder), **options)}), flush=True)
 
 
 if __name__ == "__main__":

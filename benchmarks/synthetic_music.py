@@ -63,7 +63,7 @@ def main() -> None:
         env = Environment.from_ratings(
             ratings, dim=d, k=k, seed=given.seed, align=given.align, zero_rows=given.zero_rows
         )
-        best = [float(env.optimal_rewards.mean()), *measured(env, Optimal(), 1, given.seed)[1:]]
+        best = [float(env.optimum(1).values.mean()), *measured(env, Optimal(), 1, given.seed)[1:]]
         rows.append(row(d, k, "optimal lists, all users", best))
         some = env.take(slice(0, given.users))
         for label, policy in policies():

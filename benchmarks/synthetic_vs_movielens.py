@@ -112,15 +112,15 @@ def print_shapes(shapes: dict[str, Shape]) -> None:
 
 def print_worlds(worlds: dict[str, list[Environment]]) -> None:
     def covered(env: Environment) -> np.ndarray:
-        return np.bincount(env.optimal_lists.ravel(), minlength=len(env.items))
+        return np.bincount(env.optimum(1).slates.ravel(), minlength=len(env.items))
 
     rows = []
     for name, envs in worlds.items():
         rows.append(
             [
                 name,
-                span([float(env.optimal_rewards.mean()) for env in envs], 3),
-                span([float(env.optimal_rewards.std()) for env in envs], 3),
+                span([float(env.optimum(1).values.mean()) for env in envs], 3),
+                span([float(env.optimum(1).values.std()) for env in envs], 3),
                 span([1 - gini(covered(env)) for env in envs], 3),
                 span([float((covered(env) > 0).mean()) for env in envs], 2),
                 span([env.info["items_with_zero_row"] for env in envs], 0),

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import faircascade as fc
-from faircascade.client import Answer, Ask
+from faircascade.client import Feedback, RecommendationRequest
 
 SEED = 1
 
@@ -65,11 +65,11 @@ def drive(env: fc.Environment, url: str, rounds: int) -> tuple[np.ndarray, np.nd
     lists, clicks = [], []
     with fc.Client(url) as client:
         for turn in range(1, rounds + 1):
-            shown = client.recommend_many(Ask(user, k=env.k) for user in users)
+            shown = client.recommend_many(RecommendationRequest(user, k=env.k) for user in users)
             listed = np.array([[row[item] for item in one.items] for one in shown])
             response = env.respond(listed, round=turn, seed=SEED)
             answers = [
-                Answer(one, clicked=int(position) or None)
+                Feedback(one, clicked=int(position) or None)
                 for one, position in zip(shown, response.clicked, strict=True)
             ]
             client.feedback_many(answers)

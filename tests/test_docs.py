@@ -1,7 +1,9 @@
-"""What the documents show works: every Python block is run, the README's output is the real one."""
+"""What the documents show works: every Python block is run, every table comes from its results."""
 
 from __future__ import annotations
 
+import doctest
+import importlib.util
 import re
 import sys
 from contextlib import ExitStack
@@ -11,7 +13,7 @@ from types import ModuleType
 import pytest
 
 from faircascade import registry
-from tests.service.running import running
+from tests.service.server_process import running
 
 SERVICE = "http://127.0.0.1:8000"
 """Where a page that talks to the service expects it."""
@@ -22,6 +24,19 @@ PAGES = [
     if "```python\n" in page.read_text(encoding="utf-8")
 ]
 BLOCK = re.compile(r"```python\n(.*?)```(?:\s*```(?:text)?\n(.*?)```)?", re.DOTALL)
+
+
+def _tables() -> ModuleType:
+    """Return docs/tables.py as a module."""
+    spec = importlib.util.spec_from_file_location("docs_tables", ROOT / "docs" / "tables.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+tables = _tables()
 
 
 @pytest.fixture
@@ -72,6 +87,18 @@ def test_the_readme_lists_only_what_there_is() -> None:
     known = {name for kind in registry.kinds() for name in registry.components(kind)}
     assert listed <= known
     assert {"ealinucb", "log", "ml-1m", "equality_p"} <= listed
+
+
+@pytest.mark.parametrize("page", tables.documents(), ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_the_tables_of_a_page_come_from_the_results(page) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert tables.fill(text) == text, "run `make docs-tables`"
+
+
+def test_every_table_stands_in_a_page() -> None:
+    marked = [tables.MARKED.findall(page.read_text("utf-8")) for page in tables.documents()]
+    assert sorted(name for found in marked for _, name, _ in found) == sorted(tables.TABLES)
+    assert doctest.testmod(tables).failed == 0
 
 
 def test_links_between_pages_lead_somewhere() -> None:

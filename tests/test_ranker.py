@@ -42,7 +42,7 @@ def ranker(policy=None, **options) -> Ranker:
 
 
 def model(r: Ranker, user: str):
-    sums = r._states[user].sums
+    sums = r._states[user].learned
     return np.concatenate([sums.M.ravel(), sums.M_inv.ravel(), sums.B.ravel(), sums.theta.ravel()])
 
 
@@ -73,7 +73,7 @@ def test_feedback_learns_what_algorithm_one_says() -> None:
     slate = r.recommend("u", k=3)
     r.update(slate, clicked=2)
     x1, x2, _ = slate.features
-    sums = r._states["u"].sums
+    sums = r._states["u"].learned
     assert np.allclose(sums.B[:, 0], -0.1 * np.log(2) * x1 + np.log(3) * x2)
     assert np.allclose(sums.M[:, :, 0], np.eye(3) + np.outer(x1, x1) + np.outer(x2, x2))
 
@@ -83,7 +83,7 @@ def test_only_the_positions_shown_are_learned() -> None:
     slate = r.recommend("u", k=4)
     r.update(slate, shown=2)
     x1, x2 = slate.features[:2]
-    sums = r._states["u"].sums
+    sums = r._states["u"].learned
     assert np.allclose(sums.M[:, :, 0], np.eye(3) + np.outer(x1, x1) + np.outer(x2, x2))
     assert np.allclose(sums.B[:, 0], -0.1 * (np.log(2) * x1 + np.log(3) * x2))
 
@@ -116,14 +116,14 @@ def test_feedback_may_never_come() -> None:
         r.recommend("u")
     last = r.recommend("u")
     r.update(last, clicked=3)
-    assert r._states["u"].sums.updates.tolist() == [1]
+    assert r._states["u"].learned.updates.tolist() == [1]
 
 
 @pytest.mark.parametrize(
     ("feedback", "message"),
     [
-        ({"clicked": 0}, "clicked must be a position from 1 to 10 or None, got 0"),
-        ({"clicked": 11}, "clicked must be a position from 1 to 10 or None, got 11"),
+        ({"clicked": 0}, "clicked must be a position from 1 to 10, several, or None, got 0"),
+        ({"clicked": 11}, "clicked must be a position from 1 to 10, several, or None, got 11"),
         ({"shown": 0}, "shown must be between 1 and 10, got 0"),
         ({"clicked": 3, "shown": 2}, "clicked must be among the 2 positions shown, got 3"),
     ],
@@ -166,7 +166,7 @@ def test_items_can_be_added_changed_and_removed_while_running() -> None:
     r.update(early, clicked=early.items.index("i2") + 1)  # learns the row as it was shown
     assert np.abs(shown).sum() > 0
     x = early.features[: early.items.index("i2") + 1]
-    assert np.allclose(r._states["u"].sums.M[:, :, 0], np.eye(3) + x.T @ x)
+    assert np.allclose(r._states["u"].learned.M[:, :, 0], np.eye(3) + x.T @ x)
 
 
 def test_wrong_items_are_named() -> None:
@@ -234,10 +234,10 @@ def test_a_ranker_fed_the_clicks_of_a_simulation_learns_the_same_model() -> None
         for row, user in enumerate(env.users.ids):
             slate = online.recommend(user, k=4)
             lists = np.array([[env.items.ids.tolist().index(i) for i in slate.items]])
-            clicked = env.respond(lists, slice(row, row + 1), round=t, seed=5).clicked[0]
-            online.update(slate, clicked=int(clicked) or None)
-    joined = np.column_stack([online._states[u].sums.theta[:, 0] for u in env.users.ids])
-    assert np.array_equal(joined, result.state.sums.theta)
+            clicks = env.respond(lists, slice(row, row + 1), round=t, seed=5).clicks[0]
+            online.update(slate, clicked=np.flatnonzero(clicks) + 1)
+    joined = np.column_stack([online._states[u].learned.theta[:, 0] for u in env.users.ids])
+    assert np.array_equal(joined, result.state.learned.theta)
 
 
 def test_the_model_of_a_simulation_can_go_online() -> None:
@@ -249,10 +249,10 @@ def test_the_model_of_a_simulation_can_go_online() -> None:
         slate = online.recommend(user, k=4)
         assert slate.round == 26
         lists = np.array([[env.items.ids.tolist().index(i) for i in slate.items]])
-        clicked = env.respond(lists, slice(row, row + 1), round=26, seed=5).clicked[0]
-        online.update(slate, clicked=int(clicked) or None)
+        clicks = env.respond(lists, slice(row, row + 1), round=26, seed=5).clicks[0]
+        online.update(slate, clicked=np.flatnonzero(clicks) + 1)
         assert np.array_equal(
-            online._states[user].sums.theta[:, 0], longer.state.sums.theta[:, row]
+            online._states[user].learned.theta[:, 0], longer.state.learned.theta[:, row]
         )
 
 
@@ -310,7 +310,7 @@ def test_feedback_that_overflows_is_refused_and_changes_nothing() -> None:
         slate = r.recommend("u", k=3)
     with pytest.raises(FloatingPointError, match="cannot be learned: overflow"):
         r.update(slate, clicked=1)
-    assert r._states["u"].sums.updates.tolist() == [0]
+    assert r._states["u"].learned.updates.tolist() == [0]
 
 
 def test_a_changed_item_keeps_what_was_not_given_anew() -> None:
@@ -323,8 +323,8 @@ def test_a_changed_item_keeps_what_was_not_given_anew() -> None:
 
 
 def test_optimal_has_no_place_online() -> None:
-    with pytest.raises(ValueError, match="'optimal' needs users whose preferences are known"):
-        ranker(Optimal()).recommend("u")
+    with pytest.raises(ValueError, match="must not need a simulator"):
+        ranker(Optimal())
 
 
 @pytest.mark.parametrize("policy", RERANKED, ids=lambda policy: policy.label)
@@ -333,9 +333,9 @@ def test_a_ranker_that_reranks_learns_from_what_was_shown(policy) -> None:
     for t in range(20):
         slate = r.recommend("u", k=4)
         assert len(set(slate.items)) == 4
-        before = r._states["u"].sums.B[:, 0].copy()
+        before = r._states["u"].learned.B[:, 0].copy()
         r.update(slate, clicked=t % 4 + 1)
-        assert np.allclose(r._states["u"].sums.B[:, 0] - before, slate.features[t % 4])
+        assert np.allclose(r._states["u"].learned.B[:, 0] - before, slate.features[t % 4])
 
 
 def exposure(r: Ranker, user: str) -> dict[str, int]:
@@ -406,11 +406,10 @@ def test_accounts_are_saved_with_items_that_came_and_went(policy, tmp_path) -> N
     ids=lambda policy: policy.label,
 )
 def test_an_account_of_all_users_has_no_place_online(policy) -> None:
-    message = r"must not share a ledger .* got one with ledger='global'; ledger='user' keeps"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="policy must keep its users apart"):
         ranker(policy)
     result = simulate(small_world(users=3), policy, rounds=2)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="policy must keep its users apart"):
         Ranker.from_result(result)
 
 
@@ -439,5 +438,5 @@ def test_slates_online_are_those_of_a_simulation(policy, numbered: bool, tmp_pat
                 assert slate.round == t
                 assert list(slate.items) == [str(item) for item in expected[user, t]]
                 lists = np.array([[names.index(i) for i in slate.items]])
-                clicked = env.respond(lists, slice(row, row + 1), round=t, seed=5).clicked[0]
-                online.update(slate, clicked=int(clicked) or None)
+                clicks = env.respond(lists, slice(row, row + 1), round=t, seed=5).clicks[0]
+                online.update(slate, clicked=np.flatnonzero(clicks) + 1)

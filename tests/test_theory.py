@@ -14,7 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import faircascade as fc
-from faircascade.clicks import Cascade
+from faircascade.clicks import Cascade, ClickModel
 from faircascade.rewards import RewardModel, RewardTable
 from faircascade.theory import alpha_min, bound, check, gamma_max, informative_from
 from tests.worlds import small_world
@@ -195,7 +195,7 @@ def test_any_reward_model_is_judged_by_its_table() -> None:
     @dataclass(frozen=True)
     class Harsh(RewardModel):
         def table(self, k: int) -> RewardTable:
-            return RewardTable.of(k, reward=lambda _: 0.5, penalty=lambda p, _: p / 4, gamma=1.0)
+            return RewardTable.of(k, reward=lambda *_: 0.5, penalty=lambda p, _: p / 4, gamma=1.0)
 
     checked = check(fc.Bandit(reward=Harsh()), dim=2, k=3, rounds=10)
     assert reasons(checked)["gamma"] == "reward + gamma penalty is 1.25 at position 3"
@@ -323,8 +323,14 @@ def test_other_click_models_are_refused() -> None:
     class Other(Cascade):
         pass
 
-    class Different:
+    class Different(ClickModel):
         name = "different"
+
+        def click(self, attraction, draws):
+            return attraction > 0.5
+
+        def value(self, attraction):
+            return attraction.sum(axis=1)
 
     assert check(fc.LinUCB(), small_world(click_model=Other()), rounds=1).k == 3
     with pytest.raises(ValueError, match=r"click_model must be cascade .*, got 'different'"):

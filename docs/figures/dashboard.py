@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.service.browser import chromium
-from tests.service.running import running
+from tests.service.server_process import running
 
 HERE = Path(__file__).parent
 MINUTES = 6

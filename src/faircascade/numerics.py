@@ -20,6 +20,12 @@ _FEW = 8192
 """Numbers up to which a call costs more than the arithmetic in it."""
 ROUNDOFF = 2.0**-53
 """Largest relative error of one rounding in float64."""
+RESIDUAL = 2.0**-28
+"""Where |M M^-1 - I| is found above this, inverses are computed anew from then on."""
+AIM = 2.0**-30
+"""And so often that it is about this."""
+LARGEST_RESIDUAL = 1e-8
+"""Where it is above this after a single update, float64 cannot hold the inverse."""
 _inside: list[threadpool_limits] = []
 _entrance = Lock()
 
@@ -94,6 +100,29 @@ def mean_error(theta: Floats, radius: float) -> Floats:
     """Bound the rounding of theta . x for |x| <= radius and theta (d, n), in any order, (n,)."""
     norm: Floats = np.sqrt((theta * theta).sum(axis=0))
     return (len(theta) + 2) * ROUNDOFF * radius * norm
+
+
+def inverse(A: Floats) -> Floats:
+    """Return the inverse of symmetric positive definite matrices (d, d, n).
+
+    Gauss-Jordan elimination; the next pivot is the largest that is left. Without that order
+    |A A^-1 - I| is ten times larger where some directions have hardly been seen.
+    """
+    d, n = len(A), A.shape[2]
+    A, every = A.copy(), np.arange(n)
+    upper = np.triu(np.ones((d, d), dtype=bool))[:, :, None]
+    left = np.ones((d, n), dtype=bool)
+    for _ in range(d):
+        pivot = np.where(left, A[np.arange(d), np.arange(d)], -np.inf).argmax(axis=0)  # (n,)
+        left[pivot, every] = False
+        column = A[:, pivot, every]  # (d, n)
+        scaled = column / column[pivot, every]
+        product = column[:, None] * scaled[None]
+        A -= np.where(upper, product, product.transpose(1, 0, 2))
+        A[:, pivot, every] = scaled
+        A[pivot, :, every] = scaled.T
+        A[pivot, pivot, every] = -1.0 / column[pivot, every]
+    return -A
 
 
 def cholesky(A: Floats) -> Floats:

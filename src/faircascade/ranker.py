@@ -10,9 +10,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from faircascade.errors import ParameterError
 from faircascade.policies import Policy
 from faircascade.ranker_file import SavedRanker
 from faircascade.types import (
+    Bools,
     Feedback,
     Floats,
     Ids,
@@ -82,9 +84,11 @@ class Ranker:
             raise TypeError(f"policy must be a policy such as EALinUCB(), got {policy!r}")
         if policy.shares:
             raise ValueError(
-                "policy must not share a ledger between users here, got one with ledger='global'; "
-                "ledger='user' keeps an account for each"
+                f"policy must keep its users apart in a Ranker, got {policy.label}, whose users "
+                "share what they know (ledger='user' keeps an account of exposure for each)"
             )
+        if policy.omniscient:
+            raise ValueError(f"policy must not need a simulator, got {policy.label}")
         if not isinstance(items, Items):
             items = Items.of(items, ids=item_ids)
         elif item_ids is not None:
@@ -92,7 +96,6 @@ class Ranker:
         self.policy = policy
         self.seed = whole(seed, "seed")
         self.max_open = whole(max_open, "max_open")
-        self._policy = policy.compose()
         self._run = secrets.token_hex(4)  # tells the slates of this process from all others
         self._states: dict[str, Any] = {}
         self._slates: dict[str, int] = {}  # slates each user has had
@@ -107,7 +110,7 @@ class Ranker:
         ranker = cls(policy, items=items, seed=seed)
         users = state if isinstance(state, Users) else state.users
         for row, user in enumerate(users.ids.astype(str).tolist()):
-            ranker._states[user] = ranker._policy.take(state, slice(row, row + 1))
+            ranker._states[user] = ranker.policy.take(state, slice(row, row + 1))
             ranker._slates[user] = rounds
         return ranker
 
@@ -155,7 +158,7 @@ class Ranker:
         pool = self._pool(candidates, exclude)
         round = self._slates.get(name, 0) + 1
         state = self._state(name)
-        lists = self._policy.recommend(
+        lists = self.policy.recommend(
             state, slice(None), pool, min(k, len(pool)), round=round, seed=self.seed
         )
         slate_id = f"{name}/{round}/{self._run}"
@@ -175,13 +178,19 @@ class Ranker:
             round=round,
         )
 
-    def update(self, slate: Slate, clicked: int | None = None, *, shown: int | None = None) -> None:
-        """Learn what the user did: the 1-based position of the click, or None for no click.
+    def update(
+        self,
+        slate: Slate,
+        clicked: int | Iterable[int] | None = None,
+        *,
+        shown: int | None = None,
+    ) -> None:
+        """Learn what the user did: the 1-based position of the click, several, or None.
 
-        `shown` says how many positions the user saw from the top, if not all. Feedback that is
-        refused, such as a second one for the same slate, changes nothing.
+        `shown` says how many positions were on the screen, counted from the top, if not all.
+        Feedback that is refused, such as a second one for the same slate, changes nothing.
         """
-        clicked, examined = _outcome(len(slate), clicked, shown)
+        clicks, shown = _outcome(len(slate), clicked, shown)
         waiting = self._open.get(slate.user, {})
         if slate.slate_id not in waiting:
             raise ValueError(
@@ -189,14 +198,15 @@ class Ranker:
                 "or comes from another ranker"
             )
         feedback = Feedback(
+            items=np.array([slate.items]),
             features=slate.features[None],
-            clicked=np.array([clicked]),
-            examined=np.array([examined]),
+            clicks=clicks[None],
+            shown=np.array([shown]),
         )
-        learned = self._policy.take(self._states[slate.user], slice(None))
+        learned = self.policy.take(self._states[slate.user], slice(None))
         try:
             with np.errstate(over="raise", divide="raise", invalid="raise"):
-                self._policy.update(learned, slice(None), feedback)
+                self.policy.update(learned, slice(None), feedback)
         except FloatingPointError as error:
             raise FloatingPointError(
                 f"slate {slate.slate_id!r} cannot be learned: {error}; "
@@ -265,8 +275,8 @@ class Ranker:
         rounds = np.array([self._slates[name] for name in self.users], dtype=np.int64)
         state = self._everybody()
         if state is None:
-            state = self._policy.start(Users(ids=np.empty(0, dtype=str)), self._items.dim)
-        return self._policy.sums(state), rounds
+            state = self.policy.start(Users(ids=np.empty(0, dtype=str)), self._items.dim)
+        return self.policy.sums(state), rounds
 
     def save(self, path: str | Path) -> None:
         """Write the policy, the catalogue and everything learned to one .npz file."""
@@ -287,7 +297,7 @@ class Ranker:
         saved = SavedRanker.read(path)
         ranker = cls(saved.policy, items=saved.items, seed=saved.seed, max_open=saved.max_open)
         for row, name in enumerate(saved.users):
-            ranker._states[name] = ranker._policy.take(saved.state, slice(row, row + 1))
+            ranker._states[name] = ranker.policy.take(saved.state, slice(row, row + 1))
             ranker._slates[name] = saved.slates[row]
             ranker._open[name] = dict.fromkeys(saved.open[row])
         return ranker
@@ -295,7 +305,7 @@ class Ranker:
     def _everybody(self) -> Any:
         """Return the state of all users in their order, None if there are none."""
         states = [self._states[name] for name in self.users]
-        return self._policy.join(states) if states else None
+        return self.policy.join(states) if states else None
 
     def _set_items(self, items: Items) -> None:
         self._items = replace(items, ids=items.ids.astype(str))
@@ -305,7 +315,7 @@ class Ranker:
         known = self._states.get(name)
         if known is not None:
             return known
-        return self._policy.start(Users(ids=np.array([name])), self._items.dim)
+        return self.policy.start(Users(ids=np.array([name])), self._items.dim)
 
     def _rows(self, item_ids: Iterable[object], what: str) -> Ints:
         names = _names(item_ids, what)
@@ -328,17 +338,25 @@ class Ranker:
         return pool
 
 
-def _outcome(size: int, clicked: int | None, shown: int | None) -> tuple[int, int]:
-    """Return (clicked or 0, examined) of feedback on a slate of some size, or say what is wrong."""
-    clicked = None if clicked is None else whole(clicked, "clicked")
+def _outcome(
+    size: int, clicked: int | Iterable[int] | None, shown: int | None
+) -> tuple[Bools, int]:
+    """Return the clicks (K,) and positions shown of feedback on a slate of some size."""
     shown = size if shown is None else whole(shown, "shown")
-    if clicked is not None and not 1 <= clicked <= size:
-        raise ValueError(f"clicked must be a position from 1 to {size} or None, got {clicked}")
     if not 1 <= shown <= size:
-        raise ValueError(f"shown must be between 1 and {size}, got {shown}")
-    if clicked is not None and clicked > shown:
-        raise ValueError(f"clicked must be among the {shown} positions shown, got {clicked}")
-    return clicked or 0, clicked or shown
+        raise ParameterError("shown", f"must be between 1 and {size}", shown)
+    positions: Iterable[Any] = () if clicked is None else (clicked,)
+    if isinstance(clicked, Iterable) and not isinstance(clicked, str | bytes):
+        positions = clicked
+    clicks = np.zeros(size, dtype=bool)
+    for position in (whole(given, "clicked") for given in positions):
+        if not 1 <= position <= size:
+            rule = f"must be a position from 1 to {size}, several, or None"
+            raise ParameterError("clicked", rule, position)
+        if position > shown:
+            raise ParameterError("clicked", f"must be among the {shown} positions shown", position)
+        clicks[position - 1] = True
+    return clicks, shown
 
 
 def _names(item_ids: Iterable[object], what: str) -> list[str]:

@@ -35,7 +35,7 @@ class SavedRanker:
 
     def write(self, path: str | Path) -> None:
         """Write one .npz file."""
-        learned = {} if self.state is None else self.policy.compose().arrays(self.state)
+        learned = {} if self.state is None else self.policy.arrays(self.state)
         storage.save_arrays(
             path,
             kind="ranker",
@@ -70,5 +70,5 @@ class SavedRanker:
             users=meta["users"],
             slates=meta["slates"],
             open=meta["open"],
-            state=policy.compose().restore(users, learned) if len(users) else None,
+            state=policy.restore(users, learned) if len(users) else None,
         )

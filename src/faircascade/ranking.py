@@ -56,6 +56,14 @@ class Scores:
         """Return scores that are exact as they are."""
         return cls(scores, np.zeros(len(scores)), lambda rows, columns: scores[rows, columns])
 
+    def plus(self, factor: float, other: Scores) -> Scores:
+        """Return these scores plus a factor times others."""
+        return Scores(
+            self.rough + factor * other.rough,
+            self.error + factor * other.error,
+            lambda rows, columns: self.exact(rows, columns) + factor * other.exact(rows, columns),
+        )
+
     def replaced(self, rough: Floats, factor: float, exact: Exact) -> Scores:
         """Return scores that are these times a factor, plus something known exactly."""
         largest = factor * np.abs(self.rough).max(axis=1) + np.abs(rough).max(axis=1)
@@ -133,12 +141,11 @@ def _lower_bound(scores: Floats, k: int) -> Floats:
     return np.partition(maxima, groups - k, axis=1)[:, groups - k]
 
 
-def most_attractive(preferences: Floats, pool: Pool, k: int) -> Lists:
-    """Return each user's optimal list: the k largest w = clip(x . theta*, 0, 1), ties by key."""
+def attraction_of(preferences: Floats, pool: Pool) -> Scores:
+    """Return w = clip(x . theta*, 0, 1) of every item for users with known preferences (n, d)."""
     theta, x = preferences.T, pool.by_feature  # (d, n), (d, p)
-    scores = Scores(
+    return Scores(
         np.clip(preferences @ x, 0.0, 1.0),
         mean_error(theta, pool.radius),
         lambda rows, columns: np.clip(ordered_dot(theta[:, rows], x[:, columns]), 0.0, 1.0),
     )
-    return top_k(scores, k, pool, lambda _rows, columns: pool.keys[columns])

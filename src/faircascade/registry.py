@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping
+from abc import ABC
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache, wraps
 from typing import Any, ClassVar, TypeVar
@@ -23,6 +24,9 @@ from faircascade.parameters import parameters_of as parameters_of
 ROOMS = (
     "data",
     "clicks",
+    "environment.dynamics",
+    "environment.delays",
+    "observations",
     "rewards",
     "estimators",
     "exploration",
@@ -33,11 +37,18 @@ ROOMS = (
 ENTRY_POINTS = "faircascade.components"
 
 
-class Component:
+class Component(ABC):  # noqa: B024 - rooms have the abstract methods
     """Base of everything that can be registered; `kind` names the room."""
 
     kind: ClassVar[str] = ""
     name: ClassVar[str] = ""
+    engines: ClassVar[frozenset[str]] = frozenset()
+    """Compiled engines that have a kernel for this class. It is not inherited (`engines_of`): a
+    subclass may do something else."""
+
+    def kernel(self) -> Mapping[str, Any]:
+        """Return the numbers that these engines run it by, named as their kernels name them."""
+        return {}
 
 
 C = TypeVar("C", bound=type[Component])
@@ -45,8 +56,8 @@ C = TypeVar("C", bound=type[Component])
 _registered: dict[str, dict[str, type[Component]]] = {}
 
 
-def register(name: str) -> Callable[[C], C]:
-    """Give a component class its public name."""
+def register(name: str, *, engines: Iterable[str] = ()) -> Callable[[C], C]:
+    """Give a component class its public name, and say which compiled engines have it."""
 
     def add(cls: C) -> C:
         if not cls.kind:
@@ -55,6 +66,7 @@ def register(name: str) -> Callable[[C], C]:
         if taken is not None and _full_name(taken) != _full_name(cls):
             raise ValueError(f"{cls.kind} {name!r} is already {_full_name(taken)}")
         cls.name = name
+        cls.engines = frozenset(engines)
         _registered[cls.kind][name] = cls
         if is_dataclass(cls):
             _check_arguments(cls)
@@ -62,6 +74,11 @@ def register(name: str) -> Callable[[C], C]:
         return cls
 
     return add
+
+
+def engines_of(thing: object) -> frozenset[str]:
+    """Return the compiled engines that a thing's own class says have a kernel for it."""
+    return frozenset(vars(type(thing)).get("engines", ()))
 
 
 def _check_arguments(cls: type[Component]) -> None:
@@ -101,8 +118,8 @@ def _import_rooms() -> None:
 
     for room in ROOMS:
         package = importlib.import_module(f"faircascade.{room}")
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"faircascade.{room}.{module.name}")
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
     for entry in entry_points(group=ENTRY_POINTS):
         entry.load()
 

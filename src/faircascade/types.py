@@ -268,14 +268,32 @@ class Lists:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Feedback:
-    """What users did with the lists they saw."""
+    """What users did with the slates they were shown."""
 
+    items: Ids
+    """Ids of the items, best first, (n, K). Rows would not outlive a change of the catalogue."""
     features: Floats
-    """Feature rows as they were shown, (n, K, d)."""
-    clicked: Ints
-    """Clicked position, 1-based; 0 for no click, (n,)."""
-    examined: Ints
-    """Number of positions looked at from the top, up to and including the click, (n,)."""
+    """Their feature rows as they were shown, (n, K, d)."""
+    clicks: Bools
+    """Which positions were clicked, (n, K)."""
+    shown: Ints
+    """How many positions were on the screen, counted from the top, (n,)."""
+
+    def __len__(self) -> int:
+        return len(self.shown)
+
+    def __getitem__(self, rows: Rows) -> Feedback:
+        return Feedback(
+            items=self.items[rows],
+            features=self.features[rows],
+            clicks=self.clicks[rows],
+            shown=self.shown[rows],
+        )
+
+
+def clicks_at(positions: Ints, k: int) -> Bools:
+    """Return single clicks at 1-based positions (n,), 0 for none, as clicks of slates, (n, k)."""
+    return np.asarray(np.arange(1, k + 1) == positions[:, None])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

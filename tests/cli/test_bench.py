@@ -184,6 +184,7 @@ def test_more_items_keeps_the_first_copy_and_the_norms() -> None:
     assert isinstance(more_items(env, copies=2), Environment)
 
 
+@pytest.mark.slow
 def test_ctrl_c_prints_what_was_measured_by_then(tmp_path: Path) -> None:
     command = f"bench {TINY} --case loop --case large --large-rounds 1000000 --json"
     code, out, err = interrupted(command, when="large", folder=tmp_path)

@@ -51,9 +51,9 @@ def test_keys_are_listed_and_removed(run, tmp_path: Path) -> None:
 def test_mistakes_are_one_line(run) -> None:
     run("keys", "new", "keys.json", "shop")
     for arguments, message in (
-        (("new", "keys.json", "shop"), "there is a key 'shop' already"),
-        (("remove", "keys.json", "nobody"), "there is no key 'nobody'"),
-        (("list", "nowhere.json"), "nowhere.json: the keys cannot be read"),
+        (("new", "keys.json", "shop"), "key 'shop' exists already"),
+        (("remove", "keys.json", "nobody"), "has no key 'nobody'"),
+        (("list", "nowhere.json"), "nowhere.json: the file of keys cannot be read"),
         (("new", "keys.json", ""), "name must be 1 to 64 printable characters"),
     ):
         code, out, err = run("keys", *arguments)

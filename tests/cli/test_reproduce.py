@@ -177,6 +177,7 @@ def test_an_exhibit_that_does_not_exist_is_refused_before_anything_runs(run) -> 
     assert not Path("here").exists()
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_a_page_and_the_same_command_goes_on(tmp_path: Path) -> None:
     long = SPEC.replace("rounds = 40", "rounds = 400").replace("seeds = 2", "seeds = 30")
     (tmp_path / "mine.toml").write_text(long)

@@ -116,6 +116,7 @@ def test_json_is_one_document(run: Run) -> None:
     assert len(document["table"]) == 12
 
 
+@pytest.mark.slow
 def test_a_report_is_made_of_finished_and_of_half_finished_runs(run: Run) -> None:
     assert run("run", "tiny.toml")[0] == 0
     code, out, err = run("report", "runs/tiny")
@@ -185,6 +186,7 @@ def test_diff_tells_cells_whose_numbers_are_not_those_of_the_same_settings(run: 
     assert "1 with the same settings and other numbers" in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(
     run: Run, workers: int, tmp_path: Path

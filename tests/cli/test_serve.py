@@ -15,10 +15,10 @@ from faircascade.cli.policy_options import POLICY_FLAGS
 from faircascade.policies import EALinUCB, EpsilonGreedy, LinTS, LinUCB
 from faircascade.ranker import Ranker
 from faircascade.service import logs, server
+from faircascade.service.catalogue.sources import ItemsFile, RankerFile
 from faircascade.service.demo import Demo
 from faircascade.service.keys import new_key
-from faircascade.service.server import Facts, Plan
-from faircascade.service.sources import ItemsFile, RankerFile
+from faircascade.service.server import ServerConfig, ServerInfo
 from faircascade.service.stores.base import StoreDown
 
 
@@ -26,12 +26,14 @@ class Served:
     """Stands in for a server: remembers what it was to serve."""
 
     def __init__(self) -> None:
-        self.plan: Plan | None = None
+        self.plan: ServerConfig | None = None
         self.address: tuple[str, int] | None = None
         self.style = ""
         self.error: Exception | None = None
 
-    def __call__(self, plan: Plan, listener: socket.socket, announce: server.Announce) -> None:
+    def __call__(
+        self, plan: ServerConfig, listener: socket.socket, announce: server.Announce
+    ) -> None:
         if plan.policy is not None:
             plan.policy(None)  # as on a store that is new
         self.plan, self.address = plan, listener.getsockname()[:2]
@@ -39,7 +41,7 @@ class Served:
             raise self.error
         place = "http://127.0.0.1:1"
         announce(
-            Facts(
+            ServerInfo(
                 dashboard=f"{place}/",
                 reference=f"{place}/docs",
                 policy="LinUCB",
@@ -58,7 +60,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Served:
     return stand_in
 
 
-def plan_of(run, served: Served, *arguments: str) -> Plan:
+def plan_of(run, served: Served, *arguments: str) -> ServerConfig:
     code, out, err = run("serve", "--port", "0", *arguments)
     assert code == 0, err
     assert out == ""
@@ -202,11 +204,11 @@ def expect_one_line(outcome: tuple[int, str, str], message: str, *, code: int = 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--items a.csv --demo", "--items and --demo exclude each other"),
-        ("--ranker r.npz --policy linucb", "--policy must be left out with --ranker"),
-        ("--ranker r.npz --gamma 0", "--gamma must be left out with --ranker"),
-        ("--ranker r.npz --set alpha=1", "--set must be left out with --ranker"),
-        ("--features f*", "--features must come with --items"),
+        ("--items a.csv --demo", "--items and --demo cannot be combined"),
+        ("--ranker r.npz --policy linucb", "--policy cannot be combined with --ranker"),
+        ("--ranker r.npz --gamma 0", "--gamma cannot be combined with --ranker"),
+        ("--ranker r.npz --set alpha=1", "--set cannot be combined with --ranker"),
+        ("--features f*", "--features needs --items"),
         ("--policy linucd", "did you mean 'linucb'?"),
         ("--policy linucb --weight log", "policy 'linucb' has no parameter 'weight'"),
         ("--set threshold=3", "--set must name one of"),
@@ -216,8 +218,8 @@ def expect_one_line(outcome: tuple[int, str, str], message: str, *, code: int = 
         ("--port 70000", "port must be between 0 and 65535, got 70000"),
         ("--host 192.0.2.1", "host must be an address of this machine, got '192.0.2.1'"),
         ("--log-format xml", "log-format must be json or text, got 'xml'"),
-        ("--keys nowhere.json", "nowhere.json: the keys cannot be read"),
-        ("--keys keys.json --no-keys", "--keys and --no-keys exclude each other"),
+        ("--keys nowhere.json", "nowhere.json: the file of keys cannot be read"),
+        ("--keys keys.json --no-keys", "--keys and --no-keys cannot be combined"),
         ("--demo --demo-rate -1", "demo-rate must be at least 0, got -1"),
     ],
 )

@@ -139,6 +139,7 @@ def test_without_optuna_it_says_how_to_get_it(
     assert err == "Error: tuning needs Optuna: pip install 'faircascade[tune]'\n"
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(
     run, spec: Path, tmp_path: Path
 ) -> None:
@@ -152,6 +153,7 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(
     assert Spec.load(tmp_path / "runs/small-tune/tuned.toml").rounds == 4000
 
 
+@pytest.mark.slow
 def test_cells_side_by_side_give_the_same_search(run, spec: Path) -> None:
     documents = []
     for workers in ("1", "2"):

@@ -20,7 +20,7 @@ SHOWN = says(example(schemas.Recommendation))
 
 def test_a_redirection_is_not_followed_with_the_key(server: Server, connect: Any) -> None:
     server.will(says(None, 307, Location="https://elsewhere.example/v1/policy"))
-    with pytest.raises(ServiceError, match=r"the service is at https://elsewhere\.example"):
+    with pytest.raises(ServiceError, match=r"redirected to https://elsewhere\.example"):
         connect(server.url, key=KEY).policy()
 
 

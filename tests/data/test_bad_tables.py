@@ -69,7 +69,7 @@ def test_bad_text_is_explained(tmp_path: Path, content: str, expected: str) -> N
     assert "bad.csv" in message
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(text=st.text("0159+-.eEnaif _xN\t", max_size=6), whole=st.booleans())
 def test_what_arrow_refuses_is_always_explained_with_its_line(text: str, whole: bool) -> None:
     layout = Layout(

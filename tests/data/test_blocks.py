@@ -6,13 +6,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from faircascade.data.blocks import Block, cut, map_blocks
 
 
-@settings(deadline=None)
 @given(
     lines=st.lists(st.text("ab", max_size=5), min_size=1, max_size=12),
     size=st.integers(1, 20),

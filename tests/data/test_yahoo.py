@@ -50,7 +50,7 @@ def as_dict(data: Ratings) -> dict[tuple[int, int], int]:
     return found
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     files=folders,
     songs=st.integers(1, 10),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from faircascade.clicks import Cascade
@@ -20,7 +21,7 @@ from faircascade.engine.cpu import run as cpu
 from faircascade.engine.cpu.kernels import compiling
 from faircascade.engine.cpu.kernels.lanes import USERS
 from faircascade.engine.cpu.kernels.shortlist import limits
-from faircascade.engine.job import Job
+from faircascade.engine.job import Job, Outcome
 from faircascade.engine.trace import TraceWriter
 from faircascade.environment import Environment
 from faircascade.estimators import Ridge
@@ -31,7 +32,7 @@ from faircascade.rerankers import EARS, FairCo, FairX, Identity, Reorder
 from faircascade.rewards import Custom, ExposureAware, Linear, Log, Standard
 from tests.worlds import small_world
 
-SUMS = ("M", "M_inv", "B", "theta", "updates")
+SUMS = ("M", "M_inv", "B", "theta", "updates", "interval")
 
 
 @st.composite
@@ -96,6 +97,14 @@ policies = st.one_of(
 )
 
 
+def run_or_refuse(run: Callable[[Job], Outcome], job: Job) -> Outcome | None:
+    """Run a job; return nothing if float64 cannot hold it."""
+    try:
+        return run(job)
+    except FloatingPointError:
+        return None
+
+
 def assert_same(first: object, second: object) -> None:
     for name, value in vars(first.tally).items():
         assert np.array_equal(value, getattr(second.tally, name)), name
@@ -110,7 +119,7 @@ def assert_same(first: object, second: object) -> None:
             assert np.array_equal(ledgers[0].units, ledgers[1].units)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(env=worlds(), policy=policies, data=st.data())
 def test_cpu_gives_what_loop_gives_bit_for_bit(env, policy, data, tmp_path_factory) -> None:
     folder = tmp_path_factory.mktemp("traces")
@@ -123,13 +132,16 @@ def test_cpu_gives_what_loop_gives_bit_for_bit(env, policy, data, tmp_path_facto
         "activity": data.draw(st.sampled_from([1.0, 0.4])),
         "realised": data.draw(st.booleans()),
     }
-    expected = loop.run(Job(**job, trace=folder / "loop.parquet"))
+    expected = run_or_refuse(loop.run, Job(**job, trace=folder / "loop.parquet"))
     with pytest.MonkeyPatch.context() as patch:
         if data.draw(st.booleans()):  # several small sets, so that every tier is used
             patch.setattr(packing, "SPARE", 0)
             patch.setattr(packing, "WIDER", 2)
         lazy = data.draw(st.booleans())
-        found = cpu.run(Job(**job, lazy=lazy, trace=folder / "cpu.parquet"))
+        found = run_or_refuse(cpu.run, Job(**job, lazy=lazy, trace=folder / "cpu.parquet"))
+    if expected is None:
+        assert found is None
+        return
     assert_same(expected, found)
     traces = [pq.read_table(folder / f"{name}.parquet") for name in ("loop", "cpu")]
     assert traces[0].column_names == traces[1].column_names
@@ -152,12 +164,12 @@ def test_every_reward_model_is_a_table() -> None:
 def test_a_long_lazy_run_is_the_full_one_and_keeps_its_inverse(policy) -> None:
     env = small_world(users=11, items=600, dim=6, k=5, seed=3)
     job = {"env": env, "policy": policy, "checkpoints": (20_000,), "seed": 1, "threads": 2}
-    users = cpu.Learning(Job(**job), policy.compose())
+    users = cpu.Learning(Job(**job))
     run = cpu.Run(Job(**job), users)
     lazy = run.to_the_end()
     assert run.work[0] > 0.9 * run.work.sum()  # most lists came from the front alone
     assert_same(cpu.run(Job(**job, lazy=False)), lazy)
-    M, M_inv = lazy.state.sums.M, lazy.state.sums.M_inv
+    M, M_inv = lazy.state.learned.M, lazy.state.learned.M_inv
     assert np.array_equal(M, M.transpose(1, 0, 2))
     assert np.array_equal(M_inv, M_inv.transpose(1, 0, 2))
     for user in range(11):
@@ -166,7 +178,7 @@ def test_a_long_lazy_run_is_the_full_one_and_keeps_its_inverse(policy) -> None:
         assert (np.linalg.eigvalsh(M_inv[:, :, user]) > 0).all()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(env=worlds(), exploration=explorations, rounds=st.integers(1, 600))
 def test_no_item_scores_more_than_the_limit_of_its_tier(env, exploration, rounds) -> None:
     # the promise on which lazy scoring rests, looked at from outside at the end of a run
@@ -174,8 +186,10 @@ def test_no_item_scores_more_than_the_limit_of_its_tier(env, exploration, rounds
         exploration = UCB()
     policy = Bandit(exploration=exploration)
     job = Job(env=env, policy=policy, checkpoints=(rounds,), seed=5, threads=1)
-    users = cpu.Learning(job, policy)
-    state = cpu.Run(job, users).to_the_end().state.sums
+    users = cpu.Learning(job)
+    outcome = run_or_refuse(lambda _: cpu.Run(job, users).to_the_end(), job)
+    assume(outcome is not None)
+    state = outcome.state.learned
     shortlist, sums = users.shortlist, users.sums
     limit = np.empty((len(shortlist.room) + 1) * USERS)
     x = env.items.pool.by_feature
@@ -208,14 +222,14 @@ def test_parts_of_the_users_merge_to_the_whole_in_every_reported_number() -> Non
         assert np.array_equal(array, getattr(merged, name)), name
     joined = EALinUCB().join([part.state for part in parts])
     for name in SUMS:
-        assert np.array_equal(getattr(whole.state.sums, name), getattr(joined.sums, name))
+        assert np.array_equal(getattr(whole.state.learned, name), getattr(joined.learned, name))
 
 
 def one_long_step(**options: object) -> cpu.Run:
     """A run whose first step is long enough to be interrupted in."""
     env = small_world(users=64, items=400)
     job = Job(env=env, policy=LinUCB(), checkpoints=(20_000,), seed=1, threads=1, **options)
-    run = cpu.Run(job, cpu.Learning(job, job.policy.compose()))
+    run = cpu.Run(job, cpu.Learning(job))
     run.step = job.rounds
     return run
 
@@ -243,7 +257,7 @@ def test_ctrl_c_in_a_step_forgets_that_step_alone() -> None:
     job = Job(
         env=env, policy=LinUCB(), checkpoints=(5, 200_000), seed=1, threads=2, progress=interrupt
     )
-    run = cpu.Run(job, cpu.Learning(job, job.policy.compose()))
+    run = cpu.Run(job, cpu.Learning(job))
     run.step = 5
     run._next_step = lambda rounds, seconds: 200_000
     stopped = run.to_the_end()
@@ -284,11 +298,11 @@ def test_what_it_cannot_run_it_names_and_auto_takes_loop(
 ) -> None:
     monkeypatch.setattr(simulation, "SHORT", 0)
     env = small_world(click_model=click_model)
-    with pytest.raises(ValueError, match=f"engine 'cpu' has no {lacking}; 'loop' has"):
+    with pytest.raises(ValueError, match=f"engine 'cpu' does not support {lacking}; use"):
         simulate(env, policy, rounds=3, engine="cpu")
     result = simulate(env, policy, rounds=3)
-    assert (result.engine, result.engine_reason) == ("loop", f"cpu has no {lacking}")
-    assert result.summary()["engine_reason"] == f"cpu has no {lacking}"
+    assert (result.engine, result.engine_reason) == ("loop", f"cpu does not support {lacking}")
+    assert result.summary()["engine_reason"] == f"cpu does not support {lacking}"
 
 
 def test_auto_takes_the_compiled_engine_for_all_but_short_runs() -> None:
@@ -303,7 +317,7 @@ def test_auto_takes_the_compiled_engine_for_all_but_short_runs() -> None:
 def test_thompson_sampling_scores_every_item() -> None:
     env = small_world(users=3, items=50)
     job = Job(env=env, policy=LinTS(), checkpoints=(20,), seed=1, threads=1)
-    run = cpu.Run(job, cpu.Learning(job, job.policy.compose()))
+    run = cpu.Run(job, cpu.Learning(job))
     run.to_the_end()
     assert run.work[:-1].sum() == 0
     assert run.work[-1] == 60
@@ -378,10 +392,10 @@ def test_scores_beyond_all_floats_are_an_error(size: float, alpha: float) -> Non
 def test_lanes_without_a_user_learn_nothing() -> None:
     env = small_world(users=9)
     job = Job(env=env, policy=LinUCB(), checkpoints=(50,), seed=1, threads=1)
-    users = cpu.Learning(job, job.policy.compose())
+    users = cpu.Learning(job)
     cpu.Run(job, users).to_the_end()
     nobody = users.sums.M[1].reshape(-1, USERS)[:, 1:]
-    assert np.array_equal(nobody, packing.start_sums(Ridge(), 9, 4).M[1].reshape(-1, USERS)[:, 1:])
+    assert np.array_equal(nobody, packing.start_sums(9, 4).M[1].reshape(-1, USERS)[:, 1:])
 
 
 def test_ctrl_c_while_a_trace_is_written_writes_no_row_twice(monkeypatch, tmp_path: Path) -> None:

@@ -91,8 +91,8 @@ def test_a_gpu_is_known_by_name_and_memory(monkeypatch) -> None:
     assert found.name == "Fake GPU"
     assert found.free_bytes() == 750
     large = Shape.of(d=200, k=10, items=1000, precision="float64")
-    assert found.lacks(large).startswith("room for d = 200 with K = 10 on this Fake GPU")
-    with pytest.raises(NoGPU, match="no room for d = 200 with K = 10"):
+    assert found.lacks(large).startswith("d = 200 with K = 10 on this Fake GPU")
+    with pytest.raises(NoGPU, match="not support d = 200 with K = 10"):
         found.kernel(large)
     assert found.lacks(SMALL) == ""
 
@@ -163,7 +163,7 @@ class Narrow(Emulated):
     """A GPU that has no room for anything."""
 
     def lacks(self, shape: Shape) -> str:
-        return "room"
+        return "d = 1"
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_auto_goes_to_the_processor_where_a_gpu_is_no_help(
     expected = simulate(env, LinUCB(), rounds=3, engine="loop")
     assert np.array_equal(result.tally.appearances, expected.tally.appearances)
     if device is not Emulated:
-        with pytest.raises(ValueError, match=r"has no (memory left|room)"):
+        with pytest.raises(ValueError, match=r"has no memory left|does not support d ="):
             simulate(env, LinUCB(), rounds=3, engine="gpu")
 
 
@@ -218,7 +218,7 @@ def test_runs_together_are_those_of_simulate(monkeypatch) -> None:
         assert np.array_equal(result.tally.appearances, alone.tally.appearances)
         assert result.engine_reason == "4 together: emulated GPU, float64"
         assert result.seconds > 0
-    with pytest.raises(ValueError, match="engine 'gpu' has no policy 'optimal'"):
+    with pytest.raises(ValueError, match="engine 'gpu' does not support policy 'optimal'"):
         simulate_together([Wanted(env, Optimal())], rounds=2)
 
 

@@ -45,7 +45,7 @@ def test_any_number_of_parts_is_the_whole(policy: Policy, options: dict, engine:
         assert not joined.interrupted
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(env=worlds(), policy=policies, data=st.data())
 def test_any_cut_of_any_world_is_the_whole(env, policy, data) -> None:
     n = len(env.users)

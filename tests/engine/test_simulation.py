@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import replace
 from pathlib import Path
 
@@ -70,12 +71,12 @@ def trace_of(tmp_path: Path, env: Environment, policy: Policy, **options) -> dic
     slates: dict = {}
     for row in pq.read_table(path).to_pylist():
         slates.setdefault((row["user_id"], row["round"]), []).append(
-            (row["position"] + 1, row["item_id"], row["examined"], row["reward"] == 1)
+            (row["position"] + 1, row["item_id"], row["seen"] == 1, row["reward"] == 1)
         )
     return slates
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_slates_and_clicks_are_those_of_the_slow_oracle(data, tmp_path_factory) -> None:
     reading = data.draw(st.sampled_from(["paper", "reference"]))
@@ -248,7 +249,26 @@ def test_fewer_visits_are_counted_as_such() -> None:
     result = simulate(env, LinUCB(), rounds=50, seed=1, activity=0.3)
     assert abs(result.recommendations - 300) < 5 * np.sqrt(1000 * 0.21)
     assert result.clicks == result.record.clicks / result.recommendations
-    assert result.state.sums.updates.sum() == result.recommendations
+    assert result.state.learned.updates.sum() == result.recommendations
+
+
+@pytest.mark.parametrize("engine", ["loop", "cpu"])
+def test_regret_is_given_up_by_users_however_often_they_come(engine: str) -> None:
+    # everybody is alike and gives up the same in every visit
+    rng = np.random.default_rng(0)
+    env = Environment.from_arrays(
+        rng.uniform(0, 0.3, size=(40, 3)), np.full((20, 3), 0.5), k=3, popularity=rng.random(40)
+    )
+    often, seldom = (
+        simulate(env, MostPopular(), rounds=50, engine=engine, activity=a, realised=True)
+        for a in (1.0, 0.3)
+    )
+    visits = seldom.recommendations / 20
+    assert visits < 20
+    assert often.regret > 0.5
+    assert seldom.regret == pytest.approx(often.regret * visits / 50, rel=1e-6)
+    clicks = seldom.tally.optimal_clicks.sum() - seldom.tally.clicks.sum()
+    assert seldom.record.realised_regret == clicks / 20
 
 
 @pytest.mark.parametrize("step", [1, 7, 30])
@@ -270,7 +290,7 @@ def test_ctrl_c_leaves_a_valid_run_of_fewer_rounds(step: int, monkeypatch) -> No
     seen = stopped.tally.checkpoints.tolist()  # fairness regret is taken between these
     whole = simulate(env, LinUCB(), rounds=stopped.rounds, seed=1, checkpoints=seen)
     assert stopped.metrics == whole.metrics
-    assert np.array_equal(stopped.state.sums.theta, whole.state.sums.theta)
+    assert np.array_equal(stopped.state.learned.theta, whole.state.learned.theta)
 
 
 def test_a_trace_does_not_depend_on_threads_and_ends_with_an_interruption(
@@ -349,11 +369,26 @@ def test_items_without_features_are_never_shown_but_count_in_the_metrics() -> No
 def test_a_diverging_estimate_is_an_error_and_not_a_nan() -> None:
     env = small_world()
     huge = Environment.from_arrays(env.items.features * 1e200, env.preferences, k=3)
-    with pytest.raises(
-        FloatingPointError,
-        match=r"LinUCB: (overflow .* in|a number is no longer finite by) round \d; check the scale",
-    ):
+    with pytest.raises(FloatingPointError, match=r"LinUCB: .* round \d.* check the scale"):
         simulate(huge, LinUCB(), rounds=5, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("scale", "policy", "warns"),
+    [
+        (1.0, LinUCB(), False),
+        (1e3, LinUCB(), True),
+        (1e3, LinUCB(ridge=1e4), False),
+        (1e3, Random(), False),
+        (1e-7, LinUCB(), True),
+    ],
+)
+def test_badly_scaled_features_are_named_before_the_run(scale, policy, warns, caplog) -> None:
+    env = small_world()
+    scaled = Environment.from_arrays(env.items.features * scale, env.preferences / scale, k=3)
+    with caplog.at_level(logging.WARNING, logger="faircascade"):
+        simulate(scaled, policy, rounds=40, engine="loop")
+    assert ("scale the features to norm 1" in caplog.text) == warns
 
 
 @pytest.mark.parametrize(

@@ -92,9 +92,8 @@ def test_a_run_goes_on_in_either_engine_to_the_same_bits(
     assert list(tmp_path.iterdir()) == []
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@pytest.mark.slow
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(env=worlds(), policy=policies, data=st.data())
 def test_any_run_stopped_any_number_of_times_is_the_same(
     env, policy, data, tmp_path_factory
@@ -231,9 +230,8 @@ def go_on(halfway: tuple[Environment, Any, bytes], path: Path, contents: bytes) 
     assert list(path.parent.iterdir()) == []
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@pytest.mark.slow
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.floats(0, 1, exclude_max=True), mask=st.integers(1, 255))
 def test_a_changed_byte_never_changes_a_number(halfway, place, mask, tmp_path) -> None:
     damaged = bytearray(halfway[2])
@@ -241,9 +239,7 @@ def test_a_changed_byte_never_changes_a_number(halfway, place, mask, tmp_path) -
     go_on(halfway, tmp_path / "run.npz", bytes(damaged))
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(share=st.floats(0, 1))
 def test_a_file_that_was_cut_short_is_replaced(halfway, share, tmp_path) -> None:
     contents = halfway[2]
@@ -406,7 +402,7 @@ def test_seconds_are_those_of_all_attempts(engine: str, tmp_path: Path, monkeypa
     del meta["contents"]
     meta["seconds"] = 1000.0
     meta["contents"] = storage.fingerprint(arrays, meta)
-    storage.save_arrays(path, kind="snapshot", version=1, meta=meta, arrays=arrays)
+    storage.save_arrays(path, kind="snapshot", version=snapshot.VERSION, meta=meta, arrays=arrays)
     again = simulate(small_world(), LinUCB(), progress=stop_after(0.6), **run)
     assert 1000 < again.seconds < 1060
     last = simulate(small_world(), LinUCB(), **run)
@@ -434,7 +430,7 @@ class Nameless(Random):
 
 def test_what_cannot_be_kept_is_refused(tmp_path: Path) -> None:
     env, path = small_world(), tmp_path / "run.npz"
-    with pytest.raises(ValueError, match="snapshot and trace cannot be had together"):
+    with pytest.raises(ValueError, match="snapshot and trace cannot be combined"):
         simulate(env, LinUCB(), rounds=3, snapshot=path, trace=tmp_path / "trace.parquet")
     with pytest.raises(ValueError, match="snapshot must name a file, got the folder"):
         simulate(env, LinUCB(), rounds=3, snapshot=tmp_path)

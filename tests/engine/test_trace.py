@@ -66,7 +66,7 @@ def test_columns_are_as_the_open_bandit_pipeline_has_them(tmp_path) -> None:
     # the list never rising
     table = traced(tmp_path, small_world(users=7), EpsilonGreedy(epsilon=0.5), activity=0.7)
     assert table.column_names == [
-        *("slate_id", "round", "user_id", "position", "action", "item_id", "examined", "reward"),
+        *("slate_id", "round", "user_id", "position", "action", "item_id", "seen", "reward"),
         *EXACT,
     ]
     for name in ("slate_id", "position", "action"):
@@ -91,7 +91,7 @@ def test_rows_say_who_saw_what_and_clicked(tmp_path) -> None:
     for row in table.to_pylist():
         assert row["slate_id"] == (row["round"] - 1) * 5 + users.index(row["user_id"])
         assert row["item_id"] == items[row["action"]]
-    reward, examined = column(table, "reward", 3), column(table, "examined", 3)
+    reward, examined = column(table, "reward", 3), column(table, "seen", 3)
     assert set(np.unique(reward)) == {0, 1}
     assert (reward.sum(axis=1) <= 1).all()
     assert examined[:, 0].all()
@@ -210,8 +210,8 @@ def test_propensities_are_computed_by_loop(policy, options, lacking, tmp_path, m
     options = {"rounds": 3, "trace": tmp_path / "trace.parquet", **options}
     result = simulate(small_world(), policy, **options)
     if lacking:
-        assert (result.engine, result.engine_reason) == ("loop", f"cpu has no {lacking}")
-        with pytest.raises(ValueError, match=f"engine 'cpu' has no {lacking}; 'loop' has"):
+        assert (result.engine, result.engine_reason) == ("loop", f"cpu does not support {lacking}")
+        with pytest.raises(ValueError, match=f"engine 'cpu' does not support {lacking}; use"):
             simulate(small_world(), policy, engine="cpu", **options)
     else:
         assert result.engine == "cpu"
@@ -298,6 +298,7 @@ def test_one_over_an_estimate_is_nearly_unbiased(tmp_path) -> None:
     assert abs(inverse.mean() - (1 - (5 / 6) ** 6) * 6) < 5 * error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "policy",
     [

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats as scipy_stats
@@ -117,7 +117,6 @@ def test_equal_seeds_have_an_interval_without_width() -> None:
     assert found.low == found.mean == found.high
 
 
-@settings(deadline=None)  # a bootstrap takes its time
 @given(tenths, st.randoms())
 def test_intervals_do_not_hang_on_the_order_of_seeds(values: np.ndarray, random) -> None:
     other = np.array(random.sample(list(values), len(values)))

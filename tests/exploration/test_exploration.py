@@ -10,6 +10,7 @@ from faircascade.exploration import UCB, Epsilon, Exploration, Request, Thompson
 from faircascade.exploration.epsilon import mingle
 from faircascade.ranking import Scores
 from faircascade.types import Items, Lists, Users
+from tests.evidence import evidence
 
 EVERY = slice(None)
 
@@ -20,13 +21,13 @@ def request(n=3, m=20, d=3, k=4, round=1, seed=0, learned=True) -> Request:
     state = estimator.start(n, d)
     if learned:
         features = rng.normal(size=(n, 5, d))
-        estimator.update(state, EVERY, features, rng.normal(size=(n, 5)), np.full(n, 5))
+        estimator.update(state, EVERY, evidence(features, rng.normal(size=(n, 5)), np.full(n, 5)))
+    pool = Items.of(rng.normal(size=(m, d))).pool
     return Request(
-        estimator=estimator,
-        state=state,
+        beliefs=estimator.beliefs(state, EVERY, pool),
         rows=EVERY,
         users=Users(ids=np.arange(n)).keys,
-        pool=Items.of(rng.normal(size=(m, d))).pool,
+        pool=pool,
         k=k,
         round=round,
         seed=seed,
@@ -39,11 +40,8 @@ def lists(exploration: Exploration, asked: Request) -> Lists:
 
 def test_ucb_adds_alpha_widths_to_the_mean() -> None:
     asked = request()
-    state, x = asked.state, asked.pool.by_feature
-    for user in range(3):
-        width = np.sqrt(np.einsum("am,ab,bm->m", x, state.M_inv[:, :, user], x))
-        expected = state.theta[:, user] @ x + 0.7 * width
-        assert np.allclose(UCB(alpha=0.7).scores(asked).rough[user], expected)
+    expected = asked.beliefs.mean().rough + 0.7 * asked.beliefs.width().rough
+    assert np.allclose(UCB(alpha=0.7).scores(asked).rough, expected)
 
 
 def test_thompson_draws_from_the_posterior() -> None:
@@ -53,8 +51,8 @@ def test_thompson_draws_from_the_posterior() -> None:
         draws.append(Thompson(scale=0.5).scores(request(n=1, m=3, round=t)).rough[0])
     asked = request(n=1, m=3)
     x = asked.pool.by_feature  # (d, 3)
-    mean = asked.state.theta[:, 0] @ x
-    cov = 0.25 * x.T @ asked.state.M_inv[:, :, 0] @ x
+    mean = asked.beliefs.mean().rough[0]
+    cov = 0.25 * x.T @ asked.beliefs._M_inv[:, :, 0] @ x
     sd = np.sqrt(np.diag(cov))
     assert np.abs((np.mean(draws, axis=0) - mean) / sd).max() < 5 / np.sqrt(4000)
     assert np.abs((np.cov(np.array(draws).T) - cov) / np.outer(sd, sd)).max() < 5 * np.sqrt(
@@ -100,7 +98,7 @@ def test_a_random_pick_counts_among_the_items_left() -> None:
 def test_epsilon_scores_belong_to_the_items_listed() -> None:
     asked = request()
     shown = lists(Epsilon(epsilon=0.5), asked)
-    means = asked.estimator.means(asked.state, EVERY, asked.pool)
+    means = asked.beliefs.mean().rough
     assert np.allclose(shown.scores, np.take_along_axis(means, shown.items, axis=1))
 
 

@@ -34,6 +34,7 @@ def record(appearances, merit=None, popularity=None, **known) -> Record:
         "popularity": np.zeros(m) if popularity is None else np.asarray(popularity, dtype=float),
         "served": 10,
         "clicks": 4,
+        "clicked": 3,
         "regret": 1.5,
         "realised_regret": 1.0,
         "fairness_regret": 2.0,
@@ -213,14 +214,14 @@ def test_parts_merge_to_the_whole_in_any_cut_and_order(data) -> None:
     users, k, m = data.draw(st.integers(1, 8)), 3, 7
     cut = data.draw(st.integers(0, users))
     lists = np.array([[rng.permutation(m)[:k] for _ in range(users)] for _ in range(4)])
-    clicked = rng.integers(0, k + 1, size=(4, users))
+    clicks = rng.uniform(size=(4, users, k)) < 0.4
     regret = rng.uniform(size=(4, users))
 
     def tally(part: slice) -> Tally:
         n = len(range(users)[part])
         result = Tally.empty(checkpoints=[1, 4], items=m, k=k, users=n)
         for t in range(1, 5):
-            result.count(0 if t == 1 else 1, t, lists[t - 1, part], clicked[t - 1, part])
+            result.count(0 if t == 1 else 1, t, lists[t - 1, part], clicks[t - 1, part])
             result.regret[t - 1] = to_units(regret[t - 1, part])
         return result
 
@@ -231,7 +232,8 @@ def test_parts_merge_to_the_whole_in_any_cut_and_order(data) -> None:
     items = Items.of(np.ones((m, 2)))
     last = Record.of(whole, items)
     assert last.appearances.sum() == 4 * users * k
-    assert last.clicks == (clicked > 0).sum()
+    assert last.clicks == clicks.sum()
+    assert last.clicked == clicks.any(axis=2).sum()
     assert last.regret == pytest.approx(regret.sum() / users, abs=4 * users * UNIT)
     assert Record.of(whole.up_to(1), items).served == users
 

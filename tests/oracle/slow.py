@@ -51,7 +51,7 @@ def linear_ucb(
                 x = X[items[position - 1]]
                 M = M + gain * np.outer(x, x)
                 if position == clicked:
-                    B = B + table.clicked[position - 1] * x
+                    B = B + table.clicked[examined - 1, position - 1] * x
                 else:
                     B = B + table.ignored[examined - 1, position - 1] * x
             theta = scale * np.linalg.inv(M) @ B

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from faircascade.policies import EALinUCB, LinUCB, Policy
-from faircascade.types import Feedback, Users
+from faircascade.types import Users
+from tests.evidence import feedback_on
 from tests.worlds import small_world
 
 theirs = pytest.importorskip(
@@ -81,15 +82,10 @@ def test_models_agree_when_fed_the_same_lists_and_clicks(
         if t > 1:  # in the first round every score is equal but for rounding
             assert np.array_equal(mine.items, lists)
         response = env.respond(lists, round=t, seed=7)
-        clicks = (np.arange(1, env.k + 1) == response.clicked[:, None]).astype(float)
-        features = env.items.features[lists]
+        clicks = response.clicks.astype(float)
         package.update(users, lists, clicks, round=t, user_round=np.full(4, t))
-        policy.update(
-            ours,
-            slice(None),
-            Feedback(features=features, clicked=response.clicked, examined=response.examined),
-        )
-    sums = ours.sums
+        policy.update(ours, slice(None), feedback_on(env, lists, response.clicks))
+    sums = ours.learned
     assert np.abs(sums.M_inv.transpose(2, 0, 1) - package.MInv).max() < 1e-9
     assert np.abs(sums.B.T - package.b).max() < 1e-9
     assert np.abs(sums.theta.T - package.theta).max() < 1e-9

@@ -7,7 +7,7 @@ from math import factorial, perm
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from faircascade.engine import simulate
@@ -149,7 +149,6 @@ def test_epsilon_greedy_by_hand() -> None:
     assert found.item_position[0, 1] == pytest.approx(0.3 * (0.4 / 3 + 0.6))
 
 
-@settings(deadline=None)
 @given(
     epsilon=st.floats(0.001, 1.0),
     pool=st.integers(1, 40),

@@ -57,15 +57,15 @@ RERANKERS = [
 def test_the_baselines_of_the_paper_are_linucb_with_a_reranker(
     recipe: Policy, reranker: Reranker
 ) -> None:
-    assert recipe.compose() == LinUCB(reranker=reranker).compose() == Bandit(reranker=reranker)
+    assert recipe.parts == LinUCB(reranker=reranker).parts == Bandit(reranker=reranker).parts
 
 
 def test_parameters_of_the_bandit_reach_it_through_the_baselines() -> None:
     common = {"alpha": 0.5, "ridge": 2.0, "sigma": 3.0, "reading": "reference"}
-    plain = LinUCB(**common).compose()
+    plain = LinUCB(**common).parts
     assert plain.exploration == UCB(alpha=0.5)
     for recipe in (EARSLinUCB(**common), FRMLinUCB(**common)):
-        composed = recipe.compose()
+        composed = recipe.parts
         assert (composed.estimator, composed.exploration, composed.reward) == (
             plain.estimator,
             plain.exploration,
@@ -79,7 +79,7 @@ def test_a_reranker_is_given_by_name_or_as_a_component(recipe: type[Policy], nam
     component = registry.build("reranker", name)
     by_name, as_it_is = recipe(reranker=name), recipe(reranker=component)
     assert by_name == as_it_is
-    assert by_name.compose().reranker == component
+    assert by_name.parts.reranker == component
     assert Bandit(reranker=name) == Bandit(reranker=component)
     plain = recipe().label
     for policy in (by_name, Bandit(reranker=name)):
@@ -97,7 +97,7 @@ def test_any_recipe_runs_with_any_reranker(recipe: type[Policy], reranker: Reran
     assert result.record.appearances.sum(axis=0).tolist() == [4 * 30] * 4
     assert result.record.appearances.sum(axis=1).max() <= 4 * 30  # once a list
     assert result.record.item_clicks.sum() == result.record.clicks
-    assert result.state.sums.updates.sum() == 4 * 30
+    assert result.state.learned.updates.sum() == 4 * 30
     lists = recipe(reranker=reranker).recommend(
         result.state, slice(None), env.items.pool, 4, round=31, seed=2
     )

@@ -21,12 +21,12 @@ def request(
     """A request of users by id; nobody has learned anything."""
     ids = np.asarray(users)
     estimator = Ridge()
+    pool = items.pool if candidates is None else items.among(np.asarray(candidates))
     return Request(
-        estimator=estimator,
-        state=estimator.start(len(ids), items.dim),
+        beliefs=estimator.beliefs(estimator.start(len(ids), items.dim), EVERY, pool),
         rows=EVERY,
         users=Users(ids=ids).keys,
-        pool=items.pool if candidates is None else items.among(np.asarray(candidates)),
+        pool=pool,
         k=k,
         round=round,
         seed=seed,

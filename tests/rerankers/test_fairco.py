@@ -107,7 +107,7 @@ def test_without_eta_the_lists_are_those_of_the_exploration(ledger) -> None:
     assert not np.array_equal(shown(env, OWN), plain)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_scores_are_what_the_formula_says(data) -> None:
     seed = data.draw(st.integers(0, 10**6))

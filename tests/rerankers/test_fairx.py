@@ -80,7 +80,7 @@ def test_a_very_large_sharpness_gives_the_list_of_the_exploration() -> None:
     assert not np.array_equal(lists(FairX(sharpness=10.0)), plain)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(gone=st.integers(0, 7), seed=st.integers(0, 99))
 def test_the_order_of_two_items_does_not_depend_on_a_third(gone: int, seed: int) -> None:
     # Luce's axiom, here draw by draw: without an item the others keep their order

@@ -65,7 +65,7 @@ def test_settling_tells_every_part_what_all_parts_showed() -> None:
         assert part.fresh.tolist() == [0, 0, 0]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_exposure_adds_up_to_the_same_in_any_cut_and_order(data) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))

@@ -51,7 +51,7 @@ def test_one_account_for_all_orders_every_list() -> None:
     assert found.items.tolist() == [[1, 0], [2, 1]]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_the_same_items_in_rising_order_of_exposure_by_merit(data) -> None:
     seed = data.draw(st.integers(0, 10**6))

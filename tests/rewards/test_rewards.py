@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from faircascade.observations import FirstClick
 from faircascade.rewards import RBP, Custom, ExposureAware, Linear, Log, RewardTable, Standard
 from faircascade.rewards.weights import as_weight
+from faircascade.types import clicks_at
 
 
 def table(weight, reading, gamma=1.0, k=3) -> RewardTable:
@@ -19,7 +21,7 @@ def table(weight, reading, gamma=1.0, k=3) -> RewardTable:
 
 def test_standard_gives_one_for_a_click_and_nothing_else() -> None:
     found = Standard().table(3)
-    assert found.clicked.tolist() == [1, 1, 1]
+    assert found.clicked.tolist() == [[1, 1, 1]] * 3
     assert not found.ignored.any()
 
 
@@ -54,7 +56,7 @@ def test_intended_meets_both_criteria(weight, rising: list[float]) -> None:
     found = table(weight, "intended", gamma=0.1)
     assert np.allclose(found.clicked, rising)  # a click low in the list counts more
     assert np.allclose(found.ignored[2], [-0.1 * f for f in rising[::-1]])  # ignored high: worse
-    assert (np.diff(found.clicked) >= 0).all()
+    assert (np.diff(found.clicked, axis=1) >= 0).all()
     assert (np.diff(-found.ignored[2]) <= 0).all()
 
 
@@ -68,7 +70,7 @@ def test_reference_log_is_to_the_base_of_the_length_and_punishes_with_its_invers
 
 def test_reference_rbp_pays_one_for_any_click() -> None:
     found = table(RBP(beta=0.9), "reference", gamma=0.2)
-    assert found.clicked.tolist() == [1, 1, 1]
+    assert found.clicked.tolist() == [[1, 1, 1]] * 3
     assert np.allclose(found.ignored[2], [-0.2, -0.18, -0.162])
 
 
@@ -82,8 +84,14 @@ def test_reference_linear_counts_the_penalty_back_from_the_last_examined() -> No
 def test_weights_of_outcomes() -> None:
     # clicked at 2: position 1 is penalised, 3 unseen; no click: all penalised; saw two, no click
     found = table(Linear(beta=1.0), "paper", gamma=0.5)
-    weights = found.weights(np.array([2, 0, 0, 1]), np.array([2, 3, 2, 1]))
-    assert weights.tolist() == [[-0.5, 2, 0], [-0.5, -1, -1.5], [-0.5, -1, 0], [1, 0, 0]]
+    clicks = clicks_at(np.array([2, 0, 0, 1]), 3)
+    seen = FirstClick().seen(clicks, np.array([3, 3, 2, 3]))
+    assert found.targets(clicks, seen).tolist() == [
+        [-0.5, 2, 0],
+        [-0.5, -1, -1.5],
+        [-0.5, -1, 0],
+        [1, 0, 0],
+    ]
 
 
 @given(k=st.integers(1, 12), gamma=st.floats(0, 2), data=st.data())

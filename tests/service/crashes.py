@@ -17,11 +17,11 @@ import pyarrow.parquet as pq
 
 from faircascade.client import AsyncClient, Impression, ServiceError, ServiceUnavailable
 from faircascade.policies import Policy
-from faircascade.service.core import Service
+from faircascade.service.service import Service
 from faircascade.service.stores.base import Store
-from faircascade.types import Feedback
-from tests.service.running import Running, start
-from tests.service.servers import free_port
+from faircascade.types import Feedback, clicks_at
+from tests.service.redis_server import free_port
+from tests.service.server_process import ServerProcess, start
 
 DIM = 6
 K = 5
@@ -50,12 +50,13 @@ class Witness:
         for name, (clicked, examined) in self.answers.items():
             shown = self.lists[name]
             feedback = Feedback(
+                items=np.array([shown.items]),
                 features=np.stack([self.features[item] for item in shown.items])[None],
-                clicked=np.array([clicked]),
-                examined=np.array([examined]),
+                clicks=clicks_at(np.array([clicked]), len(shown.items)),
+                shown=np.array([examined]),
             )
-            (lesson,) = policy.compose().increments(feedback)
-            sums[shown.user] = sums.get(shown.user, 0.0) + lesson
+            (update,) = policy.increments(feedback)
+            sums[shown.user] = sums.get(shown.user, 0.0) + update
         return sums
 
 
@@ -75,7 +76,7 @@ class Fleet:
     arguments: Sequence[str]
     size: int = 1
     ports: list[int] = field(default_factory=list)
-    services: list[Running] = field(default_factory=list)
+    services: list[ServerProcess] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.ports = [free_port() for _ in range(self.size)]
@@ -84,7 +85,7 @@ class Fleet:
     def urls(self) -> list[str]:
         return [f"http://127.0.0.1:{port}" for port in self.ports]
 
-    def start(self, number: int) -> Running:
+    def start(self, number: int) -> ServerProcess:
         """Start one and return when it answers."""
         service = start(*self.arguments, "--port", str(self.ports[number]), folder=self.folder)
         service.wait_until_ready()
@@ -192,7 +193,7 @@ async def check(store: Store, witness: Witness, policy: Policy) -> dict[str, flo
     try:
         expected = witness.expected(policy)
         for user in {shown.user for shown in witness.lists.values()}:
-            kept = (await service.person(user)).sums
+            kept = (await service.user(user)).sums
             sums = expected.get(user, np.zeros_like(kept))
             assert np.allclose(kept, sums, rtol=1e-9, atol=1e-9), user
             worst = max(worst, float(np.abs(kept - sums).max() / max(np.abs(sums).max(), 1.0)))

@@ -73,8 +73,8 @@ def _fairness(exposure: np.ndarray[Any, Any], merit: np.ndarray[Any, Any]) -> di
 
 def _holder(
     name: str, exposure: float, merit: float, clicks: int, items: int = 1
-) -> schemas.Holder:
-    return schemas.Holder(
+) -> schemas.Recipient:
+    return schemas.Recipient(
         name=name,
         items=items,
         appearances=int(exposure * 2e6),
@@ -105,7 +105,7 @@ def exposure(
         sums = np.concatenate([[0], np.cumsum(np.sort(values))]) / values.sum()
         return None if empty else np.interp(share * ITEMS, np.arange(ITEMS + 1), sums).tolist()
 
-    def items(chosen: np.ndarray[Any, Any]) -> list[schemas.Holder]:
+    def items(chosen: np.ndarray[Any, Any]) -> list[schemas.Recipient]:
         lists = LISTS[window]
         return [
             _holder(names[n], float(shown[n]), float(merit[n]), int(shown[n] * lists * 0.31))
@@ -130,8 +130,8 @@ def exposure(
         ),
         over_exposed=[] if empty or state == "even" else items(order),
         under_exposed=[] if empty or state == "even" else items(order[::-1]),
-        groups=[] if empty else holders("group")[:limit],
-        suppliers=[] if empty else holders("supplier")[:limit],
+        groups=[] if empty else recipients("group")[:limit],
+        suppliers=[] if empty else recipients("supplier")[:limit],
     )
 
 
@@ -141,7 +141,7 @@ NAMES = {
 }
 
 
-def holders(by: str) -> list[schemas.Holder]:
+def recipients(by: str) -> list[schemas.Recipient]:
     """Return groups or suppliers, most exposed first."""
     names = NAMES[by]
     shares = 0.7 ** np.arange(len(names))
@@ -258,7 +258,7 @@ def create(mood: Mood) -> FastAPI:
         window: Literal["all", "1h", "24h", "7d"] = "24h",
         limit: int = Query(100, ge=1, le=1000),
     ) -> schemas.ItemExposure:
-        found = sorted(holders(by), key=lambda holder: holder.name)
+        found = sorted(recipients(by), key=lambda recipient: recipient.name)
         shown = _window(window, datetime.now(UTC), mood.age)
         return schemas.ItemExposure(window=shown, total=len(found), items=found[:limit])
 

@@ -6,14 +6,25 @@ import asyncio
 import random
 from pathlib import Path
 
+import pytest
+
 from faircascade.policies import EALinUCB
 from faircascade.service.stores.redis import RedisStore
 from faircascade.service.stores.sqlite import SQLiteStore
 from tests.service.crashes import Fleet, Witness, check, live_through, write_items
-from tests.service.servers import RedisServer, needs_redis
+from tests.service.redis_server import RedisServer, needs_redis
 
 POLICY = EALinUCB(weight="log", gamma=0.01)
 ARGUMENTS = ("--items", "items.parquet", "--weight", "log", "--gamma", "0.01")
+
+pytestmark = pytest.mark.slow
+
+
+async def answered(witness: Witness, more: int) -> None:
+    """Return when so many more answers have been acknowledged."""
+    goal = len(witness.answers) + more
+    while len(witness.answers) < goal:
+        await asyncio.sleep(0.001)
 
 
 def test_a_service_that_is_killed_under_load_loses_nothing(tmp_path: Path) -> None:
@@ -23,7 +34,7 @@ def test_a_service_that_is_killed_under_load_loses_nothing(tmp_path: Path) -> No
 
     async def trouble() -> None:
         for _ in range(3):
-            await asyncio.sleep(0.3 + draw.random())  # at any time, so that it may be any request
+            await answered(witness, draw.randint(20, 100))
             await fleet.kill(0)
 
     async def work() -> None:
@@ -42,12 +53,12 @@ def test_two_services_on_one_redis_lose_nothing_whichever_dies(tmp_path: Path) -
         fleet = Fleet(tmp_path, [*ARGUMENTS, "--store", redis.url], size=2)
 
         async def trouble() -> None:
-            await asyncio.sleep(0.7)
+            await answered(witness, 30)
             await fleet.kill(0)
-            await asyncio.sleep(0.5)
+            await answered(witness, 30)
             redis.kill()
             redis.start()
-            await asyncio.sleep(0.5)
+            await answered(witness, 30)
             await fleet.kill(1)
 
         async def work() -> None:

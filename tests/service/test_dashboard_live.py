@@ -10,10 +10,13 @@ import pytest
 
 from faircascade.service.keys import new_key
 from tests.service.browser import chromium
-from tests.service.running import running
+from tests.service.server_process import running
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
+
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -13,13 +13,13 @@ import pytest
 
 from faircascade.environment import Environment
 from faircascade.policies import LinUCB
-from faircascade.service.asking import Answer, ItemChange
-from faircascade.service.core import Service
-from faircascade.service.demo import Crowd, Demo, Manners
-from faircascade.service.sources import recommendable
-from faircascade.service.starting import start_service
+from faircascade.service.bootstrap import start_service
+from faircascade.service.catalogue.sources import recommendable
+from faircascade.service.demo import Behaviour, Demo, SimulatedUsers
+from faircascade.service.messages import FeedbackRequest, ItemChange
+from faircascade.service.service import Service
 from faircascade.service.stores.sqlite import SQLiteStore
-from tests.service.running import running
+from tests.service.server_process import running
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
@@ -58,7 +58,7 @@ class Watched(Service):
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
-        self.answers: list[Answer] = []
+        self.answers: list[FeedbackRequest] = []
 
     async def learn(self, answers: Any) -> Any:
         self.answers += answers
@@ -79,10 +79,10 @@ async def shop(folder: Path, world: Environment) -> Watched:
     return service
 
 
-async def crowded(folder: Path, world: Environment, manners: Manners) -> list[Answer]:
+async def crowded(folder: Path, world: Environment, behaviour: Behaviour) -> list[FeedbackRequest]:
     """Let many users visit and return all answers that they ever give."""
     service = await shop(folder, world)
-    crowd = Crowd(world, rate=20.0, manners=manners)
+    crowd = SimulatedUsers(world, rate=20.0, behaviour=behaviour)
     for second in range(100):
         await crowd.visit(service, float(second), 1.0)
     await crowd.answer(service, 1e9)
@@ -95,7 +95,7 @@ async def crowded(folder: Path, world: Environment, manners: Manners) -> list[An
 
 def test_users_click_what_attracts_them(tmp_path: Path) -> None:
     async def work() -> None:
-        polite = Manners(silent=0.0, partly=0.0)
+        polite = Behaviour(silent=0.0, partly=0.0)
         answers = await crowded(tmp_path, small_world(), polite)
         assert len(answers) == 300
         clicked = np.array([answer.clicked_position or 0 for answer in answers])
@@ -108,7 +108,7 @@ def test_users_click_what_attracts_them(tmp_path: Path) -> None:
 
 def test_some_say_nothing_and_some_see_a_part_of_the_list(tmp_path: Path) -> None:
     async def work() -> None:
-        answers = await crowded(tmp_path, small_world(0.0), Manners(silent=0.5, partly=0.5))
+        answers = await crowded(tmp_path, small_world(0.0), Behaviour(silent=0.5, partly=0.5))
         assert 100 < len(answers) < 200
         partly = sum(answer.shown < 3 for answer in answers if answer.shown is not None)
         assert 0.2 * len(answers) < partly < 0.5 * len(answers)  # a third of half is all of it
@@ -120,7 +120,9 @@ def test_answers_come_later_than_the_lists(tmp_path: Path) -> None:
     async def work() -> None:
         world = small_world()
         service = await shop(tmp_path, world)
-        crowd = Crowd(world, rate=1e6, manners=Manners(silent=0.0, late=1.0, latest=60.0))
+        crowd = SimulatedUsers(
+            world, rate=1e6, behaviour=Behaviour(silent=0.0, late=1.0, latest=60.0)
+        )
         await crowd.visit(service, 0.0, 1.0)
         await crowd.answer(service, 0.0)
         assert service.answers == []
@@ -136,7 +138,7 @@ def test_items_that_somebody_added_attract_nobody(tmp_path: Path) -> None:
         world = small_world(1.0)
         service = await shop(tmp_path, world)
         await service.put_items([ItemChange(item="mine", features=np.full(4, 9.0))])
-        crowd = Crowd(world, rate=1e6, manners=Manners(silent=0.0, partly=0.0))
+        crowd = SimulatedUsers(world, rate=1e6, behaviour=Behaviour(silent=0.0, partly=0.0))
         await crowd.visit(service, 0.0, 1.0)
         await crowd.answer(service, 1e9)
         assert [answer.clicked_position for answer in service.answers] == [2, 2, 2]
@@ -147,7 +149,7 @@ def test_items_that_somebody_added_attract_nobody(tmp_path: Path) -> None:
 
 def test_a_negative_rate_is_refused() -> None:
     with pytest.raises(ValueError, match="rate must be at least 0, got -1"):
-        Crowd(small_world(), rate=-1)
+        SimulatedUsers(small_world(), rate=-1)
 
 
 def test_the_demo_comes_alive_and_leaves_nothing_behind(tmp_path: Path) -> None:

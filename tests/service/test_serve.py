@@ -15,8 +15,8 @@ import pytest
 
 from faircascade.policies import LinUCB
 from faircascade.ranker import Ranker
-from tests.service.running import Running, running, start
-from tests.service.servers import RedisServer, free_port, needs_redis
+from tests.service.redis_server import RedisServer, free_port, needs_redis
+from tests.service.server_process import ServerProcess, running, start
 
 CSV = "item,x,y,supplier\n" + "".join(f"song-{n},{n % 3},{n % 5},s{n % 2}\n" for n in range(1, 13))
 
@@ -27,19 +27,19 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def recommend(server: Running, user: str = "ann", k: int = 3) -> dict:
+def recommend(server: ServerProcess, user: str = "ann", k: int = 3) -> dict:
     answer = httpx.post(f"{server.url}/v1/recommendations", json={"user": user, "k": k})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-def click(server: Running, given: dict, position: int | None = 1) -> None:
+def click(server: ServerProcess, given: dict, position: int | None = 1) -> None:
     body = {"impression_id": given["impression_id"], "clicked_position": position}
     answer = httpx.post(f"{server.url}/v1/feedback", json=body)
     assert answer.status_code == 200, answer.text
 
 
-def wait_until_deaf(server: Running) -> None:
+def wait_until_deaf(server: ServerProcess) -> None:
     """Return when it takes no more connections."""
     try:
         while True:
@@ -189,7 +189,7 @@ def test_a_saved_ranker_is_served(folder: Path) -> None:
         given = recommend(server, k=2)
         assert tuple(item["item"] for item in given["items"]) == ranker.recommend("ann", k=2).items
     line = refused("--ranker", "ranker.npz", "--alpha", "1", folder=folder)
-    assert "--alpha must be left out with --ranker" in line
+    assert "--alpha cannot be combined with --ranker" in line
 
 
 def test_a_store_serves_one_process_at_a_time(folder: Path) -> None:

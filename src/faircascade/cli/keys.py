@@ -1,4 +1,4 @@
-"""faircascade keys: who may use a service."""
+"""faircascade keys: API keys of a service."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from faircascade.cli.console import print_json, print_table, remark
 from faircascade.cli.options import AsJson
 
 keys = typer.Typer(
-    name="keys", help="Make, list and remove keys to a service.", no_args_is_help=True
+    name="keys", help="Create, list and remove API keys of a service.", no_args_is_help=True
 )
 
-KeysFile = Annotated[Path, typer.Argument(metavar="FILE", help="The file of keys.")]
-KeyName = Annotated[str, typer.Argument(metavar="NAME", help="Whose key it is.")]
+KeysFile = Annotated[Path, typer.Argument(metavar="FILE", help="File of keys.")]
+KeyName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the key's owner.")]
 
 
 @keys.command()
@@ -23,11 +23,11 @@ def new(
     file: KeysFile,
     name: KeyName,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="For looking only: exposure, items, metrics.")
+        bool, typer.Option("--read-only", help="Allow reading only: exposure, items, metrics.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a key and print it, once: the file keeps only its hash."""
+    """Create a key and print it once; the file keeps only its hash."""
     from faircascade.service.keys import new_key
 
     role = "read" if read_only else "write"
@@ -37,24 +37,26 @@ def new(
     else:
         typer.echo(key)
     may = "may only read" if read_only else "may read and write"
-    remark(f"{name!r} {may}. Keep the key: it cannot be shown again. Services that run take it up.")
+    remark(
+        f"{name!r} {may}. Keep the key: it cannot be shown again. Running services accept it soon."
+    )
 
 
 @keys.command("list")
 def list_(file: KeysFile, as_json: AsJson = False) -> None:
-    """List the names of keys and what they may do."""
+    """List the names of keys and their roles."""
     from faircascade.service.keys import list_keys
 
     found = [{"name": k.name, "role": k.role, "created": k.created} for k in list_keys(file)]
     if as_json:
         print_json(found)
     else:
-        print_table(["Name", "May", "Made"], [list(row.values()) for row in found])
+        print_table(["Name", "Role", "Created"], [list(row.values()) for row in found])
 
 
 @keys.command()
 def remove(file: KeysFile, name: KeyName, as_json: AsJson = False) -> None:
-    """Remove a key; services that run stop taking it within seconds."""
+    """Remove a key; running services stop accepting it within seconds."""
     from faircascade.service.keys import remove_key
 
     remove_key(file, name)

@@ -45,6 +45,13 @@ Ridge = Annotated[float | None, typer.Option(help="Regularisation.")]
 ClickModelName = Annotated[
     str | None, typer.Option("--click-model", help="How users click.", show_default="cascade")
 ]
+DynamicsName = Annotated[
+    str | None,
+    typer.Option("--dynamics", help="How users and items change.", show_default="still"),
+]
+DelayName = Annotated[
+    str | None, typer.Option("--delay", help="When feedback arrives.", show_default="none")
+]
 OtherParameters = Annotated[
     list[str] | None, typer.Option("--set", help="name=value: any other parameter.")
 ]

@@ -27,7 +27,7 @@ POLICY_FLAGS = (
 )
 """Parameters of policies that have an option of their own."""
 
-ENVIRONMENT_FLAGS = ("click_model",)
+ENVIRONMENT_FLAGS = ("click_model", "dynamics", "delay")
 """Parts of the environment that have an option of their own."""
 _SIMULATE = ("checkpoints", "activity", "realised", "lazy")
 

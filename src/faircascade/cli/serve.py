@@ -29,12 +29,13 @@ from faircascade.cli.options import (
     Weight,
 )
 from faircascade.cli.policy_options import POLICY_FLAGS, changed_policy
+from faircascade.errors import ParameterError
 
 if TYPE_CHECKING:
+    from faircascade.service.bootstrap import PolicyChoice
+    from faircascade.service.catalogue.sources import Source
     from faircascade.service.logs import Style
-    from faircascade.service.server import Facts
-    from faircascade.service.sources import Source
-    from faircascade.service.starting import Choose
+    from faircascade.service.server import ServerInfo
 
 DEFAULT_STORE = "sqlite:faircascade.db"
 
@@ -42,16 +43,20 @@ DEFAULT_STORE = "sqlite:faircascade.db"
 def serve(
     context: typer.Context,
     items: Annotated[
-        Path | None, typer.Option(help="Items: Parquet, CSV or TSV with an id and features.")
+        Path | None, typer.Option(help="File of items: Parquet, CSV or TSV with ids and features.")
     ] = None,
     features: Annotated[
-        str | None, typer.Option(help='Columns of features, such as "f*" or "a,b,c".')
+        str | None, typer.Option(help='Feature columns, such as "f*" or "a,b,c".')
     ] = None,
     ranker: Annotated[
-        Path | None, typer.Option(help="A saved Ranker: policy, items and users' models.")
+        Path | None, typer.Option(help="A saved ranker: its policy, items and user models.")
     ] = None,
-    demo: Annotated[bool, typer.Option("--demo", help="Generated items, simulated users.")] = False,
-    demo_rate: Annotated[float, typer.Option(help="Lists a second that they ask for.")] = 50.0,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Serve generated items to simulated users.")
+    ] = False,
+    demo_rate: Annotated[
+        float, typer.Option(help="Lists per second that simulated users request.")
+    ] = 50.0,
     policy: PolicyName = None,
     weight: Weight = None,
     beta: Beta = None,
@@ -70,56 +75,63 @@ def serve(
         str | None,
         typer.Option(
             envvar="FAIRCASCADE_STORE",
-            help="sqlite:PATH (one service) or redis://HOST:PORT/NUMBER (several).",
+            help="sqlite:PATH for one service, redis://HOST:PORT/NUMBER for several.",
             show_default=DEFAULT_STORE,
         ),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 8000,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.")] = 8000,
     keys: Annotated[
         Path | None,
-        typer.Option(envvar="FAIRCASCADE_KEYS", help="File of keys; see 'faircascade keys'."),
+        typer.Option(envvar="FAIRCASCADE_KEYS", help="File of API keys; see 'faircascade keys'."),
     ] = None,
-    no_keys: Annotated[bool, typer.Option("--no-keys", help="Anybody may use it.")] = False,
-    ttl: Annotated[float, typer.Option(help="Days for which feedback on a list is taken.")] = 7.0,
-    max_k: Annotated[int, typer.Option(help="Longest list.")] = 100,
-    max_body: Annotated[int, typer.Option(help="Largest request, in bytes.")] = 8 * 2**20,
+    no_keys: Annotated[
+        bool, typer.Option("--no-keys", help="Serve without keys, open to anybody.")
+    ] = False,
+    ttl: Annotated[
+        float, typer.Option(help="Days for which feedback on a list is accepted.")
+    ] = 7.0,
+    max_k: Annotated[int, typer.Option(help="Longest list that may be requested.")] = 100,
+    max_body: Annotated[int, typer.Option(help="Largest request body in bytes.")] = 8 * 2**20,
     access_log: Annotated[bool, typer.Option("--access-log", help="Log every request.")] = False,
     log_format: Annotated[
         str | None,
-        typer.Option(help="json or text.", show_default="text on a terminal, else json"),
+        typer.Option(
+            help="Format of log lines: json or text.", show_default="text on a terminal, else json"
+        ),
     ] = None,
 ) -> None:
     """Recommend and learn over HTTP, and show who gets exposure.
 
-    Items come from --items, --ranker or --demo, or from the store if it has some. Without --policy
-    it goes on with the one that the store was served with last, and options change that.
+    Items come from --items, --ranker or --demo, or from a store that has some already. Without
+    --policy the service uses the policy that the store was last served with; other policy options
+    change its parameters.
     """
     flags = locals()
     with _extra():
         from faircascade.service.keys import Keys
-        from faircascade.service.listening import listen
         from faircascade.service.logs import configure
-        from faircascade.service.server import Plan
+        from faircascade.service.server import ServerConfig
         from faircascade.service.server import serve as run
-        from faircascade.service.settings import DAY, Settings
+        from faircascade.service.settings import DAY, ServiceSettings
+        from faircascade.service.sockets import listen
         from faircascade.service.stores.base import StoreDown
 
     if no_keys and _on_the_command_line(context, "keys"):
-        raise ValueError("--keys and --no-keys exclude each other: give one of them")
+        raise ValueError("--keys and --no-keys cannot be combined")
     style = _style(log_format)
     if demo_rate < 0:
-        raise ValueError(f"demo-rate must be at least 0, got {demo_rate:g}")
+        raise ParameterError("demo-rate", "must be at least 0", demo_rate)
     chosen, source = _policy(flags), _source(flags)
     with listen(host, port) as listener, _place(store, demo=demo) as address:
         allowed = None if keys is None or no_keys else Keys.load(keys)
         _check_reach(listener, known=allowed is not None or no_keys)
-        plan = Plan(
+        plan = ServerConfig(
             store=address,
             source=source,
             policy=chosen,
             seed=seed,
-            settings=Settings(ttl=ttl * DAY, max_k=max_k, max_body=max_body),
+            settings=ServiceSettings(ttl=ttl * DAY, max_k=max_k, max_body=max_body),
             keys=allowed,
             host=host,
             access_log=access_log,
@@ -135,7 +147,7 @@ def serve(
 
 @contextmanager
 def _extra() -> Iterator[None]:
-    """Say what to install if a library is missing."""
+    """Name the extra to install if a library is missing."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -155,11 +167,11 @@ def _style(given: str | None) -> Style:
     if given is None:
         return "text" if sys.stderr.isatty() else "json"
     if given not in styles:
-        raise ValueError(f"log-format must be json or text, got {given!r}")
+        raise ParameterError("log-format", "must be json or text", given)
     return styles[given]
 
 
-def _policy(flags: Mapping[str, Any]) -> Choose | None:
+def _policy(flags: Mapping[str, Any]) -> PolicyChoice | None:
     """Return how to come by the policy that was asked for, None if none was."""
     given = [
         name for name in ("policy", *POLICY_FLAGS, "settings") if flags[name] not in (None, [])
@@ -168,7 +180,7 @@ def _policy(flags: Mapping[str, Any]) -> Choose | None:
         return None
     if flags["ranker"] is not None:
         option = "set" if given[0] == "settings" else given[0]
-        raise ValueError(f"--{option} must be left out with --ranker, which has a policy")
+        raise ValueError(f"--{option} cannot be combined with --ranker, which has its own policy")
     name, settings = flags["policy"], flags["settings"] or []
     if name is not None:
         changed_policy(None, name, flags, settings)  # a mistake is told before anything is opened
@@ -176,14 +188,14 @@ def _policy(flags: Mapping[str, Any]) -> Choose | None:
 
 
 def _source(flags: Mapping[str, Any]) -> Source | None:
+    from faircascade.service.catalogue.sources import ItemsFile, RankerFile
     from faircascade.service.demo import Demo
-    from faircascade.service.sources import ItemsFile, RankerFile
 
     given = [f"--{name}" for name in ("items", "ranker", "demo") if flags[name]]
     if len(given) > 1:
-        raise ValueError(f"{' and '.join(given)} exclude each other: items come from one of them")
+        raise ValueError(f"{' and '.join(given)} cannot be combined: items come from one of them")
     if flags["features"] is not None and flags["items"] is None:
-        raise ValueError("--features must come with --items, whose columns it names")
+        raise ValueError("--features needs --items, whose columns it names")
     if flags["items"] is not None:
         return ItemsFile(flags["items"], flags["features"])
     if flags["ranker"] is not None:
@@ -203,16 +215,16 @@ def _place(store: str | None, *, demo: bool) -> Iterator[str]:
 
 def _check_reach(listener: socket, *, known: bool) -> None:
     """Refuse to be open to other machines by mistake."""
-    from faircascade.service.listening import address_of, is_local
+    from faircascade.service.sockets import address_of, is_local
 
     if not known and not is_local(listener):
         raise ValueError(
             f"{address_of(listener)} can be reached from other machines: give --keys FILE (made "
-            "by 'faircascade keys new FILE NAME'), or --no-keys to let anybody use it"
+            "with 'faircascade keys new FILE NAME'), or --no-keys to let anybody use it"
         )
 
 
-def _print(facts: Facts) -> None:
+def _print(facts: ServerInfo) -> None:
     remark(
         f"Dashboard:     {facts.dashboard}\n"
         f"API reference: {facts.reference}\n"
@@ -220,9 +232,9 @@ def _print(facts: Facts) -> None:
         f"Items:         {facts.items:,}\n"
         f"Store:         {facts.store}\n"
         f"Keys:          {facts.keys}\n"
-        "Ctrl-C stops it."
+        "Press Ctrl-C to stop."
     )
 
 
-def _log(facts: Facts) -> None:
+def _log(facts: ServerInfo) -> None:
     logging.getLogger(__name__).info("serving", extra=asdict(facts))

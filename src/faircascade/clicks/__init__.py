@@ -1,6 +1,6 @@
 """How users click."""
 
-from faircascade.clicks.base import ClickModel
+from faircascade.clicks.base import ClickDraws, ClickModel
 from faircascade.clicks.cascade import Cascade
 
-__all__ = ["Cascade", "ClickModel"]
+__all__ = ["Cascade", "ClickDraws", "ClickModel"]

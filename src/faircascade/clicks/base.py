@@ -3,25 +3,65 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
+from faircascade.random import Words, uniforms
+from faircascade.ranking import Scores, top_k
 from faircascade.registry import Component
-from faircascade.types import Floats, Ints
+from faircascade.types import Bools, Floats, Ints, Pool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClickDraws:
+    """Uniform draws for the slates of one round, each the same whoever asks and however often."""
+
+    seed: int
+    round: int
+    users: Words
+    """Keys of the users, (n,)."""
+    items: Words
+    """Keys of the items that they see, (n, K)."""
+
+    def by_item(self, purpose: str) -> Floats:
+        """Return draws that belong to (user, round, item), wherever the item stands, (n, K)."""
+        return uniforms(self.seed, purpose, self.users[:, None], [[self.round]], self.items)
+
+    def by_position(self, purpose: str) -> Floats:
+        """Return draws that belong to (user, round, position), whatever stands there, (n, K)."""
+        positions = np.arange(1, self.items.shape[1] + 1)[None]
+        return uniforms(self.seed, purpose, self.users[:, None], [[self.round]], positions)
 
 
 class ClickModel(Component):
-    """How a user goes through a list and what they click."""
+    """How a user goes through a slate and what they click."""
 
     kind: ClassVar[str] = "click_model"
 
-    @abstractmethod
-    def click(self, attraction: Floats, draws: Floats) -> tuple[Ints, Ints]:
-        """Return (clicked, examined), each (n,), for attractions and uniform draws (n, K).
+    best_is_optimal: ClassVar[bool] = True
+    """False if `best` returns slates that are good rather than the best there are."""
 
-        `clicked` is the 1-based position of the click or 0; `examined` counts the positions
-        looked at, the click included.
+    @abstractmethod
+    def click(self, attraction: Floats, draws: ClickDraws) -> Bools:
+        """Return which positions are clicked, for the attraction of each in [0, 1], (n, K)."""
+
+    @abstractmethod
+    def value(self, attraction: Floats) -> Floats:
+        """Return what slates are worth, which regret is measured in, for attractions (n, K), (n,).
+
+        It is the mean of `outcome`, where that is known.
         """
 
-    @abstractmethod
-    def expected(self, attraction: Floats) -> Floats:
-        """Return the probability of a click for attractions (n, K), (n,)."""
+    def outcome(self, clicks: Bools) -> Floats | None:
+        """Return what clicks that happened (n, K) were worth, (n,); None if they do not tell."""
+        return np.asarray(clicks.sum(axis=1), dtype=np.float64)
+
+    def best(self, attraction: Scores, k: int, pool: Pool) -> Ints:
+        """Return the slates of the greatest value, catalogue rows (n, k).
+
+        Unless a model says otherwise these are the most attractive items, best first; among
+        equals the smaller key comes first.
+        """
+        return top_k(attraction, k, pool, lambda _rows, columns: pool.keys[columns]).items

@@ -6,24 +6,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from faircascade.clicks.base import ClickModel
+from faircascade.clicks.base import ClickDraws, ClickModel
 from faircascade.registry import register
-from faircascade.types import Floats, Ints
+from faircascade.types import Bools, Floats
 
 
-@register("cascade")
+@register("cascade", engines=("cpu", "gpu"))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cascade(ClickModel):
-    """At most one click a list; what stands below it is not observed. Eqs. (2) and (3)."""
+    """At most one click a slate, at the first item that attracts. Eqs. (2) and (3)."""
 
-    def click(self, attraction: Floats, draws: Floats) -> tuple[Ints, Ints]:
-        attracted = draws < attraction  # (n, K)
-        first = attracted.argmax(axis=1)
-        clicked = np.where(attracted.any(axis=1), first + 1, 0)
-        examined = np.where(clicked > 0, clicked, attraction.shape[1])
-        return clicked, examined
+    def click(self, attraction: Floats, draws: ClickDraws) -> Bools:
+        attracted = draws.by_item("attraction") < attraction  # (n, K)
+        return np.asarray(attracted & (np.cumsum(attracted, axis=1) == 1))
 
-    def expected(self, attraction: Floats) -> Floats:
+    def value(self, attraction: Floats) -> Floats:
+        """Return the probability of a click, (n,)."""
         missed = np.ones(len(attraction))
         for position in range(attraction.shape[1]):  # in order: every engine gets these bits
             missed *= 1.0 - attraction[:, position]

@@ -1,20 +1,28 @@
 """A client of the service, in threads or in an event loop."""
 
 from faircascade.client.clients import AsyncClient, Client
-from faircascade.client.documents import Answer, Ask, Changed, Impression, Item, Readiness, Receipt
 from faircascade.client.errors import FieldError, ServiceError, ServiceUnavailable
+from faircascade.client.models import (
+    CatalogueChange,
+    Feedback,
+    Impression,
+    Item,
+    Readiness,
+    Receipt,
+    RecommendationRequest,
+)
 
 __all__ = [
-    "Answer",
-    "Ask",
     "AsyncClient",
-    "Changed",
+    "CatalogueChange",
     "Client",
+    "Feedback",
     "FieldError",
     "Impression",
     "Item",
     "Readiness",
     "Receipt",
+    "RecommendationRequest",
     "ServiceError",
     "ServiceUnavailable",
 ]

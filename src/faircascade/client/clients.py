@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
-from faircascade.client import calls
-from faircascade.client.attempts import Attempt, Failure, Settings, conduct
+from faircascade.client import operations
 from faircascade.client.connection import Connection, require_httpx
-from faircascade.client.documents import Item
-from faircascade.client.messages import Reply, Steps
+from faircascade.client.models import Item
+from faircascade.client.retry import Attempt, Failure, RetryPolicy, run_operation
+from faircascade.client.transport import Operation, Reply
 
 if TYPE_CHECKING:
     import httpx
@@ -25,7 +25,7 @@ LOCAL = "http://127.0.0.1:8000"
 """Where the service listens if it is not told otherwise."""
 
 
-def _waiting(call: Callable[P, Steps[T]]) -> Callable[Concatenate[Client, P], T]:
+def _waiting(call: Callable[P, Operation[T]]) -> Callable[Concatenate[Client, P], T]:
     @wraps(call)
     def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return self._run(call(*args, **kwargs))
@@ -35,7 +35,7 @@ def _waiting(call: Callable[P, Steps[T]]) -> Callable[Concatenate[Client, P], T]
 
 
 def _awaited(
-    call: Callable[P, Steps[T]],
+    call: Callable[P, Operation[T]],
 ) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
     @wraps(call)
     async def method(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -91,24 +91,24 @@ class Client:
         import httpx
 
         self._connection = Connection.to(url, key)
-        self._settings = Settings(timeout=timeout, retries=retries, deadline=deadline)
+        self._settings = RetryPolicy(timeout=timeout, retries=retries, deadline=deadline)
         self._sleep = sleep
         self._http = httpx.Client(**self._connection.options(), transport=transport)
 
-    recommend = _waiting(calls.recommend)
-    recommend_many = _waiting(calls.recommend_many)
-    feedback = _waiting(calls.feedback)
-    feedback_many = _waiting(calls.feedback_many)
-    put_items = _waiting(calls.put_items)
-    remove_item = _waiting(calls.remove_item)
-    item = _waiting(calls.item)
-    user = _waiting(calls.user)
-    erase_user = _waiting(calls.erase_user)
-    exposure = _waiting(calls.exposure)
-    exposure_items = _waiting(calls.exposure_items)
-    exposure_history = _waiting(calls.exposure_history)
-    policy = _waiting(calls.policy)
-    ready = _waiting(calls.ready)
+    recommend = _waiting(operations.recommend)
+    recommend_many = _waiting(operations.recommend_many)
+    feedback = _waiting(operations.feedback)
+    feedback_many = _waiting(operations.feedback_many)
+    put_items = _waiting(operations.put_items)
+    remove_item = _waiting(operations.remove_item)
+    item = _waiting(operations.item)
+    user = _waiting(operations.user)
+    erase_user = _waiting(operations.erase_user)
+    exposure = _waiting(operations.exposure)
+    exposure_items = _waiting(operations.exposure_items)
+    exposure_history = _waiting(operations.exposure_history)
+    policy = _waiting(operations.policy)
+    ready = _waiting(operations.ready)
 
     def items(self, *, page: int | None = None) -> Iterator[Item]:
         """Iterate over the catalogue, `page` items a request.
@@ -117,7 +117,7 @@ class Client:
         """
         offset: int | None = 0
         while offset is not None:
-            items, offset = self._run(calls.item_page(offset, page))
+            items, offset = self._run(operations.item_page(offset, page))
             yield from items
 
     def close(self) -> None:
@@ -133,8 +133,8 @@ class Client:
     def __repr__(self) -> str:
         return f"Client({self._connection.url!r})"
 
-    def _run(self, steps: Steps[T]) -> T:
-        flow = conduct(steps, self._settings)
+    def _run(self, steps: Operation[T]) -> T:
+        flow = run_operation(steps, self._settings)
         try:
             attempt = next(flow)
             while True:
@@ -179,24 +179,24 @@ class AsyncClient:
         import httpx
 
         self._connection = Connection.to(url, key)
-        self._settings = Settings(timeout=timeout, retries=retries, deadline=deadline)
+        self._settings = RetryPolicy(timeout=timeout, retries=retries, deadline=deadline)
         self._sleep = sleep
         self._http = httpx.AsyncClient(**self._connection.options(), transport=transport)
 
-    recommend = _awaited(calls.recommend)
-    recommend_many = _awaited(calls.recommend_many)
-    feedback = _awaited(calls.feedback)
-    feedback_many = _awaited(calls.feedback_many)
-    put_items = _awaited(calls.put_items)
-    remove_item = _awaited(calls.remove_item)
-    item = _awaited(calls.item)
-    user = _awaited(calls.user)
-    erase_user = _awaited(calls.erase_user)
-    exposure = _awaited(calls.exposure)
-    exposure_items = _awaited(calls.exposure_items)
-    exposure_history = _awaited(calls.exposure_history)
-    policy = _awaited(calls.policy)
-    ready = _awaited(calls.ready)
+    recommend = _awaited(operations.recommend)
+    recommend_many = _awaited(operations.recommend_many)
+    feedback = _awaited(operations.feedback)
+    feedback_many = _awaited(operations.feedback_many)
+    put_items = _awaited(operations.put_items)
+    remove_item = _awaited(operations.remove_item)
+    item = _awaited(operations.item)
+    user = _awaited(operations.user)
+    erase_user = _awaited(operations.erase_user)
+    exposure = _awaited(operations.exposure)
+    exposure_items = _awaited(operations.exposure_items)
+    exposure_history = _awaited(operations.exposure_history)
+    policy = _awaited(operations.policy)
+    ready = _awaited(operations.ready)
 
     async def items(self, *, page: int | None = None) -> AsyncIterator[Item]:
         """Iterate over the catalogue, `page` items a request.
@@ -205,7 +205,7 @@ class AsyncClient:
         """
         offset: int | None = 0
         while offset is not None:
-            items, offset = await self._run(calls.item_page(offset, page))
+            items, offset = await self._run(operations.item_page(offset, page))
             for item in items:
                 yield item
 
@@ -222,8 +222,8 @@ class AsyncClient:
     def __repr__(self) -> str:
         return f"AsyncClient({self._connection.url!r})"
 
-    async def _run(self, steps: Steps[T]) -> T:
-        flow = conduct(steps, self._settings)
+    async def _run(self, steps: Operation[T]) -> T:
+        flow = run_operation(steps, self._settings)
         try:
             attempt = next(flow)
             while True:

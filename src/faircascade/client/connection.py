@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from faircascade.client.attempts import Attempt, Failure
-from faircascade.client.messages import Reply
+from faircascade.client.retry import Attempt, Failure
+from faircascade.client.transport import Reply
 
 if TYPE_CHECKING:
     import httpx
@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 CONNECTIONS = 100
 """At most so many at once; further calls wait for one to be free."""
 IDLE_SECONDS = 4.0
-"""How long to keep an idle connection: less than the 5 seconds after which uvicorn hangs up, for
-a request that crosses with that is lost, and a recommendation is not sent twice."""
+"""How long to keep an idle connection.
+
+Whoever opened a connection closes it first: a request that meets a server hanging up is lost, and
+a recommendation is not sent twice. So the client keeps connections for less time than any server
+does: uvicorn closes them after 5 s by default, nginx after 60 s, `faircascade serve` after 75 s.
+"""
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ class Connection:
 
     def too_late(self, attempt: Attempt) -> Failure:
         """Return the failure of an answer that does not come to an end."""
-        return Failure(what=f"the answer of {self.url} came too slowly", unsent=False)
+        return Failure(what=f"{self.url} answered too slowly", unsent=False)
 
     def failure(self, attempt: Attempt, error: httpx.RequestError) -> Failure:
         """Return what an error of HTTPX means."""
@@ -94,9 +98,9 @@ class Connection:
         if isinstance(error, httpx.PoolTimeout):
             what = f"none of the client's {CONNECTIONS} connections was free {within}"
         elif isinstance(error, httpx.ConnectTimeout):
-            what = f"could not connect to {self.url} {within}; see that the service runs there"
+            what = f"could not connect to {self.url} {within}; check that the service is running"
         elif isinstance(error, httpx.ConnectError):
-            what = f"could not connect to {self.url} ({error}); see that the service runs there"
+            what = f"could not connect to {self.url} ({error}); check that the service is running"
         elif isinstance(error, httpx.TimeoutException):
             what = f"no answer from {self.url} {within}"
         else:

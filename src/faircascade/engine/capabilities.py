@@ -1,32 +1,25 @@
-"""What compiled engines know of the library's components; `loop` runs whatever is registered."""
+"""Which engine can run what: parts say it themselves, `loop` runs whatever is registered."""
 
 from __future__ import annotations
 
-from faircascade.clicks import Cascade
-from faircascade.engine.cpu.packing import EXPLORERS, RERANKERS
 from faircascade.environment import Environment
-from faircascade.estimators import Ridge
-from faircascade.policies import Bandit, MostPopular, Optimal, Policy, Random
-
-YARDSTICKS: tuple[type[Policy], ...] = (Random, MostPopular, Optimal)
-"""Policies that do not learn."""
+from faircascade.policies import Policy
+from faircascade.registry import Component, engines_of
 
 
-def unknown_part(env: Environment, given: Policy, *, yardsticks: bool) -> str:
-    """Return what of a world and a policy is not compiled in; nothing if all of it is."""
-    policy = given.compose()
-    if type(env.click_model) is not Cascade:
-        return f"click model {env.click_model.name!r}"
-    if yardsticks and type(policy) in YARDSTICKS:
-        return ""
-    if type(policy) is not Bandit:
-        return f"policy {given.name!r}"
-    if type(policy.estimator) is not Ridge:
-        return f"estimator {policy.estimator.name!r}"
-    if type(policy.exploration) not in EXPLORERS:
-        return f"exploration {policy.exploration.name!r}"
-    if type(policy.reranker) not in RERANKERS:
-        return f"re-ranker {policy.reranker.name!r}"
+def unsupported(env: Environment, policy: Policy, engine: str) -> str:
+    """Return what of an environment and a policy an engine has no kernel for, or nothing."""
+    if engine not in engines_of(env):
+        return f"environment {type(env).__name__!r}"
+    for part in (env.click_model, env.dynamics, env.delay, *policy.components):
+        if engine not in engines_of(part):
+            return _name(part)
     if policy.shares:
-        return "ledger that users share (ledger='global')"
+        return f"policy {policy.label!r}, whose users share what they know"
     return ""
+
+
+def _name(part: Component) -> str:
+    own = "name" in vars(type(part))  # a class that is not registered has its parent's name
+    kind = "re-ranker" if part.kind == "reranker" else part.kind.replace("_", " ")
+    return f"{kind} {(part.name if own else type(part).__name__)!r}"

@@ -9,6 +9,7 @@ from typing import Any
 
 from faircascade.environment import Environment
 from faircascade.metrics import Tally
+from faircascade.numerics import LARGEST_RESIDUAL
 from faircascade.policies import Policy
 
 Progress = Callable[[float], None]
@@ -58,8 +59,8 @@ class Outcome:
 
 
 def not_finite(job: Job, last: int) -> FloatingPointError:
-    """Return the error of a run whose numbers left the range of floats."""
+    """Return the error of a run whose numbers float64 cannot hold."""
     return FloatingPointError(
-        f"{job.policy.label}: a number is no longer finite by round {last}; "
-        "check the scale of the features, sigma and the reward weights"
+        f"{job.policy.label}: by round {last} a number is not finite, or M^-1 is off by more than "
+        f"{LARGEST_RESIDUAL:g}; check the scale of the features, sigma and the reward weights"
     )

@@ -15,15 +15,17 @@ from typing import Any
 
 import numpy as np
 
+from faircascade.engine.feedback_queue import FeedbackQueue, Waiting
 from faircascade.engine.interrupts import uninterrupted
 from faircascade.engine.job import Job, Outcome
 from faircascade.engine.propensities import Rater
 from faircascade.engine.snapshot import Reached, Snapshot
 from faircascade.engine.trace import TraceRows, TraceWriter
+from faircascade.environment import Optimum
 from faircascade.metrics.tally import Tally, to_units
 from faircascade.numerics import one_blas_thread
 from faircascade.random import uniforms
-from faircascade.types import Feedback, Ints, Rows
+from faircascade.types import Bools, Feedback, Ints, Rows
 
 SHARD = 64
 """Users that are served together at most."""
@@ -47,10 +49,13 @@ class Shard:
         self.job = job
         self.books = books
         self.stop = stop
-        self.policy = job.policy.compose()
+        self.policy = job.policy
         self.env = job.env.take(rows)
-        self.optimal_rewards = job.env.optimal_rewards[rows]
-        self.optimal_lists = job.env.optimal_lists[rows]
+        self.optimum: Optimum | None = None
+        if not job.env.dynamics.changes:
+            slates, values = job.env.optimum(1)
+            self.optimum = Optimum(slates[rows], values[rows])
+        self.queue = FeedbackQueue.restore(reached.waiting, rows)
         self.round = reached.rounds
         if reached.state is None:
             self.state = self.policy.start(self.env.users, self.env.items.dim)
@@ -74,38 +79,61 @@ class Shard:
                     ) from error
 
     def _serve(self, interval: int, t: int) -> None:
-        """One round: recommend a list, observe the click, learn from what was examined."""
-        env, job = self.env, self.job
+        """One round: recommend a slate, observe the clicks, learn what has arrived."""
         rows = self._visitors(t)
-        if not isinstance(rows, slice) and len(rows) == 0:
-            return
-        pool = env.items.pool
-        before = self.rater.before(self.state, rows)
-        lists = self.policy.recommend(self.state, rows, pool, env.k, round=t, seed=job.seed).items
-        rating = self.rater.rate(before, pool, lists, t)
-        response = env.respond(lists, rows, round=t, seed=job.seed)
-        shown = env.items.by_feature[:, lists]  # (d, n, K)
-        width = to_units(self.policy.widths(self.state, rows, shown))
-        feedback = Feedback(
-            features=env.items.features[lists],
-            clicked=response.clicked,
-            examined=response.examined,
-        )
-        self.policy.update(self.state, rows, feedback)
+        if isinstance(rows, slice) or len(rows) > 0:
+            self._show(interval, t, rows)
+        for due in self.queue.take(t):
+            self._learn(due.users, due.slates, due.clicks)
 
-        regret = to_units(self.optimal_rewards[rows] - response.expected)
+    def _show(self, interval: int, t: int, rows: Rows) -> None:
+        env, job = self.env, self.job
+        pool, optimum = env.pool_at(t), self.optimum or env.optimum(t)
+        before = self.rater.before(self.state, rows)
+        if self.policy.omniscient:
+            slates = optimum.slates[rows]
+        else:
+            slates = self.policy.recommend(
+                self.state, rows, pool, env.k, round=t, seed=job.seed
+            ).items
+        rating = self.rater.rate(before, pool, slates, t)
+        response = env.respond(slates, rows, round=t, seed=job.seed)
+        width = to_units(self.policy.widths(self.state, rows, pool, slates))
+        self._send(t, rows, slates, response.clicks)
+
+        regret = to_units(optimum.values[rows] - response.value)
         optimal_clicks = 0
         if job.realised:
-            ideal = env.respond(self.optimal_lists[rows], rows, round=t, seed=job.seed)
-            optimal_clicks = int(np.count_nonzero(ideal.clicked))
+            ideal = env.respond(optimum.slates[rows], rows, round=t, seed=job.seed)
+            optimal_clicks = int(np.count_nonzero(ideal.clicks))
         with self.books.lock:
             tally = self.books.tally
-            tally.count(interval, t, lists, response.clicked)
+            tally.count(interval, t, slates, response.clicks)
             tally.regret[t - 1] += regret
             tally.width[t - 1] += width
             tally.optimal_clicks[t - 1] += optimal_clicks
         if job.trace is not None:
-            self.trace.append(TraceRows.of(t, self.rows[rows], lists, response, rating))
+            self.trace.append(TraceRows.of(t, self.rows[rows], slates, response.clicks, rating))
+
+    def _send(self, t: int, rows: Rows, slates: Ints, clicks: Bools) -> None:
+        """Let the policy learn, now or, where feedback is delayed, later."""
+        waits = self.env.delay.rounds(self.env.users.keys[rows], t, self.job.seed)
+        if not waits.any() and not self.queue:
+            self._learn(rows, slates, clicks)
+        else:
+            users = np.arange(len(self.env.users))[rows]
+            self.queue.put(Waiting(t, users, slates, clicks), waits)
+
+    def _learn(self, rows: Rows, slates: Ints, clicks: Bools) -> None:
+        n, k = slates.shape
+        items = self.env.items
+        feedback = Feedback(
+            items=items.ids[slates],
+            features=items.features[slates],
+            clicks=clicks,
+            shown=np.full(n, k),
+        )
+        self.policy.update(self.state, rows, feedback)
 
     def _visitors(self, t: int) -> Rows:
         """Return the users who come in round t: all, or a share of them drawn at random."""
@@ -162,7 +190,8 @@ def _start(job: Job, snapshot: Snapshot, stop: Event) -> list[Shard]:
     """Return all users, at the beginning or where an earlier attempt left them."""
     reached = snapshot.reached()
     books = Books(reached.tally)
-    users = cut(len(job.env.users), job.threads)
+    n = len(job.env.users)
+    users = [slice(0, n)] if job.policy.indivisible else cut(n, job.threads)
     return [Shard(job, rows, books, stop, reached) for rows in users]
 
 
@@ -170,7 +199,10 @@ def _save(pool: ThreadPoolExecutor, snapshot: Snapshot, shards: list[Shard]) -> 
     """Save the run; return True if Ctrl-C came meanwhile."""
 
     def save() -> None:
-        snapshot.save(shards[0].round, shards[0].books.tally, _join(shards))
+        waiting = [shard.queue.arrays(int(shard.rows[0])) for shard in shards]
+        some = [arrays for arrays in waiting if arrays]
+        joined = {n: np.concatenate([arrays[n] for arrays in some]) for n in (some or [{}])[0]}
+        snapshot.save(shards[0].round, shards[0].books.tally, _join(shards), joined)
 
     try:
         uninterrupted(pool, save)

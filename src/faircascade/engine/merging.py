@@ -13,7 +13,7 @@ from faircascade.policies import Policy
 
 def splittable(policy: Policy) -> bool:
     """Say whether users can be simulated apart: no list depends on what others were shown."""
-    return not policy.compose().shares
+    return not policy.shares
 
 
 def join_parts(env: Environment, parts: Sequence[Result]) -> Result:
@@ -29,7 +29,7 @@ def join_parts(env: Environment, parts: Sequence[Result]) -> Result:
         env=env,
         policy=first.policy,
         tally=reduce(Tally.merge, (part.tally for part in parts)),
-        state=first.policy.compose().join([part.state for part in parts]),
+        state=first.policy.join([part.state for part in parts]),
         seed=first.seed,
         engine=_each_once(part.engine for part in parts),
         engine_reason=_each_once(part.engine_reason for part in parts),
@@ -49,7 +49,7 @@ def _check_alike(parts: Sequence[Result]) -> None:
     if not splittable(first.policy):
         raise ValueError(
             f"parts must be of a policy whose users are independent; those of "
-            f"{first.policy.label} share a ledger"
+            f"{first.policy.label} share what they know"
         )
     for name in ("policy", "seed", "activity", "realised", "precision", "rounds"):
         expected = getattr(first, name)

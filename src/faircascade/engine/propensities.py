@@ -30,7 +30,7 @@ class Rater:
     """
 
     def __init__(self, job: Job) -> None:
-        self.policy = job.policy.compose()
+        self.policy = job.policy
         self.seed = job.seed
         self.exact = job.trace is not None and job.propensities
         self.draws = job.propensity_draws if self.exact and self.policy.is_random else 0
@@ -84,7 +84,7 @@ def other_seed(seed: int, draw: int) -> int:
 
 def asked_of(job: Job) -> str:
     """Return the kind of propensities that a job has to compute, if any: one list will tell."""
-    rater, policy, env = Rater(job), job.policy.compose(), job.env
+    rater, policy, env = Rater(job), job.policy, job.env
     if rater.idle:
         return ""
     before = policy.start(env.users[:1], env.items.dim)

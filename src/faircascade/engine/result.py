@@ -104,11 +104,11 @@ class Result:
     @property
     def exploration_by_round(self) -> Floats:
         """Mean exploration bonus of the recommended items in each round, (rounds,)."""
-        return self._per_list(self.tally.width) * (UNIT * self.policy.compose().width_factor)
+        return self._per_list(self.tally.width) * (UNIT * self.policy.width_factor)
 
     @property
     def clicks_by_round(self) -> Floats:
-        """Share of lists clicked in each round, (rounds,)."""
+        """Clicks a slate in each round, (rounds,)."""
         return self._per_list(self.tally.clicks)
 
     def _per_list(self, sums: Ints) -> Floats:
@@ -117,8 +117,8 @@ class Result:
 
     @property
     def optimal_clicks(self) -> float:
-        """Expected clicks of the optimal lists, per recommendation."""
-        return math.fsum(self.env.optimal_rewards) / len(self.env.users)
+        """Value of the optimal slates, mean over users; in the first round if they change."""
+        return math.fsum(self.env.optimum(1).values) / len(self.env.users)
 
     @property
     def recommendations(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -31,6 +32,8 @@ LONG = 50_000_000_000
 USERS_A_CORE = 10
 """Users for each core from which on it does: a GPU serves many at once, one of them slowly."""
 FASTEST = "the fastest that can run it"
+
+log = logging.getLogger("faircascade")
 
 
 def simulate(
@@ -117,6 +120,7 @@ def simulate(
         progress=progress,
     )
     check_snapshot(job)
+    warn_of_scale(job)
     run, name, reason = _choose(engine, job)
     begin = time.perf_counter()
     trouble = ""
@@ -169,9 +173,10 @@ def simulate_together(
     if progress is not None:
         jobs[0] = replace(jobs[0], progress=progress)
     for job in jobs:
+        warn_of_scale(job)
         lacking = gpu.lacks(job)
         if lacking:
-            raise ValueError(f"engine 'gpu' has no {lacking}")
+            raise ValueError(f"engine 'gpu' does not support {lacking}")
     begin = time.perf_counter()
     outcomes = gpu.run_together(jobs)
     seconds = time.perf_counter() - begin
@@ -212,6 +217,14 @@ def _checked(env: Environment, policy: Policy, rounds: int, seed: int) -> tuple[
     return rounds, seed
 
 
+def warn_of_scale(job: Job) -> None:
+    """Say before a run that its features are badly scaled, if they are."""
+    rows = job.rounds * job.activity * job.env.k
+    warning = job.policy.scale_warning(job.env.items.pool.radius, rows)
+    if warning:
+        log.warning("%s: %s.", job.policy.label, warning)
+
+
 def check_engine(engine: str, precision: str = "float64") -> None:
     """Refuse an engine that does not exist, is not here, or has no such precision."""
     _check_name("engine", engine, ENGINES)
@@ -238,7 +251,7 @@ def _choose(engine: str, job: Job) -> tuple[Callable[[Job], Outcome], str, str]:
 
         lacking = gpu.lacks(job) or gpu.the_gpu().lacks(gpu.shape_of([job]))
         if lacking:
-            raise ValueError(f"engine 'gpu' has no {lacking}; 'auto' takes one that has")
+            raise ValueError(f"engine 'gpu' does not support {lacking}; use engine='auto'")
         return gpu.run, "gpu", f"asked for: {gpu.the_gpu().name}, {job.precision}"
     if engine == "auto" and work <= SHORT:
         return loop.run, "loop", "a short run"
@@ -262,8 +275,10 @@ def _on_processor(engine: str, job: Job) -> tuple[Callable[[Job], Outcome], str,
     if not lacking:
         return cpu.run, "cpu", "asked for" if engine == "cpu" else FASTEST
     if engine == "cpu":
-        raise ValueError(f"engine 'cpu' has no {lacking}; 'loop' has, and 'auto' takes it")
-    return loop.run, "loop", f"cpu has no {lacking}"
+        raise ValueError(
+            f"engine 'cpu' does not support {lacking}; use engine='loop' or engine='auto'"
+        )
+    return loop.run, "loop", f"cpu does not support {lacking}"
 
 
 def cores() -> int:

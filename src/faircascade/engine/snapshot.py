@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from numpy.typing import NDArray
@@ -23,10 +25,10 @@ SECONDS = 30.0
 PAUSE = 20.0
 """The next snapshot waits at least this many times as long as the last one took, so that a large
 state on a slow disk does not hold the run up."""
-VERSION = 1
+VERSION = 2
 
 _COUNTS = tuple(f.name for f in fields(Tally) if f.name not in ("checkpoints", "users", "realised"))
-_TALLY, _STATE = "tally/", "state/"
+_TALLY, _STATE, _WAITING = "tally/", "state/", "waiting/"
 
 log = logging.getLogger("faircascade")
 
@@ -40,6 +42,8 @@ class Reached:
     tally: Tally
     state: Any | None
     """The policy's state of all users; None before the first round."""
+    waiting: Mapping[str, NDArray[Any]]
+    """Feedback on its way to the policy, see `FeedbackQueue.arrays`; nothing if there is none."""
     seconds: float
     """What it took."""
 
@@ -56,7 +60,9 @@ class Snapshot:
 
     def reached(self) -> Reached:
         """Return where to go on: where the file left this very job, or else at the beginning."""
-        found = Reached(rounds=0, tally=_nothing_counted(self.job), state=None, seconds=0.0)
+        found = Reached(
+            rounds=0, tally=_nothing_counted(self.job), state=None, waiting={}, seconds=0.0
+        )
         path = self.job.snapshot
         if path is not None:
             try:
@@ -74,7 +80,13 @@ class Snapshot:
             return False
         return time.perf_counter() >= self._next
 
-    def save(self, rounds: int, tally: Tally, state: Any) -> None:
+    def save(
+        self,
+        rounds: int,
+        tally: Tally,
+        state: Any,
+        waiting: Mapping[str, NDArray[Any]] = MappingProxyType({}),
+    ) -> None:
         """Replace the file by the run as it is now; if that fails, leave the older one."""
         if self.job.snapshot is None:
             return
@@ -84,7 +96,7 @@ class Snapshot:
             "rounds": rounds,
             "seconds": self.earlier + begin - self._begin,
         }
-        arrays = _arrays(self.job, tally.up_to(rounds), state)
+        arrays = _arrays(self.job, tally.up_to(rounds), state, waiting)
         try:
             storage.save_arrays(
                 self.job.snapshot,
@@ -118,7 +130,7 @@ def check(job: Job) -> None:
         raise ValueError(f"snapshot must name a file, got the folder {str(job.snapshot)!r}")
     if job.trace is not None:
         raise ValueError("snapshot and trace cannot be combined: a trace cannot be resumed")
-    for component in (job.policy, job.env.click_model):
+    for component in (job.policy, job.env.click_model, job.env.dynamics, job.env.delay):
         _check_spec(component)
 
 
@@ -163,18 +175,25 @@ def _load(job: Job, path: Path) -> Reached:
     for name in _COUNTS:
         counted = arrays[_TALLY + name]
         getattr(tally, name)[: len(counted)] = counted
-    learned = {n.removeprefix(_STATE): a for n, a in arrays.items() if n.startswith(_STATE)}
     return Reached(
         rounds=meta["rounds"],
         tally=tally,
-        state=job.policy.restore(job.env.users, learned),
+        state=job.policy.restore(job.env.users, _under(_STATE, arrays)),
+        waiting=_under(_WAITING, arrays),
         seconds=meta["seconds"],
     )
 
 
-def _arrays(job: Job, tally: Tally, state: Any) -> dict[str, NDArray[Any]]:
+def _arrays(
+    job: Job, tally: Tally, state: Any, waiting: Mapping[str, NDArray[Any]]
+) -> dict[str, NDArray[Any]]:
     counted = {_TALLY + name: getattr(tally, name) for name in _COUNTS}
-    return counted | {_STATE + n: a for n, a in job.policy.arrays(state).items()}
+    learned = {_STATE + n: a for n, a in job.policy.arrays(state).items()}
+    return counted | learned | {_WAITING + n: a for n, a in waiting.items()}
+
+
+def _under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
 
 
 def _nothing_counted(job: Job) -> Tally:

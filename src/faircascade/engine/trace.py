@@ -20,14 +20,16 @@ from numpy.typing import NDArray
 from faircascade.engine.job import Job
 from faircascade.engine.propensities import Rating
 from faircascade.engine.result import plain_spec
-from faircascade.environment import Response
 from faircascade.storage import replacing
-from faircascade.types import Floats, Ints
+from faircascade.types import Bools, Floats, Ints
 from faircascade.version import __version__
 
 METADATA = b"faircascade"
 """Key of the schema's metadata that says, as JSON, what run the trace is of."""
 ESTIMATE = "pscore_item_position_estimate"
+
+
+_UNRATED = Rating()
 
 
 class TraceRows(NamedTuple):
@@ -36,20 +38,18 @@ class TraceRows(NamedTuple):
     round: int
     users: NDArray[np.int32]  # rows of the world, (n,)
     lists: NDArray[np.int32]  # (n, K)
-    clicked: NDArray[np.int32]  # (n,)
-    examined: NDArray[np.int32]  # (n,)
-    rating: Rating = Rating()
+    clicks: Bools  # (n, K)
+    rating: Rating = _UNRATED
 
     @classmethod
     def of(
-        cls, round: int, users: Ints, lists: Ints, response: Response, rating: Rating
+        cls, round: int, users: Ints, lists: Ints, clicks: Bools, rating: Rating = _UNRATED
     ) -> TraceRows:
         return cls(
             round=round,
             users=users.astype(np.int32),
             lists=lists.astype(np.int32),
-            clicked=response.clicked.astype(np.int32),
-            examined=response.examined.astype(np.int32),
+            clicks=clicks,
             rating=rating,
         )
 
@@ -99,7 +99,7 @@ class TraceWriter:
             "position": pa.int64(),
             "action": pa.int64(),
             "item_id": pa.array(env.items.ids[:1]).type,
-            "examined": pa.bool_(),
+            "seen": pa.float64(),
             "reward": pa.int8(),
         }
         propensities = ["pscore", "pscore_cascade", "pscore_item_position"]
@@ -144,8 +144,8 @@ class TraceWriter:
         lists = np.concatenate([part.lists for part in parts])  # (rows, K)
         users = np.concatenate([part.users for part in parts])  # (rows,)
         rounds = np.repeat([part.round for part in parts], [len(part.lists) for part in parts])
-        clicked = np.concatenate([part.clicked for part in parts])[:, None]
-        examined = np.concatenate([part.examined for part in parts])[:, None]
+        clicks = np.concatenate([part.clicks for part in parts])  # (rows, K)
+        shown = np.full(len(lists), lists.shape[1])
         position = np.broadcast_to(np.arange(lists.shape[1]), lists.shape)
         cascade = _joined(parts, [part.rating.cascade for part in parts])
         by_row = {
@@ -157,8 +157,8 @@ class TraceWriter:
             "position": position,
             "action": lists,
             "item_id": env.items.ids[lists],
-            "examined": position < examined,
-            "reward": (position == clicked - 1).astype(np.int8),
+            "seen": self.job.policy.seen(clicks, shown),
+            "reward": clicks.astype(np.int8),
             "pscore": np.broadcast_to(cascade[:, -1:], lists.shape),
             "pscore_cascade": cascade,
             "pscore_item_position": _joined(parts, [p.rating.item_position for p in parts]),

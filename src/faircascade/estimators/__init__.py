@@ -1,5 +1,7 @@
-"""What a policy believes about its users."""
+"""What a policy learns."""
 
-from faircascade.estimators.ridge import Ridge, RidgeState
+from faircascade.estimators.base import Beliefs, Estimator, Evidence
+from faircascade.estimators.item_table import ItemTable
+from faircascade.estimators.ridge import Ridge
 
-__all__ = ["Ridge", "RidgeState"]
+__all__ = ["Beliefs", "Estimator", "Evidence", "ItemTable", "Ridge"]

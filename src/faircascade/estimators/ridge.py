@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -12,14 +12,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.errors import ParameterError
-from faircascade.numerics import ROUNDOFF, ordered_dot, quadratic_form
+from faircascade.estimators.base import Beliefs, Estimator, Evidence
+from faircascade.numerics import (
+    AIM,
+    LARGEST_RESIDUAL,
+    RESIDUAL,
+    ROUNDOFF,
+    cholesky,
+    inverse,
+    mean_error,
+    ordered_dot,
+    quadratic_form,
+)
+from faircascade.random import Words, normals
+from faircascade.ranking import Scores
 from faircascade.readings import Reading, check_reading
-from faircascade.registry import Component, register
+from faircascade.registry import register
 from faircascade.types import Floats, Ints, Pool, Rows
 
 REFINE_EVERY = 256
-"""A user's inverse is refined against M after this many updates of that user, and after the
-first, second, fourth, ... update, as it changes most at the start."""
+"""A user's inverse is refined against M after this many updates of that user at the latest, and
+after the first, second, fourth, ... update, as it changes most at the start."""
+LARGEST_CONDITION = 3e7
+"""Of M, up to which float64 holds its inverse for sure."""
+SMALLEST_NORM = 1e-6
+"""Of the longest feature row, below which ties are many."""
 _MANY_USERS = 8
 """From here on one large product for all users is faster than one for each."""
 
@@ -41,35 +58,23 @@ class RidgeState:
     """Estimated preferences, (d, n)."""
     updates: Ints
     """How many times each user's feedback was learned, (n,)."""
+    interval: Ints
+    """Updates from one refinement of a user's inverse to the next: a power of two, (n,)."""
 
     def __len__(self) -> int:
         return len(self.updates)
 
-    @classmethod
-    def join(cls, parts: Sequence[RidgeState]) -> RidgeState:
-        """Return the sums of the users of several parts, in their order."""
-        columns = [part.arrays() for part in parts]
-        return cls(**{name: np.concatenate([c[name] for c in columns], -1) for name in columns[0]})
 
-    def take(self, users: Rows) -> RidgeState:
-        """Return a copy of the sums of some users."""
-        return RidgeState(**{name: a[..., users].copy() for name, a in self.arrays().items()})
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the sums by name."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
-
-@register("ridge")
+@register("ridge", engines=("cpu", "gpu"))
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ridge(Component):
+class Ridge(Estimator):
     """theta = scale * M^-1 B with M = ridge * I + gain * sum x x^T, B = sum weight * x.
 
     Algorithm 1 has gain = scale = sigma^-2 and starts at theta = 0. The authors' package (the
     `reference` reading) has gain = sigma, scale = 1 and theta = 1 until a user's first update.
     """
 
-    kind: ClassVar[str] = "estimator"
+    offers: ClassVar[frozenset[str]] = frozenset({"mean", "width", "sample"})
 
     ridge: float = 1.0
     """Regularisation lambda, > 0."""
@@ -109,30 +114,54 @@ class Ridge(Component):
             B=np.zeros((dim, users)),
             theta=np.full((dim, users), self.first_theta),
             updates=np.zeros(users, dtype=np.int64),
+            interval=np.full(users, REFINE_EVERY),
         )
 
-    def update(
-        self, state: RidgeState, rows: Rows, features: Floats, weights: Floats, examined: Ints
-    ) -> None:
-        """Learn lists (n, K, d) with weights (n, K), of which the first `examined` were seen.
+    def kernel(self) -> Mapping[str, Any]:
+        return {
+            "gain": float(self.gain),
+            "scale": float(self.scale),
+            "first_theta": float(self.first_theta),
+            "refine_every": REFINE_EVERY,
+        }
 
-        `rows` names each user at most once.
+    def scale_warning(self, norm: float, rows: float) -> str:
+        """Return what is wrong with the scale of features, if anything.
+
+        `norm` is the largest one, and `rows` are learned of a user. The condition of M is at most
+        1 + gain / ridge * rows * norm^2. Runs in few directions were refused near 5e7.
         """
+        condition = self.gain / self.ridge * rows * norm**2
+        if condition > LARGEST_CONDITION:
+            return (
+                f"the largest feature norm is {norm:.3g}, so that M may reach a condition of "
+                f"{condition:.1g}, and the run ends where M^-1 is off by more than "
+                f"{LARGEST_RESIDUAL:g}; scale the features to norm 1, or raise ridge or sigma"
+            )
+        if 0 < norm < SMALLEST_NORM:
+            return (
+                f"the largest feature norm is {norm:.3g}, so that scores hardly differ by more "
+                "than the resolution of ties, 2^-32; scale the features to norm 1"
+            )
+        return ""
+
+    def update(self, state: RidgeState, rows: Rows, evidence: Evidence) -> None:
+        """Learn slates; a position that was seen in part counts as the row seen * x."""
         M, M_inv, B = state.M[:, :, rows], state.M_inv[:, :, rows], state.B[:, rows]
-        for position in range(weights.shape[1]):
-            seen = examined > position  # (n,)
-            if not seen.any():
-                break
-            x = features[:, position, :].T * seen  # (d, n); an unseen row of zeros changes nothing
+        anywhere = np.flatnonzero(evidence.seen.any(axis=0))  # positions that somebody saw
+        for position in anywhere.tolist():
+            seen = evidence.seen[:, position]  # (n,)
+            x = evidence.features[:, position].T * seen  # (d, n); a row of zeros changes nothing
             v = ordered_dot(M_inv, x[:, None, :])  # M^-1 x, (d, n)
             v *= 1.0 / np.sqrt(1.0 / self.gain + ordered_dot(x, v))
             M_inv -= v[:, None, :] * v[None, :, :]
             M += self.gain * (x[:, None, :] * x[None, :, :])
-            B += (weights[:, position] * seen) * x
-        updates = state.updates[rows] + 1
-        due = (updates % REFINE_EVERY == 0) | (updates & (updates - 1) == 0)
+            B += evidence.targets[:, position] * x
+        updates, interval = state.updates[rows] + 1, state.interval[rows]
+        due = (updates % interval == 0) | (updates & (updates - 1) == 0)
         if due.any():
-            M_inv[:, :, due] = refine_inverse(M[:, :, due], M_inv[:, :, due])
+            M_inv[:, :, due], interval[due] = refine(M[:, :, due], M_inv[:, :, due], interval[due])
+            state.interval[rows] = interval
         state.M[:, :, rows], state.M_inv[:, :, rows], state.B[:, rows] = M, M_inv, B
         state.theta[:, rows] = self.scale * ordered_dot(M_inv, B[:, None, :])
         state.updates[rows] = updates
@@ -148,12 +177,10 @@ class Ridge(Component):
         S = (state.M - self.ridge * np.eye(d)[:, :, None]) / self.gain
         return np.concatenate([state.updates[None], state.B, S[a, b]]).T
 
-    def increments(self, features: Floats, weights: Floats, examined: Ints) -> Floats:
-        """Return what lists (n, K, d) with weights (n, K) add to the sums of who saw them."""
-        seen = np.arange(weights.shape[1]) < examined[:, None]  # (n, K)
-        x = features * seen[:, :, None]
-        B = ((weights * seen)[:, None, :] @ features)[:, 0]  # (n, d)
-        a, b = _upper(features.shape[2])
+    def increments(self, evidence: Evidence) -> Floats:
+        x = evidence.features * evidence.seen[:, :, None]  # (n, K, d)
+        B = (evidence.targets[:, None, :] @ x)[:, 0]  # (n, d)
+        a, b = _upper(x.shape[2])
         S = (x.transpose(0, 2, 1) @ x)[:, a, b]
         return np.concatenate([np.ones((len(x), 1)), B, S], axis=1)
 
@@ -175,43 +202,92 @@ class Ridge(Component):
             B=np.ascontiguousarray(B.T),
             theta=np.ascontiguousarray(theta.T),
             updates=updates,
+            interval=np.full(n, REFINE_EVERY),
         )
 
-    def means(self, state: RidgeState, rows: Rows, pool: Pool) -> Floats:
-        """Return theta . x of every item in the pool, (n, p), up to `mean_error`."""
-        return np.asarray(state.theta[:, rows].T @ pool.by_feature)
+    def beliefs(self, state: RidgeState, rows: Rows, pool: Pool) -> RidgeBeliefs:
+        return RidgeBeliefs(state.theta[:, rows], state.M_inv[:, :, rows], pool)
 
-    def widths(self, state: RidgeState, rows: Rows, pool: Pool) -> Floats:
-        """Return sqrt(x^T M^-1 x) of every item in the pool, (n, p), up to `width_error`."""
-        M_inv = state.M_inv[:, :, rows]
-        if M_inv.shape[2] < _MANY_USERS:
+    def take(self, state: RidgeState, rows: Rows) -> RidgeState:
+        return RidgeState(**{name: a[..., rows].copy() for name, a in self.arrays(state).items()})
+
+    def join(self, states: Sequence[RidgeState]) -> RidgeState:
+        parts = [self.arrays(state) for state in states]
+        return RidgeState(**{n: np.concatenate([part[n] for part in parts], -1) for n in parts[0]})
+
+    def arrays(self, state: RidgeState) -> dict[str, NDArray[Any]]:
+        return {f.name: getattr(state, f.name) for f in fields(RidgeState)}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> RidgeState:
+        return RidgeState(**{f.name: arrays[f.name] for f in fields(RidgeState)})
+
+    def describe(self, state: RidgeState, row: int) -> dict[str, Any]:
+        return {
+            "updates": int(state.updates[row]),
+            "preferences": state.theta[:, row].tolist(),
+        }
+
+
+class RidgeBeliefs(Beliefs):
+    """theta . x, sqrt(x^T M^-1 x), and draws of theta."""
+
+    def __init__(self, theta: Floats, M_inv: Floats, pool: Pool) -> None:
+        """Take theta (d, n) and M^-1 (d, d, n) of some users."""
+        self._theta = theta
+        self._M_inv = M_inv
+        self._pool = pool
+
+    def mean(self) -> Scores:
+        return self._products(self._theta)
+
+    def _products(self, theta: Floats) -> Scores:
+        x = self._pool.by_feature
+
+        def exact(rows: Rows, columns: Rows) -> Floats:
+            return ordered_dot(theta[:, self._whose(rows)], x[:, columns])
+
+        return Scores(np.asarray(theta.T @ x), mean_error(theta, self._pool.radius), exact)
+
+    def _whose(self, rows: Rows) -> Rows:
+        return slice(None) if self._theta.shape[1] == 1 else rows  # one user's need no copies
+
+    def width(self) -> Scores:
+        M_inv, pool = self._M_inv, self._pool
+        d, n = self._theta.shape
+        diagonal = M_inv[np.arange(d), np.arange(d)]  # (d, n)
+        is_diagonal = np.count_nonzero(M_inv) == np.count_nonzero(diagonal)
+
+        def exact(rows: Rows, columns: Rows) -> Floats:
+            x, whose = pool.by_feature[:, columns], self._whose(rows)  # (d, pairs)
+            if is_diagonal:  # before the first feedback: leaving out zeros gives the same bits
+                return _root(ordered_dot(x, diagonal[:, whose] * x))
+            return width_of(M_inv[:, :, whose], x)
+
+        if n < _MANY_USERS:
             X = pool.by_feature
             squares = np.stack(
-                [np.einsum("ap,ap->p", M_inv[:, :, user] @ X, X) for user in range(M_inv.shape[2])]
+                [np.einsum("ap,ap->p", M_inv[:, :, user] @ X, X) for user in range(n)]
             )
         else:
-            a, b = _upper(len(M_inv))
+            a, b = _upper(d)
             packed = M_inv[a, b] * np.where(a == b, 1.0, 2.0)[:, None]  # (pairs, n)
             squares = packed.T @ pool.pairs
-        return np.asarray(np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares))
+        return Scores(_root(squares), width_error(M_inv, pool.radius), exact)
+
+    def sample(self, scale: float, *, seed: int, users: Words, round: int | Ints) -> Scores:
+        """Score with theta ~ N(theta_hat, scale^2 M^-1), one draw for a user and round."""
+        L = cholesky(self._M_inv)
+        rounds = np.broadcast_to(np.asarray(round), users.shape)
+        z = normals(seed, "thompson", len(L), users, rounds)  # (n, d)
+        return self._products(self._theta + scale * ordered_dot(L.transpose(1, 0, 2), z.T[:, None]))
+
+    def widths_of(self, slates: Ints) -> Floats:
+        return width_of(self._M_inv[:, :, :, None], self._pool.items.by_feature[:, slates])
 
 
 def width_of(M_inv: Floats, x: Floats) -> Floats:
     """Return sqrt(x^T M^-1 x) for M^-1 (d, d, ...) and x (d, ...), the same in every engine."""
     return _root(quadratic_form(M_inv, x))
-
-
-def widths_of(M_inv: Floats) -> Callable[[Rows, Floats], Floats]:
-    """Return `width_of` for the users of M^-1 (d, d, n), as a function of their rows and of x.
-
-    Before the first feedback the matrices are diagonal, and the widths of whole catalogues equal:
-    leaving out what would add zeros gives the same bits sooner.
-    """
-    d = len(M_inv)
-    diagonal = M_inv[np.arange(d), np.arange(d)]  # (d, n)
-    if np.count_nonzero(M_inv) == np.count_nonzero(diagonal):
-        return lambda rows, x: _root(ordered_dot(x, diagonal[:, rows] * x))
-    return lambda rows, x: width_of(M_inv[:, :, rows], x)
 
 
 def _root(squares: Floats) -> Floats:
@@ -229,16 +305,36 @@ def width_error(M_inv: Floats, radius: float) -> Floats:
     return (math.sqrt(error) + error) * radius * np.sqrt(norm)
 
 
-def refine_inverse(M: Floats, M_inv: Floats) -> Floats:
-    """Return one Newton step Y (2 I - M Y) from a nearly right inverse Y, made symmetric.
+def refine(M: Floats, M_inv: Floats, interval: Ints) -> tuple[Floats, Ints]:
+    """Return better inverses of M, and after how many updates of a user to look again.
 
-    The step squares the relative error, so that rounding never builds up however long a run is.
+    A Newton step is enough while |M M^-1 - I| is small. It leaves an error of some u cond(M)^2,
+    though, u being the roundoff. From where that shows, inverses are computed from M anew, which
+    leaves about u cond(M), and as often as that keeps the residual small.
     """
     rest = -_product(M, M_inv)
     for i in range(len(M)):
         rest[i, i] += 2.0
-    better = _product(M_inv, rest)
-    return 0.5 * (better + better.transpose(1, 0, 2))
+    residual = np.abs(rest - np.eye(len(M))[:, :, None]).max(axis=(0, 1))  # (n,)
+    if (residual[interval == 1] > LARGEST_RESIDUAL).any():
+        raise FloatingPointError(f"M^-1 is off by more than {LARGEST_RESIDUAL:g}")
+    afresh = (interval < REFINE_EVERY) | (residual > RESIDUAL)
+    better = np.empty_like(M)
+    step = _product(M_inv[:, :, ~afresh], rest[:, :, ~afresh])
+    better[:, :, ~afresh] = 0.5 * (step + step.transpose(1, 0, 2))
+    better[:, :, afresh] = inverse(M[:, :, afresh])
+    return better, next_interval(interval, residual)
+
+
+def next_interval(interval: Ints, residual: Floats) -> Ints:
+    """Return after how many updates to refine again, by the residual after the last so many."""
+    afresh = (interval < REFINE_EVERY) | (residual > RESIDUAL)
+    calm = afresh & (residual < AIM / 8) & (interval < REFINE_EVERY // 2)
+    interval = np.where(calm, 2 * interval, interval)
+    while (late := afresh & (residual > AIM) & (interval > 1)).any():
+        interval = np.where(late, interval // 2, interval)
+        residual = np.where(late, residual / 2, residual)
+    return interval
 
 
 @lru_cache(maxsize=64)

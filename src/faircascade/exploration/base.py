@@ -1,4 +1,4 @@
-"""The contract of an exploration: from what is believed about users to the lists they see."""
+"""The contract of an exploration: from what is believed about users to the slates they see."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from faircascade.estimators import Ridge, RidgeState
+from faircascade.estimators import Beliefs
 from faircascade.propensities import Propensities
 from faircascade.random import Words
 from faircascade.ranking import Scores, tie_keys, top_k
@@ -16,10 +16,10 @@ from faircascade.types import Ints, Lists, Pool, Rows
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Request:
-    """Lists wanted: for whom, of what, and where its random draws belong."""
+    """Slates wanted: for whom, of what, and where its random draws belong."""
 
-    estimator: Ridge
-    state: RidgeState
+    beliefs: Beliefs
+    """What is believed of the pool's items for these users."""
     rows: Rows
     """The users' rows in the state."""
     users: Words
@@ -36,9 +36,14 @@ class Exploration(Component):
 
     kind: ClassVar[str] = "exploration"
 
+    asks: ClassVar[frozenset[str]] = frozenset({"mean"})
+    """The beliefs that it needs: `mean`, `width`, `sample`, `counts`."""
+    needs_all_scores: ClassVar[bool] = False
+    """True if any item may come into any slate, so that all of them have to be scored."""
+
     @property
     def width_factor(self) -> float:
-        """How much of sqrt(x^T M^-1 x) a score can gain: reported as the exploration."""
+        """How much of the width of a belief a score can gain: reported as the exploration."""
         return 0.0
 
     @abstractmethod
@@ -46,13 +51,13 @@ class Exploration(Component):
         """Score every item in the pool for every user; `Scores.final(array)` will do."""
 
     def lists(self, request: Request, scores: Scores) -> Lists:
-        """Return the lists to show: the k largest scores, best first."""
+        """Return the slates to show: the k largest scores, best first."""
         ties = tie_keys(request.seed, request.users, request.round, request.pool)
         return top_k(scores, request.k, request.pool, ties)
 
     @property
     def is_random(self) -> bool:
-        """Whether chance has a say in its lists, beyond ties; it has unless a class denies it."""
+        """Whether chance has a say in its slates, beyond ties; it has unless a class denies it."""
         return True
 
     def propensities(self, request: Request, scores: Scores, lists: Ints) -> Propensities | None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from faircascade.errors import ParameterError
 from faircascade.exploration.base import Exploration, Request
-from faircascade.exploration.ucb import UCB
 from faircascade.propensities import Propensities, ranks_in
 from faircascade.random import uniforms
 from faircascade.ranking import Scores
@@ -17,7 +18,7 @@ from faircascade.registry import register
 from faircascade.types import Bools, Floats, Ints, Lists
 
 
-@register("epsilon")
+@register("epsilon", engines=("cpu", "gpu"))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Epsilon(Exploration):
     """Each position is uniform over the items left with probability epsilon, else greedy."""
@@ -29,8 +30,11 @@ class Epsilon(Exploration):
         if not 0 <= self.epsilon <= 1:
             raise ParameterError("epsilon", "must be between 0 and 1", self.epsilon)
 
+    def kernel(self) -> Mapping[str, Any]:
+        return {"epsilon": float(self.epsilon)}
+
     def scores(self, request: Request) -> Scores:
-        return UCB(alpha=0.0).scores(request)
+        return request.beliefs.mean()
 
     def lists(self, request: Request, scores: Scores) -> Lists:
         greedy = super(Epsilon, self).lists(request, scores)

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-
-import numpy as np
+from typing import Any, ClassVar
 
 from faircascade.errors import ParameterError
 from faircascade.exploration.base import Exploration, Request
-from faircascade.numerics import cholesky, mean_error, ordered_dot
-from faircascade.random import normals
 from faircascade.ranking import Scores
 from faircascade.registry import register
 
 
-@register("thompson")
+@register("thompson", engines=("cpu", "gpu"))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thompson(Exploration):
-    """Score with theta ~ N(theta_hat, scale^2 M^-1), drawn afresh for every list."""
+    """Score with a draw from the posterior, drawn afresh for every slate."""
+
+    asks: ClassVar[frozenset[str]] = frozenset({"sample"})
+    needs_all_scores: ClassVar[bool] = True
 
     scale: float = 0.25
-    """Standard deviation v of the draw in units of M^-1, >= 0; 0 is greedy."""
+    """Factor of the posterior's standard deviation, >= 0; 0 is greedy."""
 
     def __post_init__(self) -> None:
         if not (self.scale >= 0 and math.isfinite(self.scale)):
             raise ParameterError("scale", "must be >= 0", self.scale)
+
+    def kernel(self) -> Mapping[str, Any]:
+        return {"noise": float(self.scale)}
 
     @property
     def width_factor(self) -> float:
@@ -36,14 +40,6 @@ class Thompson(Exploration):
         return self.scale > 0
 
     def scores(self, request: Request) -> Scores:
-        theta = request.state.theta[:, request.rows]  # (d, n)
-        L = cholesky(request.state.M_inv[:, :, request.rows])
-        rounds = np.broadcast_to(np.asarray(request.round), request.users.shape)
-        z = normals(request.seed, "thompson", len(theta), request.users, rounds)  # (n, d)
-        drawn = theta + self.scale * ordered_dot(L.transpose(1, 0, 2), z.T[:, None])
-        x = request.pool.by_feature
-        return Scores(
-            drawn.T @ x,
-            mean_error(drawn, request.pool.radius),
-            lambda rows, columns: ordered_dot(drawn[:, rows], x[:, columns]),
+        return request.beliefs.sample(
+            self.scale, seed=request.seed, users=request.users, round=request.round
         )

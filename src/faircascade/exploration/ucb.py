@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from faircascade.errors import ParameterError
-from faircascade.estimators.ridge import width_error, widths_of
 from faircascade.exploration.base import Exploration, Request
-from faircascade.numerics import mean_error, ordered_dot
 from faircascade.ranking import Scores
 from faircascade.registry import register
-from faircascade.types import Floats, Rows
 
 
-@register("ucb")
+@register("ucb", engines=("cpu", "gpu"))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UCB(Exploration):
-    """Upper confidence bound: theta . x + alpha sqrt(x^T M^-1 x), not clipped. Eq. (10)."""
+    """Upper confidence bound: mean + alpha * width, not clipped. Eq. (10)."""
+
+    asks: ClassVar[frozenset[str]] = frozenset({"mean", "width"})
 
     alpha: float = 0.25
     """Width of the confidence bonus, >= 0; 0 is greedy."""
@@ -25,6 +26,9 @@ class UCB(Exploration):
     def __post_init__(self) -> None:
         if not (self.alpha >= 0 and math.isfinite(self.alpha)):
             raise ParameterError("alpha", "must be >= 0", self.alpha)
+
+    def kernel(self) -> Mapping[str, Any]:
+        return {"alpha": float(self.alpha)}
 
     @property
     def width_factor(self) -> float:
@@ -35,20 +39,5 @@ class UCB(Exploration):
         return False
 
     def scores(self, request: Request) -> Scores:
-        estimator, state, pool = request.estimator, request.state, request.pool
-        theta, M_inv = state.theta[:, request.rows], state.M_inv[:, :, request.rows]
-        rough = estimator.means(state, request.rows, pool)
-        error = mean_error(theta, pool.radius)
-        if self.alpha > 0:
-            rough += self.alpha * estimator.widths(state, request.rows, pool)
-            error += self.alpha * width_error(M_inv, pool.radius)
-
-        width = widths_of(M_inv)
-
-        def exact(rows: Rows, columns: Rows) -> Floats:
-            x = pool.by_feature[:, columns]  # (d, pairs)
-            whose = slice(None) if theta.shape[1] == 1 else rows  # one user's need no copies
-            mean = ordered_dot(theta[:, whose], x)
-            return mean + self.alpha * width(whose, x) if self.alpha > 0 else mean
-
-        return Scores(rough, error, exact)
+        mean = request.beliefs.mean()
+        return mean.plus(self.alpha, request.beliefs.width()) if self.alpha > 0 else mean

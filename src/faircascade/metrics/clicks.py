@@ -13,7 +13,7 @@ from faircascade.registry import register
 @register("clicks")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clicks(Metric):
-    """Clicks in proportion to lists shown."""
+    """Clicks a slate."""
 
     title: ClassVar[str] = "Clicks"
 
@@ -37,3 +37,14 @@ class Regret(Metric):
 
     def why_missing(self, record: Record) -> str:
         return "realised regret is counted only by simulate(..., realised=True)"
+
+
+@register("clicked")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clicked(Metric):
+    """Share of slates with a click; the same as `clicks` where users click at most once."""
+
+    title: ClassVar[str] = "Clicked"
+
+    def measure(self, record: Record) -> float:
+        return record.clicked / record.served if record.served else float("nan")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from faircascade.types import Floats, Ints, Items
+from faircascade.types import Bools, Floats, Ints, Items
 
 UNIT = 2.0**-32
 """Resolution of the sums of regret and widths."""
@@ -35,6 +35,10 @@ def counts(users: int, rounds: int) -> type[np.signedinteger[Any]]:
     return np.int32 if users * rounds < 2**31 else np.int64
 
 
+BY_ROUND = ("served", "clicks", "clicked", "optimal_clicks", "regret", "width")
+"""What a tally has a number of for each round, in the order in which engines count it."""
+
+
 @dataclass(kw_only=True, eq=False)
 class Tally:
     """Counts of one run, or of a part of its users, at checkpoints."""
@@ -46,11 +50,13 @@ class Tally:
     item_clicks: Counts
     """How often it was clicked there, by interval, (c, m, K)."""
     served: Ints
-    """Lists shown in each round, (rounds,)."""
+    """Slates shown in each round, (rounds,)."""
     clicks: Ints
     """Clicks in each round, (rounds,)."""
+    clicked: Ints
+    """Slates with a click in each round, (rounds,)."""
     optimal_clicks: Ints
-    """Clicks that the optimal lists would have had under the same draws, (rounds,)."""
+    """Clicks that the optimal slates would have had under the same draws, (rounds,)."""
     regret: Ints
     """Expected reward given up in each round, summed over users, in units, (rounds,)."""
     width: Ints
@@ -71,25 +77,25 @@ class Tally:
             checkpoints=np.asarray(checkpoints, dtype=np.int64),
             appearances=np.zeros(by_item, dtype=counts(users, rounds)),
             item_clicks=np.zeros(by_item, dtype=counts(users, rounds)),
-            served=np.zeros(rounds, dtype=np.int64),
-            clicks=np.zeros(rounds, dtype=np.int64),
-            optimal_clicks=np.zeros(rounds, dtype=np.int64),
-            regret=np.zeros(rounds, dtype=np.int64),
-            width=np.zeros(rounds, dtype=np.int64),
+            **{name: np.zeros(rounds, dtype=np.int64) for name in BY_ROUND},
             users=users,
             realised=realised,
         )
 
-    def count(self, interval: int, round: int, lists: Ints, clicked: Ints) -> None:
-        """Count one round's lists (n, K) and clicked positions (n,)."""
+    def count(self, interval: int, round: int, lists: Ints, clicks: Bools) -> None:
+        """Count one round's slates (n, K) and the clicks on them, (n, K)."""
         n, k = lists.shape
-        seen = self.appearances[interval]
-        np.add.at(seen.reshape(-1), lists * k + np.arange(k), 1)
-        hit = np.flatnonzero(clicked)
-        at = clicked[hit] - 1
-        np.add.at(self.item_clicks[interval].reshape(-1), lists[hit, at] * k + at, 1)
+        cells = lists * k + np.arange(k)  # of the item and its position
+        np.add.at(self.appearances[interval].reshape(-1), cells, 1)
+        np.add.at(self.item_clicks[interval].reshape(-1), cells[clicks], 1)
         self.served[round - 1] += n
-        self.clicks[round - 1] += len(hit)
+        self.clicks[round - 1] += np.count_nonzero(clicks)
+        self.clicked[round - 1] += np.count_nonzero(clicks.any(axis=1))
+
+    def count_rounds(self, rounds: slice, counts: Ints) -> None:
+        """Add what was counted in some rounds, rows as in `BY_ROUND`."""
+        for name, more in zip(BY_ROUND, counts, strict=True):
+            getattr(self, name)[rounds] += more
 
     def merge(self, other: Tally) -> Tally:
         """Return the tally of both parts together."""
@@ -123,11 +129,7 @@ class Tally:
             checkpoints=checkpoints,
             appearances=self.appearances[:intervals],
             item_clicks=self.item_clicks[:intervals],
-            served=self.served[:rounds],
-            clicks=self.clicks[:rounds],
-            optimal_clicks=self.optimal_clicks[:rounds],
-            regret=self.regret[:rounds],
-            width=self.width[:rounds],
+            **{name: getattr(self, name)[:rounds] for name in BY_ROUND},
             users=self.users,
             realised=self.realised,
         )
@@ -144,9 +146,11 @@ class Record:
     merit: Floats
     """Merit of each item, (m,)."""
     served: int
-    """Lists shown."""
+    """Slates shown."""
     clicks: int
-    """Lists clicked."""
+    """Clicks on them."""
+    clicked: int
+    """Slates with a click."""
     regret: float
     """Mean over users of the expected reward given up."""
     realised_regret: float
@@ -163,7 +167,7 @@ class Record:
         """Yield what had accumulated at each checkpoint."""
         appearances = np.zeros(tally.appearances.shape[1:], dtype=np.int64)
         item_clicks = np.zeros(tally.item_clicks.shape[1:], dtype=np.int64)
-        served = clicks = optimal = regret = first = 0
+        served = clicks = clicked = optimal = regret = first = 0
         unfair = 0.0
         discount = discounts(tally.appearances.shape[2])
         for interval, last in enumerate(tally.checkpoints.tolist()):
@@ -172,6 +176,7 @@ class Record:
             rounds = slice(first, last)
             served += int(tally.served[rounds].sum())
             clicks += int(tally.clicks[rounds].sum())
+            clicked += int(tally.clicked[rounds].sum())
             optimal += int(tally.optimal_clicks[rounds].sum())
             regret += int(tally.regret[rounds].sum())
             unfair += (last - first) * _distance(
@@ -185,6 +190,7 @@ class Record:
                 popularity=items.popularity,
                 served=served,
                 clicks=clicks,
+                clicked=clicked,
                 regret=regret * UNIT / tally.users,
                 realised_regret=(optimal - clicks) / tally.users if tally.realised else np.nan,
                 fairness_regret=unfair,
@@ -223,6 +229,7 @@ class Record:
             popularity=add(self.popularity),
             served=self.served,
             clicks=self.clicks,
+            clicked=self.clicked,
             regret=self.regret,
             realised_regret=self.realised_regret,
             fairness_regret=np.nan,

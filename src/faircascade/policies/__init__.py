@@ -1,6 +1,6 @@
 """Policies: the composition, the named recipes, and yardsticks."""
 
-from faircascade.policies.bandit import Bandit, BanditState
+from faircascade.policies.bandit import Bandit, BanditState, ComposedPolicy, Parts
 from faircascade.policies.base import Policy
 from faircascade.policies.recipes import (
     EAEpsilonGreedy,
@@ -12,11 +12,12 @@ from faircascade.policies.recipes import (
     LinTS,
     LinUCB,
 )
-from faircascade.policies.yardsticks import MostPopular, Optimal, Random
+from faircascade.policies.yardsticks import MostPopular, Optimal, Random, Yardstick
 
 __all__ = [
     "Bandit",
     "BanditState",
+    "ComposedPolicy",
     "EAEpsilonGreedy",
     "EALinTS",
     "EALinUCB",
@@ -27,6 +28,8 @@ __all__ = [
     "LinUCB",
     "MostPopular",
     "Optimal",
+    "Parts",
     "Policy",
     "Random",
+    "Yardstick",
 ]

@@ -1,79 +1,104 @@
-"""A linear cascading bandit: an estimator, an exploration, a reward model and a re-ranker."""
+"""Click bandits: an observation, a reward model, an estimator, an exploration and a re-ranker."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from numpy.typing import NDArray
 
-from faircascade.estimators import Ridge, RidgeState
-from faircascade.estimators.ridge import width_of
+from faircascade.estimators import Estimator, Evidence, Ridge
 from faircascade.exploration import UCB, Exploration, Request
 from faircascade.numerics import ordered_sum
+from faircascade.observations import FirstClick, Observation
 from faircascade.policies.base import Policy
 from faircascade.propensities import Propensities
-from faircascade.registry import as_component, register
+from faircascade.registry import Component, as_component, register
 from faircascade.rerankers import Identity, Ledger, Reranker, Shown
 from faircascade.rerankers.ledger import Scope
 from faircascade.rewards import RewardModel, RewardTable, Standard
-from faircascade.types import Feedback, Floats, Ints, Lists, Pool, Rows, Users
+from faircascade.types import Bools, Feedback, Floats, Ints, Lists, Pool, Rows, Users
 
 
 @lru_cache(maxsize=1024)
 def table_of(reward: RewardModel, k: int) -> RewardTable:
-    """Return the weights of a reward model for lists of length k, made once."""
+    """Return the targets of a reward model for slates of length k, made once."""
     return reward.table(k)
 
 
 @dataclass(kw_only=True, eq=False)
 class BanditState:
-    """What a bandit knows: its users, their sums and, if it keeps one, an account of exposure."""
+    """What a bandit knows: its users, what was learned of them and, if kept, their exposure."""
 
     users: Users
-    sums: RidgeState
+    learned: Any
+    """The estimator's state."""
     ledger: Ledger | None = None
 
 
-@register("bandit")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bandit(Policy):
-    """Algorithm 1 with its parts exchangeable: any combination works.
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What a bandit is made of."""
 
-    A part can be given by its name too: `Bandit(exploration="thompson")` has its defaults.
-    """
-
-    estimator: Ridge = field(default_factory=Ridge)
+    estimator: Estimator = field(default_factory=Ridge)
     exploration: Exploration = field(default_factory=UCB)
     reward: RewardModel = field(default_factory=Standard)
+    observation: Observation = field(default_factory=FirstClick)
     reranker: Reranker = field(default_factory=Identity)
 
     def __post_init__(self) -> None:
-        for part in ("estimator", "exploration", "reward", "reranker"):
-            object.__setattr__(self, part, as_component(part, getattr(self, part)))
+        for part in fields(Parts):
+            object.__setattr__(self, part.name, as_component(part.name, getattr(self, part.name)))
+        missing = sorted(self.exploration.asks - self.estimator.offers)
+        if missing:
+            raise ValueError(
+                f"exploration {self.exploration.name!r} needs the {' and '.join(missing)} of "
+                f"beliefs, which estimator {self.estimator.name!r} does not offer"
+            )
+
+    def __iter__(self) -> Iterator[Component]:
+        return (getattr(self, part.name) for part in fields(Parts))
+
+
+class ComposedPolicy(Policy):
+    """Algorithm 1 with its parts exchangeable; a subclass says which these are."""
 
     @property
-    def label(self) -> str:
-        return with_reranker(f"Bandit {self.exploration.name} {self.reward.name}", self.reranker)
+    @abstractmethod
+    def parts(self) -> Parts:
+        """The parts that do the work."""
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        reward = self.parts.reward  # a table by the time an engine gets it
+        return (self, *(part for part in self.parts if part is not reward))
+
+    def reward_table(self, k: int) -> RewardTable:
+        return table_of(self.parts.reward, k)
+
+    @property
+    def needs_all_scores(self) -> bool:
+        return self.parts.exploration.needs_all_scores or self.parts.reranker.needs_all_scores
 
     def start(self, users: Users, dim: int) -> BanditState:
-        scope = self.reranker.scope
+        scope = self.scope
         return BanditState(
             users=users,
-            sums=self.estimator.start(len(users), dim),
+            learned=self.parts.estimator.start(len(users), dim),
             ledger=None if scope is None else Ledger.of(scope, len(users)),
         )
 
     def recommend(
         self, state: BanditState, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
     ) -> Lists:
-        table_of(self.reward, k)  # a list that could not be learned from is not shown
+        exploration, reranker = self.parts.exploration, self.parts.reranker
+        table_of(self.parts.reward, k)  # a slate that could not be learned from is not shown
         request = self._request(state, users, pool, k, round, seed)
-        scores = self.reranker.adjust(request, self.exploration.scores(request), state.ledger)
-        chosen = self.exploration.lists(request, scores)
-        lists = self.reranker.arrange(request, chosen, state.ledger)
+        scores = reranker.adjust(request, exploration.scores(request), state.ledger)
+        lists = reranker.arrange(request, exploration.lists(request, scores), state.ledger)
         if state.ledger is not None:
             state.ledger.enter(users, lists.items, pool.items)
         return lists
@@ -82,8 +107,7 @@ class Bandit(Policy):
         self, state: BanditState, users: Rows, pool: Pool, k: int, round: int | Ints, seed: int
     ) -> Request:
         return Request(
-            estimator=self.estimator,
-            state=state.sums,
+            beliefs=self.parts.estimator.beliefs(state.learned, users, pool),
             rows=users,
             users=state.users.keys[users],
             pool=pool,
@@ -94,7 +118,7 @@ class Bandit(Policy):
 
     @property
     def is_random(self) -> bool:
-        return self.exploration.is_random or self.reranker.is_random
+        return self.parts.exploration.is_random or self.parts.reranker.is_random
 
     def propensities(
         self,
@@ -106,82 +130,135 @@ class Bandit(Policy):
         round: int | Ints,
         seed: int,
     ) -> Propensities | None:
-        return self.reranker.propensities(
+        return self.parts.reranker.propensities(
             Shown(
                 request=self._request(state, users, pool, lists.shape[1], round, seed),
-                exploration=self.exploration,
+                exploration=self.parts.exploration,
                 lists=lists,
                 ledger=state.ledger,
             )
         )
 
-    def _weights(self, feedback: Feedback) -> Floats:
-        """Return what each position of the lists is worth, (n, K)."""
-        table = table_of(self.reward, feedback.features.shape[1])
-        return table.weights(feedback.clicked, feedback.examined)
+    def seen(self, clicks: Bools, shown: Ints) -> Floats:
+        return self.parts.observation.seen(clicks, shown)
+
+    def _evidence(self, feedback: Feedback) -> Evidence:
+        seen = self.seen(feedback.clicks, feedback.shown)
+        table = table_of(self.parts.reward, feedback.clicks.shape[1])
+        return Evidence(
+            items=feedback.items,
+            features=feedback.features,
+            clicks=feedback.clicks,
+            seen=seen,
+            targets=table.targets(feedback.clicks, seen),
+        )
 
     def update(self, state: BanditState, users: Rows, feedback: Feedback) -> None:
-        weights = self._weights(feedback)
-        self.estimator.update(state.sums, users, feedback.features, weights, feedback.examined)
+        self.parts.estimator.update(state.learned, users, self._evidence(feedback))
 
     def sums(self, state: BanditState) -> Floats:
-        return self.estimator.sums(state.sums)
+        return self.parts.estimator.sums(state.learned)
 
     def increments(self, feedback: Feedback) -> Floats:
-        weights = self._weights(feedback)
-        return self.estimator.increments(feedback.features, weights, feedback.examined)
+        return self.parts.estimator.increments(self._evidence(feedback))
 
     def from_sums(
         self, users: Users, sums: Floats, dim: int, *, ledger: Ledger | None = None
     ) -> BanditState:
         if ledger is None and self.scope is not None:
             ledger = Ledger.of(self.scope, len(users))
-        return BanditState(users=users, sums=self.estimator.from_sums(sums, dim), ledger=ledger)
+        learned = self.parts.estimator.from_sums(sums, dim)
+        return BanditState(users=users, learned=learned, ledger=ledger)
 
     @property
     def width_factor(self) -> float:
-        return self.exploration.width_factor
+        return self.parts.exploration.width_factor
 
-    def widths(self, state: BanditState, users: Rows, shown: Floats) -> Floats:
-        widths = width_of(state.sums.M_inv[:, :, users, None], shown)  # (n, K)
+    def widths(self, state: BanditState, users: Rows, pool: Pool, lists: Ints) -> Floats:
+        beliefs = self.parts.estimator.beliefs(state.learned, users, pool)
+        widths = beliefs.widths_of(lists)  # (n, K)
         total = ordered_sum(widths.T)
         total /= widths.shape[1]
         return total
 
     @property
     def scope(self) -> Scope | None:
-        return self.reranker.scope
+        return self.parts.reranker.scope
+
+    @property
+    def shares(self) -> bool:
+        return self.scope == "global" or self.indivisible
+
+    @property
+    def indivisible(self) -> bool:
+        return self.parts.estimator.shares
 
     def settle(self, states: Sequence[BanditState]) -> None:
-        if self.shares:
+        if self.scope == "global":
             Ledger.settle(_ledgers(states))
 
     def join(self, states: Sequence[BanditState]) -> BanditState:
         return BanditState(
             users=Users.join([state.users for state in states]),
-            sums=RidgeState.join([state.sums for state in states]),
-            ledger=None if self.reranker.scope is None else Ledger.join(_ledgers(states)),
+            learned=self.parts.estimator.join([state.learned for state in states]),
+            ledger=None if self.scope is None else Ledger.join(_ledgers(states)),
         )
 
     def take(self, state: BanditState, users: Rows) -> BanditState:
         return BanditState(
             users=state.users[users],
-            sums=state.sums.take(users),
+            learned=self.parts.estimator.take(state.learned, users),
             ledger=None if state.ledger is None else state.ledger.take(users),
         )
 
     def arrays(self, state: BanditState) -> dict[str, NDArray[Any]]:
         account = {} if state.ledger is None else state.ledger.arrays()
-        return state.sums.arrays() | account
+        return self.parts.estimator.arrays(state.learned) | account
 
     def restore(self, users: Users, arrays: Mapping[str, NDArray[Any]]) -> BanditState:
-        sums = {f.name: arrays[f.name] for f in fields(RidgeState)}
-        scope = self.reranker.scope
         return BanditState(
             users=users,
-            sums=RidgeState(**sums),
-            ledger=None if scope is None else Ledger.restore(scope, arrays),
+            learned=self.parts.estimator.restore(arrays),
+            ledger=None if self.scope is None else Ledger.restore(self.scope, arrays),
         )
+
+    def scale_warning(self, norm: float, rows: float) -> str:
+        return self.parts.estimator.scale_warning(norm, rows)
+
+    def describe(self, state: BanditState, row: int) -> dict[str, Any]:
+        return self.parts.estimator.describe(state.learned, row)
+
+
+@register("bandit", engines=("cpu", "gpu"))
+@dataclass(frozen=True, kw_only=True)
+class Bandit(ComposedPolicy):
+    """Any combination of parts.
+
+    A part can be given by its name too: `Bandit(exploration="thompson")` has its defaults.
+    """
+
+    estimator: Estimator = field(default_factory=Ridge)
+    """What is learned from feedback."""
+    exploration: Exploration = field(default_factory=UCB)
+    """What to show, given what is believed."""
+    reward: RewardModel = field(default_factory=Standard)
+    """What a position that was seen is worth."""
+    observation: Observation = field(default_factory=FirstClick)
+    """Which positions are taken as seen."""
+    reranker: Reranker = field(default_factory=Identity)
+    """What is done to a ranking before it is shown."""
+
+    def __post_init__(self) -> None:
+        for part in fields(Parts):  # names become the parts that they name
+            object.__setattr__(self, part.name, getattr(self.parts, part.name))
+
+    @cached_property
+    def parts(self) -> Parts:
+        return Parts(**{part.name: getattr(self, part.name) for part in fields(Parts)})
+
+    @property
+    def label(self) -> str:
+        return with_reranker(f"Bandit {self.exploration.name} {self.reward.name}", self.reranker)
 
 
 def with_reranker(label: str, reranker: Reranker) -> str:

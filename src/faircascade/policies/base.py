@@ -9,10 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from faircascade.observations import FirstClick
 from faircascade.propensities import Propensities
 from faircascade.registry import Component
 from faircascade.rerankers.ledger import Ledger, Scope
-from faircascade.types import Feedback, Floats, Ints, Lists, Pool, Rows, Users
+from faircascade.rewards import RewardTable
+from faircascade.types import Bools, Feedback, Floats, Ints, Lists, Pool, Rows, Users
 
 
 class Policy(Component):
@@ -25,9 +27,28 @@ class Policy(Component):
         """A short name for tables and figures."""
         return type(self).__name__
 
-    def compose(self) -> Policy:
-        """Return the policy that does the work: itself, unless it is a recipe for another."""
-        return self
+    learns: ClassVar[bool] = True
+    """False if feedback changes nothing."""
+    omniscient: ClassVar[bool] = False
+    """True if it shows the best slates of an environment, which only a simulator knows."""
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """The policy and its parts: what an engine must know to run it."""
+        return (self,)
+
+    @property
+    def needs_all_scores(self) -> bool:
+        """Whether every slate needs the scores of all items."""
+        return False
+
+    def reward_table(self, k: int) -> RewardTable | None:
+        """Return what positions are worth in slates of length k; None if it does not learn."""
+        return None
+
+    def seen(self, clicks: Bools, shown: Ints) -> Floats:
+        """Return how much of each position it takes as seen, (n, K): see `Observation`."""
+        return FirstClick().seen(clicks, shown)
 
     @abstractmethod
     def start(self, users: Users, dim: int) -> Any:
@@ -66,8 +87,13 @@ class Policy(Component):
 
     @property
     def shares(self) -> bool:
-        """True if a list depends on what other users were shown, so that rounds must keep step."""
+        """True if a slate depends on what other users did or were shown: rounds keep step then."""
         return self.scope == "global"
+
+    @property
+    def indivisible(self) -> bool:
+        """True if users learn from each other, so that all of them must have one state."""
+        return False
 
     def settle(self, states: Sequence[Any]) -> None:
         """End a round of a policy that shares: let the states of all users know of it."""
@@ -96,9 +122,17 @@ class Policy(Component):
         """How much of a confidence width a score gains: exploration is this times the width."""
         return 0.0
 
-    def widths(self, state: Any, users: Rows, shown: Floats) -> Floats:
-        """Return the mean confidence width of each list, features (d, n, K), (n,)."""
-        return np.zeros(shown.shape[1])
+    def widths(self, state: Any, users: Rows, pool: Pool, lists: Ints) -> Floats:
+        """Return the mean confidence width of each slate, catalogue rows (n, K), (n,)."""
+        return np.zeros(len(lists))
+
+    def scale_warning(self, norm: float, rows: float) -> str:
+        """Return what is wrong with the scale of features, if anything: see `Estimator`."""
+        return ""
+
+    def describe(self, state: Any, row: int) -> dict[str, Any]:
+        """Return what is known of one user as plain data, for people to look at."""
+        return {}
 
     @abstractmethod
     def join(self, states: Sequence[Any]) -> Any:

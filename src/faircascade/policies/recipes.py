@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
-
-from numpy.typing import NDArray
+from functools import cached_property
+from typing import Literal, get_args
 
 from faircascade.errors import ParameterError
 from faircascade.estimators import Ridge
 from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
-from faircascade.policies.bandit import Bandit, with_reranker
-from faircascade.policies.base import Policy
-from faircascade.propensities import Propensities
+from faircascade.observations import FirstClick, Observation
+from faircascade.policies.bandit import ComposedPolicy, Parts, with_reranker
 from faircascade.readings import Reading
 from faircascade.registry import as_component, register
 from faircascade.rerankers import EARS, FairCo, FairX, Identity, Reorder, Reranker
-from faircascade.rerankers.ledger import Ledger, Scope
+from faircascade.rerankers.ledger import Scope
 from faircascade.rewards import ExposureAware, RewardModel, Standard, as_weight
 from faircascade.rewards.weights import Weight, WeightLike
-from faircascade.types import Feedback, Floats, Ints, Lists, Pool, Rows, Users
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe(Policy):
-    """A short way to write a `Bandit`; `compose()` is the long one."""
+class Recipe(ComposedPolicy):
+    """A bandit by the parameters that matter; `parts` is what they stand for."""
 
     ridge: float = 1.0
     """Regularisation lambda, > 0."""
@@ -34,9 +31,12 @@ class Recipe(Policy):
     """Learning rate sigma, > 0."""
     reading: Reading = "paper"
     """Whose formulas: `paper`, `intended` or `reference` (the authors' package)."""
+    observation: Observation = field(default_factory=FirstClick)
+    """Which positions it takes as seen; a name will do."""
 
     def __post_init__(self) -> None:
-        self.compose()  # a wrong parameter is an error now, not in the middle of a run
+        object.__setattr__(self, "observation", as_component("observation", self.observation))
+        self.parts  # noqa: B018 - a wrong parameter is an error now, not in the middle of a run
 
     @abstractmethod
     def explorer(self) -> Exploration: ...
@@ -47,70 +47,15 @@ class Recipe(Policy):
     def last_step(self) -> Reranker:
         return Identity()
 
-    def compose(self) -> Bandit:
-        return Bandit(
+    @cached_property
+    def parts(self) -> Parts:
+        return Parts(
             estimator=Ridge(ridge=self.ridge, sigma=self.sigma, reading=self.reading),
             exploration=self.explorer(),
             reward=self.reward_model(),
+            observation=self.observation,
             reranker=self.last_step(),
         )
-
-    def start(self, users: Users, dim: int) -> Any:
-        return self.compose().start(users, dim)
-
-    def recommend(
-        self, state: Any, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
-    ) -> Lists:
-        return self.compose().recommend(state, users, pool, k, round=round, seed=seed)
-
-    def update(self, state: Any, users: Rows, feedback: Feedback) -> None:
-        self.compose().update(state, users, feedback)
-
-    def widths(self, state: Any, users: Rows, shown: Floats) -> Floats:
-        return self.compose().widths(state, users, shown)
-
-    @property
-    def width_factor(self) -> float:
-        return self.explorer().width_factor
-
-    @property
-    def is_random(self) -> bool:
-        return self.compose().is_random
-
-    def propensities(
-        self, state: Any, users: Rows, pool: Pool, lists: Ints, *, round: int | Ints, seed: int
-    ) -> Propensities | None:
-        return self.compose().propensities(state, users, pool, lists, round=round, seed=seed)
-
-    @property
-    def scope(self) -> Scope | None:
-        return self.compose().scope
-
-    def sums(self, state: Any) -> Floats:
-        return self.compose().sums(state)
-
-    def increments(self, feedback: Feedback) -> Floats:
-        return self.compose().increments(feedback)
-
-    def from_sums(
-        self, users: Users, sums: Floats, dim: int, *, ledger: Ledger | None = None
-    ) -> Any:
-        return self.compose().from_sums(users, sums, dim, ledger=ledger)
-
-    def settle(self, states: Sequence[Any]) -> None:
-        self.compose().settle(states)
-
-    def join(self, states: Sequence[Any]) -> Any:
-        return self.compose().join(states)
-
-    def take(self, state: Any, users: Rows) -> Any:
-        return self.compose().take(state, users)
-
-    def arrays(self, state: Any) -> dict[str, NDArray[Any]]:
-        return self.compose().arrays(state)
-
-    def restore(self, users: Users, arrays: Mapping[str, NDArray[Any]]) -> Any:
-        return self.compose().restore(users, arrays)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,43 +129,43 @@ class _ExposureAware(_Reranked):
         return ExposureAware(weight=weight, gamma=self.gamma, reading=self.reading)
 
 
-@register("linucb")
+@register("linucb", engines=("cpu", "gpu"))
 @dataclass(frozen=True, kw_only=True)
 class LinUCB(_Reranked, _Optimistic):
     """Cascading LinUCB: clicks count 1 wherever they happen."""
 
 
-@register("lints")
+@register("lints", engines=("cpu", "gpu"))
 @dataclass(frozen=True, kw_only=True)
 class LinTS(_Reranked, _Sampling):
     """Cascading linear Thompson sampling."""
 
 
-@register("epsilon-greedy")
+@register("epsilon-greedy", engines=("cpu", "gpu"))
 @dataclass(frozen=True, kw_only=True)
 class EpsilonGreedy(_Reranked, _Dithering):
     """Greedy with random items at random positions."""
 
 
-@register("ealinucb")
+@register("ealinucb", engines=("cpu", "gpu"))
 @dataclass(frozen=True, kw_only=True)
 class EALinUCB(_ExposureAware, _Optimistic):
     """The paper's proposal: LinUCB with the exposure-aware reward model."""
 
 
-@register("ealints")
+@register("ealints", engines=("cpu", "gpu"))
 @dataclass(frozen=True, kw_only=True)
 class EALinTS(_ExposureAware, _Sampling):
     """Thompson sampling with the exposure-aware reward model."""
 
 
-@register("ea-epsilon-greedy")
+@register("ea-epsilon-greedy", engines=("cpu", "gpu"))
 @dataclass(frozen=True, kw_only=True)
 class EAEpsilonGreedy(_ExposureAware, _Dithering):
     """Epsilon-greedy with the exposure-aware reward model."""
 
 
-@register("earslinucb")
+@register("earslinucb", engines=("cpu", "gpu"))
 @dataclass(frozen=True, kw_only=True)
 class EARSLinUCB(_Optimistic):
     """LinUCB whose lists are shuffled at the top as far as that costs hardly any clicks."""
@@ -237,7 +182,7 @@ class EARSLinUCB(_Optimistic):
 Variant = Literal["fairx", "fairco", "reorder"]
 
 
-@register("frmlinucb")
+@register("frmlinucb", engines=("cpu", "gpu"))
 @dataclass(frozen=True, kw_only=True)
 class FRMLinUCB(_Optimistic):
     """LinUCB that gives exposure by merit: one of a family, as the paper does not define it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +12,24 @@ from numpy.typing import NDArray
 from faircascade.policies.base import Policy
 from faircascade.propensities import Propensities
 from faircascade.random import uniforms
-from faircascade.ranking import Scores, most_attractive, tie_keys, top_k
+from faircascade.ranking import Scores, attraction_of, tie_keys, top_k
 from faircascade.registry import register
 from faircascade.rerankers.ledger import Ledger
 from faircascade.types import Feedback, Floats, Ints, Lists, Pool, Rows, Users
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Yardstick(Policy):
+class Yardstick(Policy):
     """The state is the users alone: nothing is learned."""
+
+    learns: ClassVar[bool] = False
+
+    def scores(self, pool: Pool) -> Floats | None:
+        """Return what the items of a pool score for everybody in every round, (p,).
+
+        None if scores are drawn afresh for every slate, uniform and keyed by "random".
+        """
+        return None
 
     def start(self, users: Users, dim: int) -> Users:
         return users
@@ -35,7 +44,7 @@ class _Yardstick(Policy):
         return np.zeros((len(state), 0))
 
     def increments(self, feedback: Feedback) -> Floats:
-        return np.zeros((len(feedback.clicked), 0))
+        return np.zeros((len(feedback), 0))
 
     def from_sums(
         self, users: Users, sums: Floats, dim: int, *, ledger: Ledger | None = None
@@ -49,9 +58,9 @@ class _Yardstick(Policy):
         return users
 
 
-@register("random")
+@register("random", engines=("cpu",))
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Random(_Yardstick):
+class Random(Yardstick):
     """Every list is a uniform draw: as even as it gets, and few clicks."""
 
     def recommend(
@@ -70,9 +79,9 @@ class Random(_Yardstick):
         return Propensities.of_choices(np.broadcast_to(choices, lists.shape), everywhere)
 
 
-@register("most-popular")
+@register("most-popular", engines=("cpu",))
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MostPopular(_Yardstick):
+class MostPopular(Yardstick):
     """The items most liked in the training data, the same for everyone."""
 
     @property
@@ -83,14 +92,23 @@ class MostPopular(_Yardstick):
         self, state: Users, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
     ) -> Lists:
         keys = state.keys[users]
-        popularity = np.tile(pool.items.popularity[pool.rows], (len(keys), 1))
-        return top_k(Scores.final(popularity), k, pool, tie_keys(seed, keys, round, pool))
+        scores = np.tile(self.scores(pool), (len(keys), 1))
+        return top_k(Scores.final(scores), k, pool, tie_keys(seed, keys, round, pool))
+
+    def scores(self, pool: Pool) -> Floats:
+        return pool.items.popularity[pool.rows]
 
 
-@register("optimal")
+@register("optimal", engines=("cpu",))
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Optimal(_Yardstick):
-    """Knows what attracts each user: no regret, as far as clicks go."""
+class Optimal(Yardstick):
+    """Knows what attracts each user: no regret, whatever the click model and its dynamics.
+
+    A simulator shows the best slates of the round. `recommend`, which knows no environment, shows
+    the most attractive items to users whose preferences are known.
+    """
+
+    omniscient: ClassVar[bool] = True
 
     @property
     def is_random(self) -> bool:
@@ -102,4 +120,5 @@ class Optimal(_Yardstick):
         preferences = state[users].preferences
         if preferences is None:
             raise ValueError("policy 'optimal' needs users whose preferences are known")
-        return most_attractive(preferences, pool, k)
+        attraction = attraction_of(preferences, pool)
+        return top_k(attraction, k, pool, lambda _rows, columns: pool.keys[columns])

@@ -36,6 +36,9 @@ class Reranker(Component):
 
     kind: ClassVar[str] = "reranker"
 
+    needs_all_scores: ClassVar[bool] = False
+    """True if it may lift any item of the pool into a slate, whatever its score."""
+
     @property
     def scope(self) -> Scope | None:
         """Whose exposure it keeps account of: each user's, everybody's together, or none."""
@@ -62,7 +65,7 @@ class Reranker(Component):
         return None
 
 
-@register("identity")
+@register("identity", engines=("cpu", "gpu"))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity(Reranker):
     """Changes nothing."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import comb
+from typing import Any
 
 import numpy as np
 
 from faircascade.errors import ParameterError
 from faircascade.exploration import Request
+from faircascade.numerics import ordered_dot
 from faircascade.propensities import Propensities, ranks_in
 from faircascade.random import draws
 from faircascade.registry import register
@@ -16,8 +19,11 @@ from faircascade.rerankers.base import Reranker, Shown
 from faircascade.rerankers.ledger import Ledger
 from faircascade.types import Floats, Ints, Lists
 
+LARGEST_SUMMED = 1029
+"""The largest k for which C(k, k / 2) is a float64."""
 
-@register("ears")
+
+@register("ears", engines=("cpu", "gpu"))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EARS(Reranker):
     """Shuffles the longest prefix whose expected clicks stay above 1 - tolerance of the list's.
@@ -35,6 +41,9 @@ class EARS(Reranker):
             raise ParameterError("patience", "must be in (0, 1]", self.patience)
         if not 0 <= self.tolerance <= 1:
             raise ParameterError("tolerance", "must be between 0 and 1", self.tolerance)
+
+    def kernel(self) -> Mapping[str, Any]:
+        return {"tolerance": float(self.tolerance), "patience": float(self.patience)}
 
     def arrange(self, request: Request, lists: Lists, ledger: Ledger | None) -> Lists:
         n, k = lists.items.shape
@@ -80,7 +89,12 @@ def stops(k: int, patience: float) -> Floats:
 
 
 def set_shares(k: int) -> Floats:
-    """Return 1 / C(p, r), the probability of each r-subset to come first of p, (k + 1, k + 1)."""
+    """Return 1 / C(p, r), the probability of each r-subset to come first of p, (k + 1, k + 1).
+
+    It is empty where C(k, k / 2) is no float64.
+    """
+    if k > LARGEST_SUMMED:
+        return np.zeros((0, 0))
     return np.array(
         [[1.0 / comb(p, r) if r <= p else 0.0 for r in range(k + 1)] for p in range(k + 1)]
     )
@@ -90,7 +104,8 @@ def shuffled_clicks(misses: Floats, patience: float) -> Floats:
     """Return the expected clicks of lists whose first 1, 2, ..., K items are shuffled, (n, K).
 
     `misses` are probabilities of no click, (n, K). The sum over subsets of a size is an elementary
-    symmetric polynomial, so that a prefix costs O(K) more than the one before it.
+    symmetric polynomial, so that a prefix costs O(K) more than the one before it. Long lists have
+    the mean over the subsets instead, as the sum is no float64.
     """
     n, k = misses.shape
     stop, share = stops(k, patience), set_shares(k)
@@ -104,11 +119,16 @@ def shuffled_clicks(misses: Floats, patience: float) -> Floats:
     polynomials[0] = 1.0
     clicks = np.empty((n, k))
     for length in range(1, k + 1):
-        for r in range(length, 0, -1):
-            polynomials[r] += misses[:, length - 1] * polynomials[r - 1]
-        inside = polynomials[0] * stop[0]
-        for r in range(1, length + 1):
-            inside = inside + polynomials[r] * (share[length, r] * stop[r])
+        sets, weights = slice(1, length + 1), stop[: length + 1]
+        more = misses[:, length - 1] * polynomials[:length]
+        if k <= LARGEST_SUMMED:
+            polynomials[sets] += more
+            weights = share[length, : length + 1] * weights
+        else:
+            share_in = np.arange(1, length + 1)[:, None] / length
+            share_out = np.arange(length - 1, -1, -1)[:, None] / length
+            polynomials[sets] = share_out * polynomials[sets] + share_in * more
+        inside = ordered_dot(polynomials[: length + 1], weights[:, None])
         clicks[:, length - 1] = 1.0 - inside - tails[length]
     return clicks
 

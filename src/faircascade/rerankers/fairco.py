@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,13 +19,15 @@ from faircascade.rerankers.ledger import Ledger, Scope, check_scope
 from faircascade.types import Floats, Rows
 
 
-@register("fairco")
+@register("fairco", engines=("cpu", "gpu"))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FairCo(Reranker):
     """Takes eta * (E_P / merit) / (its mean over items) from every score.
 
     E_P is the exposure given so far. While there is none, nothing is taken.
     """
+
+    needs_all_scores: ClassVar[bool] = True
 
     eta: float = 0.001
     """What an item loses that has had its fair share, >= 0."""
@@ -34,6 +38,9 @@ class FairCo(Reranker):
         if not (self.eta >= 0 and math.isfinite(self.eta)):
             raise ParameterError("eta", "must be >= 0", self.eta)
         check_scope(self.ledger)
+
+    def kernel(self) -> Mapping[str, Any]:
+        return {"accounts": True, "eta": float(self.eta)}
 
     @property
     def scope(self) -> Scope:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +20,7 @@ from faircascade.rerankers.ledger import Ledger
 from faircascade.types import Floats, Ints, Rows
 
 
-@register("fairx")
+@register("fairx", engines=("cpu", "gpu"))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FairX(Reranker):
     """Draws items without replacement with probabilities proportional to exp(sharpness * score).
@@ -28,12 +30,17 @@ class FairX(Reranker):
     these sums as its scores.
     """
 
+    needs_all_scores: ClassVar[bool] = True
+
     sharpness: float = 400.0
     """How much a higher score counts, c, >= 0; 0 is uniform, a very large one changes nothing."""
 
     def __post_init__(self) -> None:
         if not (self.sharpness >= 0 and math.isfinite(self.sharpness)):
             raise ParameterError("sharpness", "must be >= 0", self.sharpness)
+
+    def kernel(self) -> Mapping[str, Any]:
+        return {"drawn_by_merit": True, "sharpness": float(self.sharpness)}
 
     def adjust(self, request: Request, scores: Scores, ledger: Ledger | None) -> Scores:
         rounds = np.broadcast_to(np.asarray(request.round), request.users.shape)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +15,7 @@ from faircascade.rerankers.ledger import Ledger, Scope, check_scope
 from faircascade.types import Lists
 
 
-@register("reorder")
+@register("reorder", engines=("cpu", "gpu"))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reorder(Reranker):
     """Keeps the chosen items and orders them by rising E_P / merit; equal ones stay in order."""
@@ -23,6 +25,9 @@ class Reorder(Reranker):
 
     def __post_init__(self) -> None:
         check_scope(self.ledger)
+
+    def kernel(self) -> Mapping[str, Any]:
+        return {"accounts": True, "reorders": True}
 
     @property
     def scope(self) -> Scope:

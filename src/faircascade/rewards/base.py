@@ -1,4 +1,4 @@
-"""The contract of a reward model: a table of weights by position and examined length."""
+"""The contract of a reward model: a table of targets by position and by how far users saw."""
 
 from __future__ import annotations
 
@@ -10,42 +10,52 @@ from typing import ClassVar
 import numpy as np
 
 from faircascade.registry import Component
-from faircascade.types import Floats, Ints, check_finite
+from faircascade.types import Bools, Floats, check_finite
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RewardTable:
-    """What feedback on a list of length K is worth; nothing else of a reward model is used."""
+    """What feedback on a slate of length K is worth; nothing else of a reward model is used.
+
+    Both are (K, K): row L - 1 is for slates of which the last position seen was L, column k - 1
+    for position k.
+    """
 
     clicked: Floats
-    """Weight of a click at position k, (K,)."""
+    """Target of a position that was clicked."""
     ignored: Floats
-    """Weight of position k when it was seen and not clicked, row L - 1 for L examined, (K, K)."""
+    """Target of a position that was seen and not clicked; 0 below the last one seen."""
 
     @classmethod
     def of(
         cls,
         k: int,
         *,
-        reward: Callable[[int], float],
+        reward: Callable[[int, int], float],
         penalty: Callable[[int, int], float],
         gamma: float,
     ) -> RewardTable:
-        """Tabulate `reward(position)` and `-gamma * penalty(position, examined)`, 1-based."""
-        clicked = np.array([reward(position) for position in range(1, k + 1)], dtype=np.float64)
+        """Tabulate `reward` and `-gamma * penalty` of (position, last position seen), 1-based.
+
+        `penalty` is asked for positions up to the last one seen, and not at all if gamma is 0.
+        """
+        positions = range(1, k + 1)
+        clicked = np.array(
+            [[reward(p, last) for p in positions] for last in positions], dtype=float
+        )
         ignored = np.zeros((k, k))
         if gamma > 0:
-            for examined in range(1, k + 1):
-                for position in range(1, examined + 1):
-                    ignored[examined - 1, position - 1] = -gamma * penalty(position, examined)
+            for last in positions:
+                for position in range(1, last + 1):
+                    ignored[last - 1, position - 1] = -gamma * penalty(position, last)
         return cls(check_finite(clicked, "rewards"), check_finite(ignored, "penalties"))
 
-    def weights(self, clicked: Ints, examined: Ints) -> Floats:
-        """Return the weight of every position for outcomes (n,); unseen ones weigh 0, (n, K)."""
-        weights = self.ignored[examined - 1]
-        hit = np.flatnonzero(clicked)
-        weights[hit, clicked[hit] - 1] = self.clicked[clicked[hit] - 1]
-        return weights
+    def targets(self, clicks: Bools, seen: Floats) -> Floats:
+        """Return the target of every position, 0 where nothing was seen, for (n, K), (n, K)."""
+        noticed = seen > 0
+        last = clicks.shape[1] - noticed[:, ::-1].argmax(axis=1)  # any, where nothing was seen
+        targets = np.where(clicks, self.clicked[last - 1], self.ignored[last - 1])
+        return np.where(noticed, targets, 0.0)
 
 
 class RewardModel(Component):
@@ -55,4 +65,4 @@ class RewardModel(Component):
 
     @abstractmethod
     def table(self, k: int) -> RewardTable:
-        """Return the weights for lists of length k."""
+        """Return the targets for slates of length k."""

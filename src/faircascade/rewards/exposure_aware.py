@@ -48,7 +48,7 @@ def _paper(weight: Weight, gamma: float, k: int) -> RewardTable:
     F = weight.values(k)
     return RewardTable.of(
         k,
-        reward=lambda position: float(F[position - 1]),
+        reward=lambda position, _: float(F[position - 1]),
         penalty=lambda position, _: float(F[position - 1]),
         gamma=gamma,
     )
@@ -59,7 +59,7 @@ def _intended(weight: Weight, gamma: float, k: int) -> RewardTable:
     F = rising(weight.values(k))
     return RewardTable.of(
         k,
-        reward=lambda position: float(F[position - 1]),
+        reward=lambda position, _: float(F[position - 1]),
         penalty=lambda position, _: float(F[k - position]),
         gamma=gamma,
     )
@@ -69,8 +69,8 @@ def _reference(weight: Weight, gamma: float, k: int) -> RewardTable:
     """What the authors' package computes."""
     return RewardTable.of(
         k,
-        reward=lambda position: weight.reference_reward(position, k),
-        penalty=lambda position, examined: weight.reference_penalty(position, examined, k),
+        reward=lambda position, _: weight.reference_reward(position, k),
+        penalty=lambda position, last: weight.reference_penalty(position, last, k),
         gamma=gamma,
     )
 

@@ -7,21 +7,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from faircascade.service.core import Service
     from faircascade.service.http.app import create_app
-    from faircascade.service.settings import Settings
+    from faircascade.service.service import Service
+    from faircascade.service.settings import ServiceSettings
     from faircascade.service.stores.redis import RedisStore
     from faircascade.service.stores.sqlite import SQLiteStore
 
 _HOME = {
     "RedisStore": "stores.redis",
     "SQLiteStore": "stores.sqlite",
-    "Service": "core",
-    "Settings": "settings",
+    "Service": "service",
+    "ServiceSettings": "settings",
     "create_app": "http.app",
 }
 
-__all__ = ["RedisStore", "SQLiteStore", "Service", "Settings", "create_app"]
+__all__ = ["RedisStore", "SQLiteStore", "Service", "ServiceSettings", "create_app"]
 
 
 def __getattr__(name: str) -> Any:

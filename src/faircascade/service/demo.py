@@ -15,9 +15,10 @@ import numpy as np
 
 from faircascade.data.load import load_dataset
 from faircascade.environment import Environment
-from faircascade.service.asking import Answer, Ask, Recommended
-from faircascade.service.core import Service
-from faircascade.service.sources import Contents, Source, recommendable
+from faircascade.errors import ParameterError
+from faircascade.service.catalogue.sources import Source, SourceContents, recommendable
+from faircascade.service.messages import FeedbackRequest, Recommendation, RecommendationRequest
+from faircascade.service.service import Service
 from faircascade.service.stores.base import StoreDown
 from faircascade.types import Ids, Items, Users
 
@@ -56,9 +57,9 @@ class Demo(Source):
     def fingerprint(self) -> str:
         return self.world.fingerprint
 
-    def contents(self) -> Contents:
+    def contents(self) -> SourceContents:
         items, _ = recommendable(self.world.items)
-        return Contents(items=items, dim=self.world.items.dim)
+        return SourceContents(items=items, dim=self.world.items.dim)
 
 
 def _names(items: Items) -> Ids:
@@ -73,7 +74,7 @@ def _names(items: Items) -> Ids:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manners:
+class Behaviour:
     """How users answer."""
 
     silent: float = 0.12
@@ -86,7 +87,7 @@ class Manners:
     latest: float = 90.0
 
 
-class Crowd:
+class SimulatedUsers:
     """Users who come and go: they ask for lists, and click what attracts them."""
 
     def __init__(
@@ -95,21 +96,21 @@ class Crowd:
         *,
         rate: float = 50.0,
         seed: int = 0,
-        manners: Manners | None = None,
+        behaviour: Behaviour | None = None,
     ) -> None:
         """Let about `rate` users a second ask for a list, some of them more often than others."""
         if rate < 0:
-            raise ValueError(f"rate must be at least 0, got {rate}")
+            raise ParameterError("rate", "must be at least 0", rate)
         self.world = world
         self.rate = rate
         self.seed = seed
-        self.manners = manners or Manners()
+        self.behaviour = behaviour or Behaviour()
         self._rng = np.random.default_rng(seed)
         self._rows = {name: row for row, name in enumerate(world.items.ids.tolist())}
         busyness = 1.0 / (np.arange(len(world.users)) + _REGULARS)
         self._share = self._rng.permutation(busyness / busyness.sum())  # (n,)
         self._visits: Counter[int] = Counter()
-        self._due: list[tuple[float, int, Answer]] = []
+        self._due: list[tuple[float, int, FeedbackRequest]] = []
         self._number = count()
 
     async def run(self, service: Service) -> None:
@@ -122,7 +123,7 @@ class Crowd:
                 await self.visit(service, now, min(now - last, _LONGEST_TICK))
                 await self.answer(service, now)
             except StoreDown as error:
-                log.debug("the crowd waits", extra={"reason": str(error)})
+                log.debug("simulated users wait for the store", extra={"reason": str(error)})
             last = now
             await asyncio.sleep(TICK)
 
@@ -134,9 +135,9 @@ class Crowd:
         rows = self._rng.choice(len(self.world.users), size=n, replace=False, p=self._share)
         users = self.world.users.ids[rows].tolist()
         k = min(self.world.k, service.settings.max_k)
-        lists = await service.recommend([Ask(user=user, k=k) for user in users])
+        lists = await service.recommend([RecommendationRequest(user=user, k=k) for user in users])
         for row, given in zip(rows.tolist(), lists, strict=True):
-            if isinstance(given, Recommended):
+            if isinstance(given, Recommendation):
                 self._visits[row] += 1
                 self._react(row, given, now)
 
@@ -148,19 +149,21 @@ class Crowd:
         if due:
             await service.learn(due)
 
-    def _react(self, user: int, given: Recommended, now: float) -> None:
-        manners, chance = self.manners, self._rng.random
-        if chance() < manners.silent:
+    def _react(self, user: int, given: Recommendation, now: float) -> None:
+        behaviour, chance = self.behaviour, self._rng.random
+        if chance() < behaviour.silent:
             return
         shown = len(given.items)
-        if chance() < manners.partly:
+        if chance() < behaviour.partly:
             shown = int(self._rng.integers(1, shown + 1))
         clicked = self._clicked(user, given.items[:shown])
-        if chance() < manners.late:
-            delay = manners.latest * chance()
+        if chance() < behaviour.late:
+            delay = behaviour.latest * chance()
         else:
-            delay = self._rng.exponential(manners.soon)
-        answer = Answer(impression_id=given.impression_id, clicked_position=clicked, shown=shown)
+            delay = self._rng.exponential(behaviour.soon)
+        answer = FeedbackRequest(
+            impression_id=given.impression_id, clicked_position=clicked, shown=shown
+        )
         heapq.heappush(self._due, (now + delay, next(self._number), answer))
 
     def _clicked(self, user: int, items: Sequence[str]) -> int | None:
@@ -174,5 +177,5 @@ class Crowd:
         response = self.world.respond(
             np.array([rows]), np.array([user]), round=self._visits[user], seed=self.seed
         )
-        clicked = int(response.clicked[0])
-        return places[clicked - 1] if clicked else None
+        (clicked,) = np.nonzero(response.clicks[0])
+        return places[clicked[0]] if len(clicked) else None

@@ -21,6 +21,7 @@ from typing import Any, Literal, get_args
 
 from filelock import FileLock
 
+from faircascade.errors import ParameterError
 from faircascade.storage import replacing
 
 log = logging.getLogger(__name__)
@@ -96,7 +97,7 @@ class Keys:
             self._fail(error, now)
         else:
             self._wrong = ""
-            log.info("keys were read again", extra={"keys": len(self._keys)})
+            log.info("keys reloaded", extra={"keys": len(self._keys)})
 
     def _fail(self, error: ValueError, now: float) -> None:
         """Let nobody in if there is no file, or none that can be read for too long; say it once."""
@@ -105,7 +106,7 @@ class Keys:
         left = self._wrong_since + MERCY - now
         if left <= 0 or isinstance(error.__cause__, FileNotFoundError):
             self._keys = []
-        then = "the old ones stay for a minute at most" if self._keys else "nobody gets in"
+        then = "the old ones stay valid for a minute" if self._keys else "all requests are refused"
         wrong = f"{error}; {then}"
         if wrong != self._wrong:
             log.error(f"keys cannot be read; {then}", extra={"reason": str(error)})
@@ -117,7 +118,7 @@ def list_keys(path: str | Path) -> list[Key]:
     try:
         document = json.loads(Path(path).read_bytes())
     except OSError as error:
-        raise ValueError(f"{path}: the keys cannot be read ({error.strerror})") from error
+        raise ValueError(f"{path}: the file of keys cannot be read ({error.strerror})") from error
     except ValueError as error:
         raise ValueError(f"{path}: not a file of keys ({error})") from error
     try:
@@ -126,7 +127,7 @@ def list_keys(path: str | Path) -> list[Key]:
             return [_key(entry) for entry in entries]
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: not a file of keys") from error
-    raise ValueError(f"{path}: keys of version {version}, this release reads {VERSION}")
+    raise ValueError(f"{path}: has keys of version {version}; this release reads version {VERSION}")
 
 
 def _key(entry: dict[str, Any]) -> Key:
@@ -139,13 +140,13 @@ def _key(entry: dict[str, Any]) -> Key:
 def new_key(path: str | Path, name: str, role: str) -> str:
     """Make a key, keep its hash in the file and return it: nobody can read it from there."""
     if role not in ROLES:
-        raise ValueError(f"role must be one of {', '.join(ROLES)}, got {role!r}")
+        raise ParameterError("role", f"must be one of {', '.join(ROLES)}", role)
     if not (0 < len(name) <= _LONGEST_NAME and name.isprintable()):
-        raise ValueError(f"name must be 1 to {_LONGEST_NAME} printable characters, got {name!r}")
+        raise ParameterError("name", f"must be 1 to {_LONGEST_NAME} printable characters", name)
     with _lock(path):
         keys = list_keys(path) if Path(path).exists() else []
         if any(key.name == name for key in keys):
-            raise ValueError(f"{path}: there is a key {name!r} already")
+            raise ValueError(f"{path}: key {name!r} exists already")
         token = PREFIX + token_urlsafe(32)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         _write(path, [*keys, Key(name=name, role=role, sha256=_hash(token), created=created)])
@@ -159,7 +160,7 @@ def remove_key(path: str | Path, name: str) -> None:
         left = [key for key in keys if key.name != name]
         if len(left) == len(keys):
             names = ", ".join(repr(key.name) for key in keys) or "none"
-            raise ValueError(f"{path}: there is no key {name!r}; there are: {names}")
+            raise ValueError(f"{path}: has no key {name!r}; it has: {names}")
         _write(path, left)
 
 

@@ -1,66 +1,57 @@
-"""From answers to what they teach."""
+"""From feedback to updates of users' models."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from faircascade.policies import Policy
-from faircascade.service.asking import Answer, Reason, Refused, invalid
-from faircascade.service.catalogue import Catalogue
-from faircascade.service.stores.base import Impression, Lesson
-from faircascade.types import Feedback
+from faircascade.service.catalogue.catalogue import Catalogue
+from faircascade.service.messages import FeedbackRequest, Reason, Refused, invalid
+from faircascade.service.stores.base import Impression, ModelUpdate
+from faircascade.types import Feedback, clicks_at
+
+Outcome = tuple[Impression, int, int]
+"""An impression, the clicked position (0 for none), and how many positions were looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """An answer that makes sense."""
-
-    impression: Impression
-    clicked: int
-    """Clicked position, 0 for none."""
-    examined: int
-    """How many positions were looked at."""
-
-
-def hear(
-    answer: Answer, impression: Impression | None, catalogue: Catalogue, *, oldest: float
-) -> Heard | Refused:
-    """Check an answer against the list that it is about."""
+def read_feedback(
+    request: FeedbackRequest, impression: Impression | None, catalogue: Catalogue, *, oldest: float
+) -> Outcome | Refused:
+    """Check feedback against the impression that it is about."""
     if impression is None or impression.time < oldest:
         return Refused(
             Reason.UNKNOWN,
             "impression_id",
-            f"{answer.impression_id!r} is not known, or its time is over",
+            f"{request.impression_id!r} is not known, or its time is over",
         )
     try:
-        clicked = _clicked(answer, impression, catalogue)
-        return Heard(impression, *_outcome(len(impression.slots), clicked, answer.shown))
+        clicked = _clicked(request, impression, catalogue)
+        return impression, *_seen(len(impression.slots), clicked, request.shown)
     except Refused as refused:
         return refused
 
 
-def _clicked(answer: Answer, impression: Impression, catalogue: Catalogue) -> int | None:
-    """Return the clicked position, whichever way it was given."""
-    clicked, item = answer.clicked_position, answer.clicked_item
+def _clicked(request: FeedbackRequest, impression: Impression, catalogue: Catalogue) -> int | None:
+    """Return the clicked position, whether the position or the item was given."""
+    clicked, item = request.clicked_position, request.clicked_item
     if item is None:
         return clicked
     names = catalogue.names(impression.slots)
     if item not in names:
         raise invalid("clicked_item", f"must be an item of the list, got {item!r}")
-    place = names.index(item) + 1
-    if clicked not in (None, place):
+    position = names.index(item) + 1
+    if clicked not in (None, position):
         raise invalid(
             "clicked_position",
-            f"must be {place}, where clicked_item stood, or left out, got {clicked}",
+            f"must be {position}, where clicked_item stood, or left out, got {clicked}",
         )
-    return place
+    return position
 
 
-def _outcome(size: int, clicked: int | None, shown: int | None) -> tuple[int, int]:
-    """Return (clicked or 0, examined) of an answer to a list of some size."""
+def _seen(size: int, clicked: int | None, shown: int | None) -> tuple[int, int]:
+    """Return (clicked or 0, examined) of feedback on a list of some size."""
     shown = size if shown is None else shown
     if clicked is not None and not 1 <= clicked <= size:
         raise invalid("clicked_position", f"must be between 1 and {size}, got {clicked}")
@@ -71,40 +62,46 @@ def _outcome(size: int, clicked: int | None, shown: int | None) -> tuple[int, in
     return clicked or 0, clicked or shown
 
 
-def teach(heard: Sequence[Heard | Refused], policy: Policy, now: float) -> list[Lesson | Refused]:
-    """Work out what answers add to the sums of their users, lists of a length together."""
-    taught: dict[int, Lesson | Refused] = {}
-    alike: dict[int, list[tuple[int, Heard]]] = {}
-    for place, answer in enumerate(heard):
-        if isinstance(answer, Refused):
-            taught[place] = answer
+def model_updates(
+    outcomes: Sequence[Outcome | Refused], policy: Policy, now: float
+) -> list[ModelUpdate | Refused]:
+    """Compute what feedback adds to the sums of its users, lists of one length together."""
+    results: dict[int, ModelUpdate | Refused] = {}
+    by_length: dict[int, dict[int, Outcome]] = {}
+    for place, outcome in enumerate(outcomes):
+        if isinstance(outcome, Refused):
+            results[place] = outcome
         else:
-            alike.setdefault(len(answer.impression.slots), []).append((place, answer))
-    for size, group in alike.items():
-        places = [place for place, _ in group]
+            by_length.setdefault(len(outcome[0].slots), {})[place] = outcome
+    for size, alike in by_length.items():
         try:
-            lessons = _lessons([answer for _, answer in group], policy, now)
+            updates = _updates(list(alike.values()), policy, now)
         except ValueError as error:  # handed out by another policy, with weights for other lengths
             refused = invalid("impression_id", f"is of a list of {size}, which cannot be: {error}")
-            taught.update(dict.fromkeys(places, refused))
+            results.update(dict.fromkeys(alike, refused))
         else:
-            taught.update(zip(places, lessons, strict=True))
-    return [taught[place] for place in range(len(heard))]
+            results.update(zip(alike, updates, strict=True))
+    return [results[place] for place in range(len(outcomes))]
 
 
-def _lessons(heard: Sequence[Heard], policy: Policy, now: float) -> list[Lesson]:
+def _updates(outcomes: Sequence[Outcome], policy: Policy, now: float) -> list[ModelUpdate]:
     feedback = Feedback(
-        features=np.stack([h.impression.features for h in heard]),
-        clicked=np.array([h.clicked for h in heard]),
-        examined=np.array([h.examined for h in heard]),
+        items=np.stack([impression.slots for impression, _, _ in outcomes]),
+        features=np.stack([impression.features for impression, _, _ in outcomes]),
+        clicks=clicks_at(
+            np.array([clicked for _, clicked, _ in outcomes]), len(outcomes[0][0].slots)
+        ),
+        shown=np.array([examined for _, _, examined in outcomes]),
     )
     return [
-        Lesson(
-            impression=h.impression,
-            clicked=h.clicked,
-            examined=h.examined,
+        ModelUpdate(
+            impression=impression,
+            clicked=clicked,
+            examined=examined,
             increments=increments,
             time=now,
         )
-        for h, increments in zip(heard, policy.increments(feedback), strict=True)
+        for (impression, clicked, examined), increments in zip(
+            outcomes, policy.increments(feedback), strict=True
+        )
     ]

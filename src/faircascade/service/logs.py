@@ -1,7 +1,8 @@
 """Log lines that a machine reads, or a person: an event, and fields that belong to it.
 
 Any module logs with the standard library, `log.info("keys were read again", extra={"keys": 3})`;
-what `extra` holds become the fields.
+what `extra` holds become the fields. The two formatters are as long as a subclass of a library's
+would be: names of fields, times in UTC, one event a line, and text that is not Unicode are ours.
 """
 
 from __future__ import annotations

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from faircascade.policies import Policy
 from faircascade.rerankers.ledger import exposure_units
-from faircascade.service.asking import Ask, Recommended, Refused, invalid
-from faircascade.service.catalogue import Catalogue
-from faircascade.service.exposure import Exposure
+from faircascade.service.catalogue.catalogue import Catalogue
+from faircascade.service.exposure import ExposureTracker
+from faircascade.service.messages import (
+    Recommendation,
+    RecommendationRequest,
+    Refused,
+    invalid,
+)
 from faircascade.service.scoring import Job, rows_to_slots
-from faircascade.service.stores.base import Impression, Known, Store
+from faircascade.service.stores.base import Impression, Store, UserStates
 from faircascade.types import Ints, Lists, Pool
+
+Ranked = tuple[Impression, list[float]]
+"""A list that can be handed out, and its scores."""
 
 LARGE = 1_000_000
 """Pairs of user and item from which on scoring leaves the event loop to others."""
@@ -29,54 +36,63 @@ class Ranking:
         policy: Policy,
         store: Store,
         *,
-        exposure: Exposure,
+        exposure: ExposureTracker,
+        version: Mapping[str, str],
         seed: int,
         clock: Callable[[], float],
     ) -> None:
         self._policy = policy
         self._store = store
         self._exposure = exposure
+        self._version = version
         self._seed = seed
         self._clock = clock
 
-    async def serve(self, asks: Sequence[Ask], catalogue: Catalogue) -> list[Recommended | Refused]:
-        """Rank lists for asks that can be answered, and hand them out."""
-        known = await self._store.begin([ask.user for ask in asks], accounts=self._keeps_accounts)
-        alike: dict[object, list[int]] = {}  # asks that one scoring can answer
-        for place, ask in enumerate(asks):
-            alike.setdefault(_choice(ask), []).append(place)
-        ranked: dict[int, _Ranked | Refused] = {}
+    async def serve(
+        self, requests: Sequence[RecommendationRequest], catalogue: Catalogue
+    ) -> list[Recommendation | Refused]:
+        """Rank lists for requests that can be answered, and hand them out."""
+        states = await self._store.begin_round(
+            [request.user for request in requests], accounts=self._keeps_accounts
+        )
+        alike: dict[object, list[int]] = {}  # requests that one scoring can answer
+        for place, request in enumerate(requests):
+            alike.setdefault(_choice(request), []).append(place)
+        ranked: dict[int, Ranked] = {}
+        results: dict[int, Recommendation | Refused] = {}
         for places in alike.values():  # one pool at a time: each may be as large as the catalogue
-            job = self._job([asks[place] for place in places], known, places, catalogue)
+            job = self._job([requests[place] for place in places], states, places, catalogue)
             try:
                 lists = await self._run(job)
             except ValueError as error:  # lists of this length cannot be learned from
-                refused = invalid("k", f"cannot be {asks[places[0]].k}: {error}")
-                ranked.update(dict.fromkeys(places, refused))
+                refused = invalid("k", f"cannot be {requests[places[0]].k}: {error}")
+                results.update(dict.fromkeys(places, refused))
             else:
                 ranked.update(zip(places, self._ranked(job, lists), strict=True))
             if len(alike) > 1:
                 await asyncio.sleep(0)  # others have a turn
-        return await self._hand_out([ranked[place] for place in range(len(asks))], catalogue)
+        if ranked:
+            handed_out = await self._hand_out(list(ranked.values()), catalogue)
+            results.update(zip(ranked, handed_out, strict=True))
+        return [results[place] for place in range(len(requests))]
 
     async def _hand_out(
-        self, ranked: Sequence[_Ranked | Refused], catalogue: Catalogue
-    ) -> list[Recommended | Refused]:
+        self, ranked: Sequence[Ranked], catalogue: Catalogue
+    ) -> list[Recommendation]:
         """Keep lists in the store, where they count as shown, and give them their ids."""
-        shown = [r.impression for r in ranked if isinstance(r, _Ranked)]
-        longest = max((len(i.slots) for i in shown), default=0)
+        shown = [impression for impression, _ in ranked]
+        longest = max(len(impression.slots) for impression in shown)
         units = exposure_units(longest) if self._keeps_accounts else None
-        ids = iter(await self._store.record(shown, units=units) if shown else ())
+        ids = await self._store.record(shown, units=units)
         return [
-            r
-            if isinstance(r, Refused)
-            else Recommended(
-                impression_id=next(ids),
-                user=r.impression.user,
-                items=catalogue.names(r.impression.slots),
-                scores=r.scores,
+            Recommendation(
+                impression_id=name,
+                user=impression.user,
+                items=catalogue.names(impression.slots),
+                scores=scores,
+                policy=self._version,
             )
-            for r in ranked
+            for name, (impression, scores) in zip(ids, ranked, strict=True)
         ]
 
     @property
@@ -84,19 +100,23 @@ class Ranking:
         return self._policy.scope == "user"
 
     def _job(
-        self, asks: Sequence[Ask], known: Known, places: Sequence[int], catalogue: Catalogue
+        self,
+        requests: Sequence[RecommendationRequest],
+        states: UserStates,
+        places: Sequence[int],
+        catalogue: Catalogue,
     ) -> Job:
-        """Return the scoring of asks for lists of one length out of one pool."""
-        pool = catalogue.pool(asks[0].candidates, asks[0].exclude)
+        """Return the scoring of requests for lists of one length out of one pool."""
+        pool = catalogue.pool(requests[0].candidates, requests[0].exclude)
         shared = self._policy.scope == "global"
         return Job(
             policy=self._policy,
             pool=pool,
-            k=min(asks[0].k, len(pool)),
-            users=[ask.user for ask in asks],
-            sums=known.sums[places],
-            rounds=known.rounds[places],
-            accounts=[known.accounts[place] for place in places] if known.accounts else (),
+            k=min(requests[0].k, len(pool)),
+            users=[request.user for request in requests],
+            sums=states.sums[places],
+            rounds=states.rounds[places],
+            accounts=[states.accounts[place] for place in places] if states.accounts else (),
             everybody=self._everybody(pool) if shared else np.empty(0, np.int64),
             seed=self._seed,
         )
@@ -108,28 +128,20 @@ class Ranking:
     def _everybody(self, pool: Pool) -> Ints:
         return self._exposure.units_of(np.asarray(pool.items.ids))
 
-    def _ranked(self, job: Job, lists: Lists) -> list[_Ranked]:
+    def _ranked(self, job: Job, lists: Lists) -> list[Ranked]:
         now, items = self._clock(), job.pool.items
         slots = rows_to_slots(lists, items)  # (n, k)
         features = items.features[lists.items]  # (n, k, d)
         rounds, scores = job.rounds.tolist(), lists.scores.tolist()
         return [
-            _Ranked(Impression(id="", user=user, slots=s, features=f, round=r, time=now), values)
+            (Impression(id="", user=user, slots=s, features=f, round=r, time=now), values)
             for user, s, f, r, values in zip(
                 job.users, slots, features, rounds, scores, strict=True
             )
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranked:
-    """A list that can be handed out."""
-
-    impression: Impression
-    scores: list[float]
-
-
-def _choice(ask: Ask) -> object:
-    """Return what two asks have in common that one scoring can answer."""
-    among = None if ask.candidates is None else tuple(ask.candidates)
-    return ask.k, among, tuple(ask.exclude)
+def _choice(request: RecommendationRequest) -> object:
+    """Return what two requests have in common that one scoring can answer."""
+    among = None if request.candidates is None else tuple(request.candidates)
+    return request.k, among, tuple(request.exclude)

@@ -19,16 +19,16 @@ import uvicorn
 from threadpoolctl import threadpool_limits
 
 from faircascade.policies import Policy
-from faircascade.service.core import Service
-from faircascade.service.demo import Crowd, Demo
+from faircascade.service.bootstrap import PolicyChoice, start_service
+from faircascade.service.catalogue.sources import Source
+from faircascade.service.demo import Demo, SimulatedUsers
 from faircascade.service.http import create_app
 from faircascade.service.http.connections import GuardedProtocol
 from faircascade.service.keys import Keys
-from faircascade.service.listening import address_of, is_local
-from faircascade.service.opening import name_of
-from faircascade.service.settings import Settings
-from faircascade.service.sources import Source
-from faircascade.service.starting import Choose, start_service
+from faircascade.service.service import Service
+from faircascade.service.settings import ServiceSettings
+from faircascade.service.sockets import address_of, is_local
+from faircascade.service.stores.registry import public_address
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,8 @@ GRACE = 10
 SWITCH = 0.001
 """Seconds after which a thread hands over: that which commits must not wait for long."""
 KEEP_ALIVE = 75
-"""Seconds that an idle connection stays open: longer than the proxies in front keep it."""
+"""Seconds that an idle connection stays open: longer than clients and proxies keep it, so that they
+close it first (see `faircascade.client.connection.IDLE_SECONDS`)."""
 BACKLOG = 2048
 LEAVE = 1.0
 """Seconds in which those who are connected are told to go elsewhere before they are cut off."""
@@ -48,15 +49,15 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ServerConfig:
     """What to serve, and to whom."""
 
     store: str
     """Address of the store."""
     source: Source | None = None
-    policy: Policy | Choose | None = None
+    policy: Policy | PolicyChoice | None = None
     seed: int | None = None
-    settings: Settings
+    settings: ServiceSettings
     keys: Keys | None = None
     host: str = ""
     """What it was told to listen on, which is a name that it may be called by."""
@@ -66,7 +67,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class ServerInfo:
     """What to know about a server that has started."""
 
     dashboard: str
@@ -77,10 +78,10 @@ class Facts:
     keys: str
 
 
-Announce = Callable[[Facts], None]
+Announce = Callable[[ServerInfo], None]
 
 
-def serve(plan: Plan, listener: socket.socket, announce: Announce) -> None:
+def serve(plan: ServerConfig, listener: socket.socket, announce: Announce) -> None:
     """Serve until the process is asked to stop, by SIGTERM or Ctrl-C."""
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     threadpool_limits(1, user_api="blas")  # scoring is short, and requests come side by side
@@ -106,13 +107,13 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-async def _serve(plan: Plan, listener: socket.socket, announce: Announce) -> None:
+async def _serve(plan: ServerConfig, listener: socket.socket, announce: Announce) -> None:
     service = await start_service(
         plan.store, source=plan.source, policy=plan.policy, seed=plan.seed, settings=plan.settings
     )
     beside = []
     if isinstance(plan.source, Demo) and plan.demo_rate > 0:
-        beside.append(Crowd(plan.source.world, rate=plan.demo_rate).run)
+        beside.append(SimulatedUsers(plan.source.world, rate=plan.demo_rate).run)
     app = create_app(
         service,
         keys=plan.keys,
@@ -222,13 +223,13 @@ class _Server(uvicorn.Server):
             await asyncio.wait_for(self.lifespan.shutdown(), HURRY)
 
 
-def _facts(plan: Plan, service: Service, listener: socket.socket) -> Facts:
+def _facts(plan: ServerConfig, service: Service, listener: socket.socket) -> ServerInfo:
     address = address_of(listener)
-    return Facts(
+    return ServerInfo(
         dashboard=f"{address}/",
         reference=f"{address}/docs",
         policy=service.policy.label,
         items=len(service.catalogue),
-        store=name_of(plan.store),
+        store=public_address(plan.store),
         keys="off: anybody who can reach it may use it" if plan.keys is None else "on",
     )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from faircascade.errors import ParameterError
+
 DAY = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ServiceSettings:
     """Limits that keep one request from taking what others need."""
 
     ttl: float = 7 * DAY
@@ -26,4 +28,4 @@ class Settings:
         for limit in fields(self):
             value = getattr(self, limit.name)
             if not value > 0:
-                raise ValueError(f"{limit.name} must be positive, got {value}")
+                raise ParameterError(limit.name, "must be positive", value)

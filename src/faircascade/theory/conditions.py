@@ -13,7 +13,7 @@ from faircascade.environment import Environment
 from faircascade.errors import ParameterError
 from faircascade.estimators import Ridge
 from faircascade.exploration import UCB
-from faircascade.policies.bandit import Bandit, table_of
+from faircascade.policies.bandit import ComposedPolicy, table_of
 from faircascade.policies.base import Policy
 from faircascade.rerankers import Identity
 from faircascade.rewards import ExposureAware, RewardModel
@@ -118,47 +118,48 @@ def check(
     Algorithm 1's powers of sigma; with an environment, also features of norm <= 1 and attraction
     that needs no clipping.
     """
-    bandit, alpha = _optimist(policy)
+    ridge, reward, alpha = _optimist(policy)
     dim, k, theta_norm = _size(env, dim, k, theta_norm)
     rounds = whole(rounds, "rounds")
-    sigma = bandit.estimator.sigma
+    sigma = ridge.sigma
     needed = alpha_min(dim, k, rounds, sigma=sigma, theta_norm=theta_norm)
-    table = table_of(bandit.reward, k)
+    table = table_of(reward, k)
     return Conditions(
         dim=dim,
         k=k,
         rounds=rounds,
         sigma=sigma,
         alpha=alpha,
-        gamma=float(getattr(bandit.reward, "gamma", 0.0)),
+        gamma=float(getattr(reward, "gamma", 0.0)),
         theta_norm=theta_norm,
         weighed=bool((table.clicked != 1.0).any() or table.ignored.any()),
         alpha_min=needed,
-        gamma_max=_gamma_max_of(bandit.reward, k),
+        gamma_max=_gamma_max_of(reward, k),
         bound=bound(dim, k, rounds, alpha=alpha, sigma=sigma),
         bound_at_alpha_min=bound(dim, k, rounds, alpha=needed, sigma=sigma),
         informative_from=informative_from(dim, k, alpha=alpha, sigma=sigma),
         informative_from_at_alpha_min=informative_from(dim, k, sigma=sigma, theta_norm=theta_norm),
         conditions=(
             _alpha(alpha, needed),
-            _gamma(table.clicked - table.ignored.min(axis=0)),
+            _gamma(table.clicked.max(axis=0) - table.ignored.min(axis=0)),
             _preferences(theta_norm),
-            _estimator(bandit.estimator),
+            _estimator(ridge),
             *(() if env is None else environment_conditions(env)),
         ),
     )
 
 
-def _optimist(policy: Policy) -> tuple[Bandit, float]:
-    """Return the bandit and its alpha, or say why the theorem is not about it."""
-    bandit = policy.compose()
-    if not isinstance(bandit, Bandit) or not isinstance(bandit.exploration, UCB):
+def _optimist(policy: Policy) -> tuple[Ridge, RewardModel, float]:
+    """Return the parts that the theorem is about, or say why it is not about this policy."""
+    if not isinstance(policy, ComposedPolicy) or not isinstance(policy.parts.exploration, UCB):
         raise ParameterError(
             "policy", "must explore by UCB (the theorem is about no other)", policy.label
         )
-    if not isinstance(bandit.reranker, Identity):
+    if not isinstance(policy.parts.estimator, Ridge):
+        raise ParameterError("policy", "must learn by ridge regression", policy.label)
+    if not isinstance(policy.parts.reranker, Identity):
         raise ParameterError("policy", "must not re-rank (the theorem's does not)", policy.label)
-    return bandit, bandit.exploration.alpha
+    return policy.parts.estimator, policy.parts.reward, policy.parts.exploration.alpha
 
 
 def _size(
@@ -179,7 +180,7 @@ def _size(
 
 def _gamma_max_of(reward: RewardModel, k: int) -> float:
     """Return the largest gamma for a reward model, whatever its own is."""
-    rewards = table_of(reward, k).clicked
+    rewards = table_of(reward, k).clicked.max(axis=0)
     if not isinstance(reward, ExposureAware):
         return gamma_max(rewards)
     penalties = -table_of(replace(reward, gamma=1.0), k).ignored.min(axis=0)

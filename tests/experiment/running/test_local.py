@@ -86,6 +86,11 @@ def assert_same(results: Results, undisturbed: Results) -> None:
     assert list((results.folder / "underway").iterdir()) == []
 
 
+def finished(results: Results) -> int:
+    """Return how many cells are finished."""
+    return sum(results.find(cell) is not None for cell in CELLS)
+
+
 def start(spec: Path, folder: Path, workers: int) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", RUNNER, str(spec), str(folder), str(workers)],
@@ -186,6 +191,7 @@ def test_a_cell_that_kills_every_process_is_told_and_the_others_go_on(
     assert "its process ended with signal 9" in ended.failures[CELLS[1].name]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked up in /proc")
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_run_that_is_killed_again_and_again_ends_as_if_undisturbed(
@@ -195,7 +201,9 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_undisturbed(
     results = Results(tmp_path / "run")
     for _ in range(4):
         process = start(spec, results.folder, workers)
-        time.sleep(moments.uniform(0.5, 2.5))
+        goal = finished(results) + moments.randrange(3)
+        while finished(results) < goal and process.poll() is None:
+            time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
         process.communicate()
         deadline = time.monotonic() + 20
@@ -223,7 +231,6 @@ def test_a_cell_under_way_elsewhere_is_waited_for(
 ) -> None:
     """Another runner has a cell; it gives up, and this one takes the cell over."""
     results = Results(tmp_path)
-    release = time.monotonic() + 2.0
     with claimed(results.underway(CELLS[0])) as mine:
         assert mine is Claim.MINE
         with claimed(results.underway(CELLS[0])) as again:
@@ -233,9 +240,9 @@ def test_a_cell_under_way_elsewhere_is_waited_for(
             stdout=subprocess.PIPE,
             text=True,
         )
-        while time.monotonic() < release:
+        while finished(results) < len(CELLS) - 1:  # all the others
             assert process.poll() is None
-            time.sleep(0.05)
+            time.sleep(0.01)
     process.communicate()
     assert process.returncode == 0
     assert_same(results, undisturbed)

@@ -26,6 +26,7 @@ from tests.experiment.running.test_local import assert_same
 from tests.experiment.specs import TINY
 
 pytest.importorskip("ray")
+pytestmark = pytest.mark.slow
 
 RATINGS = load_dataset("synthetic", users=80, items=60)
 SOURCES = Sources({RATINGS.fingerprint: RATINGS})

@@ -218,6 +218,7 @@ def test_the_theorem_is_about_few_of_them(written: Path) -> None:
 # Half finished
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_said_to_be(half: Study, tmp_path: Path) -> None:
     page = read(write_reproduction([half], tmp_path))
     assert "Not complete. 8 of 14 runs are not finished (8 of tiny)." in page.text
@@ -296,6 +297,7 @@ def test_published_numbers_on_the_papers_data_match_themselves(
     assert count_verdicts([forged])["not run yet"] == 10
 
 
+@pytest.mark.slow
 def test_data_of_ones_own_is_not_called_synthetic(study: Study, tmp_path: Path) -> None:
     spec = replace(study.spec, data={"name": "mine.csv"})
     own = Study(spec, tuple(spec.cells("tiny")), study.results)

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from faircascade.metrics.tally import discounts
 from faircascade.rerankers.ledger import UNIT, exposure_units
-from faircascade.service.exposure.counts import Batch, Counts
-from faircascade.service.exposure.steps import Step, smallest
-from tests.service.exposure.worlds import NOW, answered, events_at, listed, plainly, slowly
+from faircascade.service.exposure.counts import Counts, EventBatch
+from faircascade.service.exposure.windows import Step, smallest
+from tests.service.exposure.events import NOW, answered, events_at, listed, plainly, slowly
 
 many = st.lists(events_at(st.just(NOW)), max_size=30)
 FAIRNESS = np.zeros(5)
@@ -18,7 +18,7 @@ FAIRNESS = np.zeros(5)
 
 def counted(events) -> Counts:
     counts = Counts()
-    counts.add(Batch.of(events, NOW))
+    counts.add(EventBatch.of(events, NOW))
     return counts
 
 
@@ -39,7 +39,7 @@ def test_events_are_counted_as_one_by_one(events) -> None:
 def test_pieces_and_order_make_no_difference(events, random, cut) -> None:
     shuffled = random.sample(events, len(events))
     counts = counted(shuffled[:cut])
-    counts.add(Batch.of(shuffled[cut:], NOW))
+    counts.add(EventBatch.of(shuffled[cut:], NOW))
     assert plainly(counts, 8) == plainly(counted(events), 8)
 
 
@@ -56,7 +56,7 @@ def test_all_exposure_is_that_of_the_positions_of_all_lists(events) -> None:
 def test_some_events_of_a_batch_count_as_alone(events, chosen) -> None:
     mask = np.array([place in chosen for place in range(len(events))], dtype=bool)
     part = Counts()
-    part.add(Batch.of(events, NOW).where(mask))
+    part.add(EventBatch.of(events, NOW).where(mask))
     alone = [event for place, event in enumerate(events) if place in chosen]
     assert plainly(part, 8) == slowly(alone, 8)
 
@@ -65,7 +65,7 @@ def test_slots_come_as_items_are_added() -> None:
     counts = counted([listed(NOW, 0)])
     assert counts.of(np.array([0, 1, 70_000])).tolist() == [[1, 0, 0], [2**16, 0, 0], [0, 0, 0]]
     assert counts.units_of(np.array([70_000, 0])).tolist() == [0, 2**16]
-    counts.add(Batch.of([listed(NOW, 70_000)], NOW))
+    counts.add(EventBatch.of([listed(NOW, 70_000)], NOW))
     assert counts.units_of(np.array([70_000, 0, 5])).tolist() == [2**16, 2**16, 0]
     assert counts.units_of(np.array([], dtype=np.int32)).tolist() == []
 
@@ -76,7 +76,7 @@ def test_an_account_of_nothing_has_no_units() -> None:
 
 def test_what_is_in_the_future_or_not_a_time_at_all_happened_now() -> None:
     times = [NOW + 1e9, float("inf"), float("nan"), -5.0, float("-inf"), NOW - 1]
-    batch = Batch.of([listed(time, 0) for time in times], NOW)
+    batch = EventBatch.of([listed(time, 0) for time in times], NOW)
     assert batch.times.tolist() == [NOW, NOW, NOW, 0.0, 0.0, NOW - 1]
 
 
@@ -112,5 +112,5 @@ def test_a_step_takes_little_room() -> None:
 def test_a_copy_goes_on_by_itself() -> None:
     counts = counted([listed(NOW, 0)])
     copy = counts.copy()
-    counts.add(Batch.of([listed(NOW, 0)], NOW))
+    counts.add(EventBatch.of([listed(NOW, 0)], NOW))
     assert (copy.lists, copy.by_slot[0].tolist()) == (1, [1])

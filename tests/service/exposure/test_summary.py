@@ -7,19 +7,19 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from faircascade.metrics.diversity import Coverage
 from faircascade.metrics.exposure import exposure_p, lorenz
 from faircascade.metrics.fairness import EqualityB, EqualityP, EquityB, EquityP
 from faircascade.rerankers.ledger import UNIT
-from faircascade.service.exposure import Holders, Snapshot
-from faircascade.service.exposure.account import Account
+from faircascade.service.exposure import Recipients, Snapshot
+from faircascade.service.exposure.counters import Counters
 from faircascade.service.exposure.shares import leading
 from faircascade.service.exposure.summary import exposure, history, item_exposure
 from faircascade.service.http import schemas
-from tests.service.exposure.worlds import (
+from tests.service.exposure.events import (
     NOW,
     answered,
     catalogue,
@@ -32,18 +32,17 @@ GROUPS = ["jazz", "folk|jazz", "rock", "jazz", "folk", "rock|folk|jazz", "rock",
 SUPPLIERS = ["s", None, "t", "t|u", None, "s", "t", "u"]
 many = st.lists(events_at(st.floats(NOW - 50, NOW)), max_size=25)
 
-NOBODY = Holders(slots=np.empty(0, dtype=np.int32), ids=(), merit=np.empty(0))
+NOBODY = Recipients(slots=np.empty(0, dtype=np.int32), ids=(), merit=np.empty(0))
 """A catalogue without items."""
 
 
 def snapshot_of(events) -> Snapshot:
-    account = Account()
+    account = Counters()
     account.count(events, NOW, NOBODY)
     account.advance(NOW, NOBODY)
     return account.snapshot("1h", NOW)
 
 
-@settings(deadline=None)
 @given(many)
 def test_fairness_is_what_the_metrics_say(events) -> None:
     items = catalogue(8)
@@ -59,32 +58,34 @@ def test_fairness_is_what_the_metrics_say(events) -> None:
         assert found[name] == wanted
 
 
-@settings(deadline=None)
 @given(many)
 def test_groups_are_what_the_metrics_add_up(events) -> None:
     items = catalogue(8, groups=GROUPS)
     record = record_of(events, items, k=5)
     names, added = record.by_group(GROUPS)
-    found = {holder["name"]: holder for holder in exposure(snapshot_of(events), items)["groups"]}
+    found = {
+        recipient["name"]: recipient for recipient in exposure(snapshot_of(events), items)["groups"]
+    }
     assert sorted(found) == list(names)
     everything = exposure_p(record).sum()
     for place, name in enumerate(names):
-        holder = found[name]
-        assert holder["items"] == sum(name in label.split("|") for label in GROUPS)
-        assert holder["appearances"] == added.appearances[place].sum()
-        assert holder["clicks"] == added.item_clicks[place].sum()
-        assert holder["exposure"] == pytest.approx(exposure_p(added)[place], abs=200 * UNIT)
-        assert holder["merit_share"] == pytest.approx(added.merit[place] / items.merit.sum())
+        recipient = found[name]
+        assert recipient["items"] == sum(name in label.split("|") for label in GROUPS)
+        assert recipient["appearances"] == added.appearances[place].sum()
+        assert recipient["clicks"] == added.item_clicks[place].sum()
+        assert recipient["exposure"] == pytest.approx(exposure_p(added)[place], abs=200 * UNIT)
+        assert recipient["merit_share"] == pytest.approx(added.merit[place] / items.merit.sum())
         share = exposure_p(added)[place] / everything if everything else 0.0
-        assert holder["exposure_share"] == pytest.approx(share, abs=4 * UNIT)
-        assert holder["ratio"] == pytest.approx(holder["exposure_share"] / holder["merit_share"])
+        assert recipient["exposure_share"] == pytest.approx(share, abs=4 * UNIT)
+        assert recipient["ratio"] == pytest.approx(
+            recipient["exposure_share"] / recipient["merit_share"]
+        )
 
 
-@settings(deadline=None)
 @given(many, st.integers(0, 8), st.integers(1, 4))
 def test_every_summary_has_the_form_of_the_api(events, m, limit) -> None:
     items = catalogue(m, first=2, groups=GROUPS[:m], suppliers=SUPPLIERS[:m])
-    account = Account()
+    account = Counters()
     account.count(events, NOW, items)
     account.advance(NOW + 200, items)
     for name in ("all", "1h", "24h", "7d"):
@@ -96,11 +97,13 @@ def test_every_summary_has_the_form_of_the_api(events, m, limit) -> None:
             schemas.ItemExposure.model_validate(page, strict=True)
             assert (page["total"], len(page["items"])) == (m, min(limit, max(m - 1, 0)))
     for name in ("1h", "24h", "7d"):
-        schemas.History.model_validate(history(account.trail(name, NOW + 200), items), strict=True)
+        schemas.History.model_validate(
+            history(account.timeline(name, NOW + 200), items), strict=True
+        )
 
 
 def test_a_summary_by_hand() -> None:
-    items = Holders(
+    items = Recipients(
         slots=np.array([0, 1, 2]),
         ids=["a", "b", "c"],
         merit=np.array([1.0, 2.0, 1.0]),
@@ -176,7 +179,7 @@ def test_items_that_were_added_later_count_as_never_shown() -> None:
 
 
 def test_ties_are_in_the_order_of_exposure_merit_and_id() -> None:
-    items = Holders(
+    items = Recipients(
         slots=np.arange(6),
         ids=["f", "e", "d", "c", "b", "a"],
         merit=np.array([1.0, 2.0, 1.0, 1.0, 2.0, 1.0]),
@@ -184,11 +187,11 @@ def test_ties_are_in_the_order_of_exposure_merit_and_id() -> None:
     # f and d: exposure 1 for merit 1; e: 2 for 2; c, b, a: nothing
     snapshot = snapshot_of([listed(NOW, 0), listed(NOW, 2), listed(NOW, 1), listed(NOW, 1)])
     found = exposure(snapshot, items, limit=6)
-    assert [holder["name"] for holder in found["over_exposed"]] == ["e", "d", "f"]
-    assert [holder["name"] for holder in found["under_exposed"]] == ["b", "a", "c"]
+    assert [recipient["name"] for recipient in found["over_exposed"]] == ["e", "d", "f"]
+    assert [recipient["name"] for recipient in found["under_exposed"]] == ["b", "a", "c"]
     for order, names in {"over": "edfabc", "under": "bacedf"}.items():
         listed_items = item_exposure(snapshot, items, order, 0, 6)["items"]
-        assert "".join(holder["name"] for holder in listed_items) == names
+        assert "".join(recipient["name"] for recipient in listed_items) == names
 
 
 def test_pages_of_items_follow_each_other() -> None:
@@ -197,9 +200,9 @@ def test_pages_of_items_follow_each_other() -> None:
     for order in ("over", "under", "clicks"):
         whole = item_exposure(snapshot, items, order, 0, 8)["items"]
         pages = [item_exposure(snapshot, items, order, at, 3)["items"] for at in (0, 3, 6, 9)]
-        assert [holder for page in pages for holder in page] == whole
+        assert [recipient for page in pages for recipient in page] == whole
     most = item_exposure(snapshot, items, "clicks", 0, 1)["items"]
-    assert [(holder["name"], holder["clicks"]) for holder in most] == [("item-3", 1)]
+    assert [(recipient["name"], recipient["clicks"]) for recipient in most] == [("item-3", 1)]
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=30), st.integers(0, 40))
@@ -228,7 +231,7 @@ def test_a_lorenz_curve_has_few_points_at_even_distances(m: int) -> None:
 
 
 def test_extreme_merit_gives_numbers_that_json_knows() -> None:
-    items = Holders(
+    items = Recipients(
         slots=np.arange(3),
         ids=["a", "b", "c"],
         merit=np.array([1.7e308, 1.7e308, 5e-324]),
@@ -242,10 +245,10 @@ def test_extreme_merit_gives_numbers_that_json_knows() -> None:
 
 def test_history_shows_each_step_and_measures_what_is_not_settled() -> None:
     items = catalogue(4)
-    account = Account()
+    account = Counters()
     account.count([listed(NOW - 600, 0, 1, 2, 3), answered(NOW - 600, 1)], NOW - 600, items)
     account.count([listed(NOW, 0)], NOW, items)
-    found = history(account.trail("1h", NOW), items)
+    found = history(account.timeline("1h", NOW), items)
     assert found["step_seconds"] == 60
     past, last = found["moments"][-11], found["moments"][-1]
     assert (past["recommendations"], past["answers"], past["click_rate"]) == (1, 1, 1.0)
@@ -258,4 +261,4 @@ def test_history_shows_each_step_and_measures_what_is_not_settled() -> None:
 
 def test_columns_of_another_length_are_refused() -> None:
     with pytest.raises(ValueError, match="merit must be one for each of the 2 items, got 3"):
-        Holders(slots=np.arange(2), ids=["a", "b"], merit=np.ones(3))
+        Recipients(slots=np.arange(2), ids=["a", "b"], merit=np.ones(3))

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faircascade.service.exposure.account import ALL, Account
-from faircascade.service.exposure.counts import Batch, Counts
+from faircascade.service.exposure.counters import ALL, Counters
+from faircascade.service.exposure.counts import Counts, EventBatch
 from faircascade.service.exposure.fairness import fairness
 from faircascade.service.exposure.windows import SPANS, Span, Window
-from tests.service.exposure.worlds import (
+from tests.service.exposure.events import (
     NOW,
     answered,
     catalogue,
@@ -76,14 +76,13 @@ def all_steps(window: Window) -> dict[int, tuple]:
     return found
 
 
-@settings(deadline=None)
 @given(polls())
 def test_a_window_is_what_a_look_through_all_events_finds(found) -> None:
     window, slow = Window(span=SHORT), Everything(SHORT)
     for now, events in found:
         slow.count(events, now)
         window.rewind(now)
-        window.count(Batch.of(events, now), ITEMS)
+        window.count(EventBatch.of(events, now), ITEMS)
         window.advance(now, ITEMS)
         assert window.running == slow.running
         assert plainly(window.total, 8) == slowly(slow.window, 8)
@@ -91,10 +90,10 @@ def test_a_window_is_what_a_look_through_all_events_finds(found) -> None:
         assert all_steps(window) == kept
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(polls(SPANS["24h"]))
 def test_an_account_has_all_windows_and_all_time_right(found) -> None:
-    account, slow = Account(), {name: Everything(span) for name, span in SPANS.items()}
+    account, slow = Counters(), {name: Everything(span) for name, span in SPANS.items()}
     for now, events in found:
         account.count(events, now, ITEMS)
         account.advance(now, ITEMS)
@@ -109,13 +108,12 @@ def test_an_account_has_all_windows_and_all_time_right(found) -> None:
     assert plainly(account.snapshot(ALL, now).counts, 8) == slowly(everything, 8)
 
 
-@settings(deadline=None)
 @given(st.lists(events_at(st.floats(NOW - 2 * LENGTH, NOW)), max_size=20), st.randoms())
 def test_order_and_pieces_of_reading_make_no_difference(events, random) -> None:
     at_once, scattered = Window(span=SHORT), Window(span=SHORT)
-    at_once.count(Batch.of(events, NOW), ITEMS)
+    at_once.count(EventBatch.of(events, NOW), ITEMS)
     for event in random.sample(events, len(events)):
-        scattered.count(Batch.of([event], NOW), ITEMS)
+        scattered.count(EventBatch.of([event], NOW), ITEMS)
     for window in (at_once, scattered):
         window.advance(NOW, ITEMS)
     assert all_steps(at_once) == all_steps(scattered)
@@ -124,12 +122,11 @@ def test_order_and_pieces_of_reading_make_no_difference(events, random) -> None:
         np.testing.assert_array_equal(step.fairness, scattered.closed[number].fairness)
 
 
-@settings(deadline=None)
 @given(polls())
 def test_the_fairness_of_a_step_that_is_over_is_that_of_its_counts(found) -> None:
     window = Window(span=SHORT)
     for now, events in found:
-        window.count(Batch.of(events, now), ITEMS)
+        window.count(EventBatch.of(events, now), ITEMS)
         window.advance(now, ITEMS)
     for step in window.closed.values():
         counts = Counts()
@@ -149,7 +146,7 @@ def test_steps_begin_at_multiples_of_their_length() -> None:
 @pytest.mark.parametrize(("name", "seconds"), [("1h", 3600), ("24h", 86400), ("7d", 7 * 86400)])
 def test_a_list_is_gone_after_the_length_of_the_window(name: str, seconds: int) -> None:
     begin = 7 * 86400.0 * 100  # the begin of a step in each window
-    account = Account()
+    account = Counters()
     account.count([listed(begin, 1)], begin, ITEMS)
 
     def lists(now: float) -> int:
@@ -163,10 +160,10 @@ def test_a_list_is_gone_after_the_length_of_the_window(name: str, seconds: int) 
 
 def test_a_late_answer_counts_where_it_belongs() -> None:
     window = Window(span=SHORT)
-    window.count(Batch.of([listed(NOW - 30, 1)], NOW - 30), ITEMS)
+    window.count(EventBatch.of([listed(NOW - 30, 1)], NOW - 30), ITEMS)
     window.advance(NOW, ITEMS)
     before = window.closed[int((NOW - 30) // 10)]
-    window.count(Batch.of([answered(NOW - 30, 1)], NOW), ITEMS)
+    window.count(EventBatch.of([answered(NOW - 30, 1)], NOW), ITEMS)
     after = window.closed[int((NOW - 30) // 10)]
     assert before.totals.tolist() == [1, 0, 0]  # who read it before still has it
     assert after.totals.tolist() == [1, 1, 1]
@@ -175,13 +172,13 @@ def test_a_late_answer_counts_where_it_belongs() -> None:
 
 def test_an_event_does_not_move_the_window_past_the_clock() -> None:
     window = Window(span=SHORT)
-    window.count(Batch.of([listed(NOW + 1e6, 1)], NOW), ITEMS)
+    window.count(EventBatch.of([listed(NOW + 1e6, 1)], NOW), ITEMS)
     assert window.running == NOW // 10
     assert window.open[window.running].lists == 1
 
 
 def test_a_clock_that_was_years_ahead_does_not_empty_the_window_for_years() -> None:
-    account = Account()
+    account = Counters()
     account.count([listed(NOW + 1e8, 1)], NOW + 1e8, ITEMS)
     account.count([listed(NOW, 2)], NOW, ITEMS)
     account.advance(NOW, ITEMS)
@@ -192,9 +189,9 @@ def test_a_clock_that_was_years_ahead_does_not_empty_the_window_for_years() -> N
 
 def test_a_clock_that_was_set_back_a_little_loses_nothing() -> None:
     window = Window(span=SHORT)
-    window.count(Batch.of([listed(NOW, 1)], NOW), ITEMS)
+    window.count(EventBatch.of([listed(NOW, 1)], NOW), ITEMS)
     window.rewind(NOW - 25)
-    window.count(Batch.of([listed(NOW - 25, 2)], NOW - 25), ITEMS)
+    window.count(EventBatch.of([listed(NOW - 25, 2)], NOW - 25), ITEMS)
     assert window.total.lists == 2
     assert window.until(NOW - 25) == NOW // 10 * 10
 
@@ -202,7 +199,7 @@ def test_a_clock_that_was_set_back_a_little_loses_nothing() -> None:
 def test_fairness_is_over_the_catalogue_at_the_time_the_step_was_over() -> None:
     window = Window(span=SHORT)
     few, many = catalogue(2), catalogue(8)
-    window.count(Batch.of([listed(NOW - 30, 0, 1)], NOW - 30), few)
+    window.count(EventBatch.of([listed(NOW - 30, 0, 1)], NOW - 30), few)
     window.advance(NOW - 10, few)
     window.advance(NOW, many)
     (step,) = window.closed.values()
@@ -211,7 +208,7 @@ def test_fairness_is_over_the_catalogue_at_the_time_the_step_was_over() -> None:
 
 
 def test_the_first_list_is_remembered_whatever_comes_before_it() -> None:
-    account = Account()
+    account = Counters()
     account.count([answered(NOW - 9)], NOW, ITEMS)
     assert account.snapshot(ALL, NOW).since is None
     account.count([listed(NOW - 5, 1), listed(NOW - 3, 1)], NOW, ITEMS)
@@ -221,36 +218,37 @@ def test_the_first_list_is_remembered_whatever_comes_before_it() -> None:
 
 def test_an_unknown_window_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="window must be one of all, 1h, 24h, 7d, got '2h'"):
-        Account().snapshot("2h", NOW)
+        Counters().snapshot("2h", NOW)
     with pytest.raises(ValueError, match="window must be one of 1h, 24h, 7d, got 'all'"):
-        Account().trail(ALL, NOW)
+        Counters().timeline(ALL, NOW)
 
 
 def test_the_steps_of_a_window_add_up_to_it() -> None:
-    account = Account()
+    account = Counters()
     times = np.random.default_rng(0).uniform(NOW - 4000, NOW, 200)
     account.count([listed(time, 1, 2) for time in times], NOW, ITEMS)
     account.advance(NOW, ITEMS)
-    snapshot, trail = account.snapshot("1h", NOW), account.trail("1h", NOW)
-    assert len(trail.moments) == 60
+    snapshot, timeline = account.snapshot("1h", NOW), account.timeline("1h", NOW)
+    assert len(timeline.moments) == 60
     assert (
-        sum(moment.totals for moment in trail.moments).tolist() == snapshot.counts.totals.tolist()
+        sum(moment.totals for moment in timeline.moments).tolist()
+        == snapshot.counts.totals.tolist()
     )
-    assert (trail.since, trail.until) == (snapshot.since, snapshot.until)
-    assert trail.moments[0].since == trail.since
-    assert trail.moments[-1].until == trail.until == NOW
-    ends = [moment.until for moment in trail.moments]
-    assert ends[:-1] == [moment.since for moment in trail.moments[1:]]
+    assert (timeline.since, timeline.until) == (snapshot.since, snapshot.until)
+    assert timeline.moments[0].since == timeline.since
+    assert timeline.moments[-1].until == timeline.until == NOW
+    ends = [moment.until for moment in timeline.moments]
+    assert ends[:-1] == [moment.since for moment in timeline.moments[1:]]
 
 
 def test_what_was_handed_out_to_be_read_does_not_change() -> None:
-    account = Account()
+    account = Counters()
     account.count([listed(NOW, 1)], NOW, ITEMS)
     snapshots = [account.snapshot(name, NOW) for name in (ALL, *SPANS)]
-    trail = account.trail("1h", NOW)
+    timeline = account.timeline("1h", NOW)
     account.count([listed(NOW, 1), answered(NOW, 1)], NOW, ITEMS)
     account.advance(NOW + 1e5, ITEMS)
     for snapshot in snapshots:
         assert plainly(snapshot.counts, 8) == slowly([listed(NOW, 1)], 8)
-    assert trail.moments[-1].totals.tolist() == [1, 0, 0]
-    assert plainly(trail.moments[-1].fairness, 8) == slowly([listed(NOW, 1)], 8)
+    assert timeline.moments[-1].totals.tolist() == [1, 0, 0]
+    assert plainly(timeline.moments[-1].fairness, 8) == slowly([listed(NOW, 1)], 8)

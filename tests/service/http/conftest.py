@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from faircascade.service.core import Service
-from tests.service.http.worlds import Client, app_of, calling, new_service
+from faircascade.service.service import Service
+from tests.service.http.applications import Client, app_of, calling, new_service
 
 
 @pytest.fixture

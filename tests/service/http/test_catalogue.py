@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from faircascade.policies import Random
-from faircascade.service.core import Service
 from faircascade.service.http.schemas import Item, ItemPage, User
-from tests.service.http.worlds import Client, app_of, calling, new_service
+from faircascade.service.service import Service
+from tests.service.http.applications import Client, app_of, calling, new_service
 
 FEATURES = [0.1, 0.2, 0.3, 0.4]
 

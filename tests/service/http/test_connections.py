@@ -14,10 +14,10 @@ from typing import Any
 import httpx
 import pytest
 
-from faircascade.service.core import Service
 from faircascade.service.http import connections
+from faircascade.service.service import Service
+from tests.service.http.applications import app_of, new_service
 from tests.service.http.wire import Line, get, listening, post
-from tests.service.http.worlds import app_of, new_service
 
 ASK = json.dumps({"user": "ann", "k": 3}).encode()
 SOON = 0.2

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from faircascade.service.core import Service
 from faircascade.service.http.schemas import Exposure, History, ItemExposure
-from tests.service.http.worlds import Client
+from faircascade.service.service import Service
+from tests.service.http.applications import Client
 
 
 @pytest.fixture
@@ -26,12 +26,12 @@ def test_exposure_is_summed_up_for_every_window(shown: Client, window: str) -> N
     assert (summary.recommendations, summary.answers, summary.clicks) == (4, 3, 3)
     assert summary.window.name == window
     assert len(summary.over_exposed) == len(summary.under_exposed) == 2
-    assert {holder.name for holder in summary.groups} == {"jazz", "pop"}
+    assert {recipient.name for recipient in summary.groups} == {"jazz", "pop"}
     assert len(summary.suppliers) == 2
     more = Exposure.model_validate(shown.get(f"/v1/exposure?window={window}").json())
-    assert {holder.name for holder in more.suppliers} == {"blue", "red", "green"}
+    assert {recipient.name for recipient in more.suppliers} == {"blue", "red", "green"}
     assert more.suppliers[:2] == summary.suppliers
-    exposure = [holder.exposure for holder in more.suppliers]
+    exposure = [recipient.exposure for recipient in more.suppliers]
     assert exposure == sorted(exposure, reverse=True)
 
 
@@ -57,10 +57,10 @@ def test_groups_and_suppliers_are_listed_some_at_a_time(
 ) -> None:
     path = f"/v1/exposure/items?window=all&by={by}&order={order}"
     whole = ItemExposure.model_validate(shown.get(path).json(), strict=True)
-    assert whole.total == len({holder.name for holder in whole.items}) == names
-    assert sum(holder.items for holder in whole.items) == 12
+    assert whole.total == len({recipient.name for recipient in whole.items}) == names
+    assert sum(recipient.items for recipient in whole.items) == 12
     field = "clicks" if order == "clicks" else "ratio"
-    values = [getattr(holder, field) for holder in whole.items]
+    values = [getattr(recipient, field) for recipient in whole.items]
     assert values == sorted(values, reverse=order != "under")
     page = ItemExposure.model_validate(shown.get(f"{path}&offset=1&limit=1").json())
     assert (page.total, page.items) == (names, whole.items[1:2])

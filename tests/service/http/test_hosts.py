@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from faircascade.service.http.hosts import is_here
-from tests.service.http.worlds import app_of, calling, new_service
+from tests.service.http.applications import app_of, calling, new_service
 
 HERE = [
     "localhost", "LocalHost:8000", "localhost.", "shop.localhost:80", "127.0.0.1", "127.9.8.7:1",

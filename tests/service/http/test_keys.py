@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from faircascade.service.keys import LOOK_EVERY, MERCY, Keys, list_keys, new_key, remove_key
-from tests.service.http.worlds import Client, app_of, calling, new_service
-from tests.service.serving import Clock
+from tests.service.http.applications import Client, app_of, calling, new_service
+from tests.service.in_process import Clock
 
 BODY = {"user": "ann"}
 
@@ -65,13 +65,13 @@ def test_a_removed_key_is_not_known_any_more(file: Path) -> None:
     remove_key(file, "a")
     keys = Keys.load(file)
     assert (keys.role_of(key), keys.role_of(other)) == (None, "write")
-    with pytest.raises(ValueError, match="there is no key 'a'; there are: 'b'"):
+    with pytest.raises(ValueError, match="has no key 'a'; it has: 'b'"):
         remove_key(file, "a")
 
 
 def test_names_of_keys_are_distinct_and_printable(file: Path) -> None:
     new_key(file, "a", "read")
-    with pytest.raises(ValueError, match="there is a key 'a' already"):
+    with pytest.raises(ValueError, match="key 'a' exists already"):
         new_key(file, "a", "write")
     for name in ("", "a\nb", "x" * 65):
         with pytest.raises(ValueError, match="name must be 1 to 64 printable characters"):
@@ -95,7 +95,7 @@ def test_keys_that_are_made_at_once_are_all_kept(file: Path) -> None:
         (b"[]", "not a file of keys"),
         (b'{"version": 1}', "not a file of keys"),
         (b'{"version": 1, "keys": [{"name": "a"}]}', "not a file of keys"),
-        (b'{"version": 9, "keys": []}', "keys of version 9, this release reads 1"),
+        (b'{"version": 9, "keys": []}', "keys of version 9"),
     ],
 )
 def test_what_is_not_a_file_of_keys_is_refused(tmp_path: Path, text: bytes, words: str) -> None:
@@ -116,7 +116,7 @@ def test_a_role_or_hash_that_cannot_be_is_refused(file: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"nothing\.json: the keys cannot be read"):
+    with pytest.raises(ValueError, match=r"nothing\.json: the file of keys cannot be read"):
         Keys.load(tmp_path / "nothing.json")
 
 
@@ -145,8 +145,8 @@ def test_a_file_that_cannot_be_read_keeps_the_old_keys_for_a_minute(
     clock.now += LOOK_EVERY
     assert [keys.role_of(key) for _ in range(3)] == [None] * 3
     assert [record.getMessage() for record in caplog.records] == [
-        "keys cannot be read; the old ones stay for a minute at most",
-        "keys cannot be read; nobody gets in",
+        "keys cannot be read; the old ones stay valid for a minute",
+        "keys cannot be read; all requests are refused",
     ]
     file.write_text(whole)
     clock.now += LOOK_EVERY
@@ -163,7 +163,7 @@ def test_without_the_file_nobody_gets_in(file: Path, caplog: pytest.LogCaptureFi
         assert keys.role_of(key) is None
     (record,) = caplog.records
     assert record.levelno == logging.ERROR
-    assert record.getMessage() == "keys cannot be read; nobody gets in"
+    assert record.getMessage() == "keys cannot be read; all requests are refused"
     file.with_name("other.json").rename(file)
     clock.now += LOOK_EVERY
     assert keys.role_of(key) == "read"
@@ -196,7 +196,7 @@ def test_some_pages_need_no_key(locked: Client, path: str) -> None:
 def test_everything_else_needs_a_key(locked: Client, path: str) -> None:
     answer = locked.get(path)
     assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
-    assert answer.json()["detail"] == "a key is needed, as Authorization: Bearer KEY"
+    assert answer.json()["detail"] == "a key is required: Authorization: Bearer KEY"
 
 
 @pytest.mark.parametrize("given", ["", "Bearer", "Bearer ", "Basic YTpi", "fck_x"])

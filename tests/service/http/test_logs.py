@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from faircascade.service import logs
-from faircascade.service.core import Service
 from faircascade.service.http import middleware
 from faircascade.service.keys import Keys, new_key
-from tests.service.http.worlds import app_of, calling
+from faircascade.service.service import Service
+from tests.service.http.applications import app_of, calling
 
 log = logging.getLogger("faircascade.tests")
 

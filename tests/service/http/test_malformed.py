@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from tests.service.http.applications import app_of, new_service
 from tests.service.http.malformed import Mischief, Wrong
 from tests.service.http.wire import PATIENCE, listening
-from tests.service.http.worlds import app_of, new_service
 
 REQUESTS = 10_000
 LINES = 8
@@ -76,6 +76,7 @@ async def call_all(url: str, mischief: Mischief, count: int) -> dict[int, int]:
     return statuses
 
 
+@pytest.mark.slow
 def test_ten_thousand_malformed_requests_never_give_an_error_of_the_server(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -12,13 +12,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from faircascade import registry
 from faircascade.policies import Bandit
-from faircascade.service.core import Service
-from faircascade.service.http import pulse
+from faircascade.service.http import readiness
 from faircascade.service.http.routes import operation
 from faircascade.service.http.schemas import PolicyDescription, Readiness
+from faircascade.service.service import Service
 from faircascade.service.stores.base import StoreDown
 from faircascade.version import __version__
-from tests.service.http.worlds import Client, app_of, calling, new_service
+from tests.service.http.applications import Client, app_of, calling, new_service
 
 
 def readings(client: Client) -> dict[tuple[str, ...], float]:
@@ -60,9 +60,9 @@ def test_a_store_that_is_down_or_silent_is_not_ready(
     async def silent() -> None:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(pulse, "PATIENCE", 0.01)
-    monkeypatch.setattr(pulse, "FRESH", 0.0)
-    for ping, words in ((down, "cannot be reached"), (silent, "did not answer within")):
+    monkeypatch.setattr(readiness, "PATIENCE", 0.01)
+    monkeypatch.setattr(readiness, "FRESH", 0.0)
+    for ping, words in ((down, "is unavailable"), (silent, "did not answer within")):
         monkeypatch.setattr(service.store, "ping", ping)
         answer = client.get("/readyz")
         assert answer.status_code == 503
@@ -158,23 +158,23 @@ def test_the_parts_of_a_policy_are_told_by_dotted_names() -> None:
 def test_the_application_starts_the_service_and_stops_what_it_started(service: Service) -> None:
     events = []
 
-    async def upkeep(served: Service) -> None:
+    async def maintain(served: Service) -> None:
         assert served is service
-        events.append("upkeep")
+        events.append("maintenance")
         try:
             await asyncio.Event().wait()
         finally:
-            events.append("upkeep is over")
+            events.append("maintenance is over")
 
     async def stop() -> None:
         events.append("stop")
         await Service.stop(service)
 
     service.stop = stop  # type: ignore[method-assign]
-    with calling(app_of(service, beside=[upkeep])) as client:
+    with calling(app_of(service, beside=[maintain])) as client:
         client.recommend()
-        assert events == ["upkeep"]
-    assert events == ["upkeep", "upkeep is over", "stop"]
+        assert events == ["maintenance"]
+    assert events == ["maintenance", "maintenance is over", "stop"]
 
 
 def test_a_service_that_has_started_is_not_started_again(service: Service) -> None:
@@ -195,7 +195,7 @@ def test_upkeep_that_fails_is_logged(service: Service, caplog: pytest.LogCapture
     with calling(app_of(service, beside=[broken])) as client:
         client.recommend()
     (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
-    assert record.getMessage() == "work beside requests ended"
+    assert record.getMessage() == "a background task ended"
 
 
 def test_a_store_that_is_down_at_the_end_is_logged(

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from faircascade.service.http import schemas
 from faircascade.service.http.routes.pages import FOLDER
-from faircascade.service.settings import Settings
-from tests.service.http.worlds import Client, app_of, calling, new_service
+from faircascade.service.settings import ServiceSettings
+from tests.service.http.applications import Client, app_of, calling, new_service
 
 
 @pytest.mark.parametrize(("path", "name"), [("/", "dashboard.html"), ("/docs", "reference.html")])
@@ -33,7 +33,7 @@ def test_pages_are_served_and_closed_to_everything_foreign(
 def test_every_file_is_served_with_its_type(client: Client, name: str) -> None:
     answer = client.get(f"/static/{name}")
     assert answer.content == (FOLDER / name).read_bytes()
-    kinds = {".js": "javascript", ".css": "css", ".html": "html", ".svg": "svg"}
+    kinds = {".txt": "plain", ".js": "javascript", ".css": "css", ".html": "html", ".svg": "svg"}
     assert kinds[Path(name).suffix] in answer.headers["content-type"]
 
 
@@ -88,7 +88,7 @@ def test_errors_are_described_as_problem_documents(client: Client) -> None:
 
 
 def test_the_description_has_the_limits_of_this_service(tmp_path: Path) -> None:
-    settings = Settings(max_k=7, max_candidates=8, max_batch=9)
+    settings = ServiceSettings(max_k=7, max_candidates=8, max_batch=9)
     with calling(app_of(new_service(tmp_path, settings=settings))) as client:
         text = client.get("/openapi.json").text
     found = json.loads(text)["components"]["schemas"]

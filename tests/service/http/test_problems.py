@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from faircascade.service.core import Service
 from faircascade.service.http.schemas import Problem
+from faircascade.service.service import Service
 from faircascade.service.stores.base import StoreDown, StoreUnsure
-from tests.service.http.worlds import Client, call_and_leave
+from tests.service.http.applications import Client, call_and_leave
 
 
 def problem(answer: Any, status: int) -> Problem:
@@ -196,7 +196,7 @@ def test_a_store_that_is_down_is_a_reason_to_try_again(
     async def down(*_: Any, **__: Any) -> Any:
         raise StoreDown("/secret/place: disk I/O error")
 
-    monkeypatch.setattr(service.store, "begin", down)
+    monkeypatch.setattr(service.store, "begin_round", down)
     answer = client.post(ASK, {"user": "a"})
     assert answer.headers["retry-after"] == "1"
     assert "secret" not in problem(answer, 503).detail
@@ -216,7 +216,10 @@ def test_a_store_that_does_not_say_whether_it_counted_a_list_is_504(
     answer = client.post(path, body)
     assert "retry-after" not in answer.headers
     found = problem(answer, 504)
-    assert found.detail == "the store did not say whether it counted the list as shown; it may have"
+    assert (
+        found.detail
+        == "the store did not confirm the write; the list may have been counted as shown"
+    )
     assert "faircascade_store_errors_total 1.0" in client.get("/metrics").text
     responses = client.get("/openapi.json").json()["paths"][path]["post"]["responses"]
     assert {"503", "504"} <= responses.keys()

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, Phase, settings
 
 from faircascade.service.http import create_app
 from faircascade.service.http.schemas import RecommendationRequest
+from tests.service.http.applications import app_of, new_service
 from tests.service.http.wire import listening
-from tests.service.http.worlds import app_of, new_service
 
 schema = schemathesis.openapi.from_dict(create_app(new_service(Path("unused"))).openapi())
 
@@ -47,7 +47,6 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @schema.parametrize()
 @settings(
     max_examples=25,
-    deadline=None,
     derandomize=True,
     database=None,
     phases=[Phase.explicit, Phase.generate],

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from faircascade.service.settings import Settings
+from faircascade.service.settings import ServiceSettings
+from tests.service.http.applications import app_of, new_service
 from tests.service.http.wire import Line, get, listening, post
-from tests.service.http.worlds import app_of, new_service
 
 MAX_BODY = 10_000
 ASK = json.dumps({"user": "ann", "k": 3}).encode()
@@ -17,7 +17,9 @@ ASK = json.dumps({"user": "ann", "k": 3}).encode()
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    service = new_service(tmp_path_factory.mktemp("store"), settings=Settings(max_body=MAX_BODY))
+    service = new_service(
+        tmp_path_factory.mktemp("store"), settings=ServiceSettings(max_body=MAX_BODY)
+    )
     with listening(app_of(service)) as url:
         yield url
 

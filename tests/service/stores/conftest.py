@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.servers import REDIS, WITHOUT_REDIS, RedisServer
-from tests.service.stores.places import Place, RedisPlace, SQLitePlace
+from tests.service.redis_server import REDIS, WITHOUT_REDIS, RedisServer
+from tests.service.stores.locations import RedisLocation, SQLiteLocation, StoreLocation
 
 
 @pytest.fixture(scope="session")
@@ -29,21 +29,21 @@ def own_server(tmp_path: Path) -> Iterator[RedisServer]:
 
 
 @pytest.fixture(params=["sqlite", "redis"])
-def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Place]:
+def new_location(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], StoreLocation]:
     """Makes empty places, for each kind of store."""
     if request.param == "redis":
         server: RedisServer = request.getfixturevalue("redis_server")
-        return lambda: RedisPlace(server.url)
+        return lambda: RedisLocation(server.url)
     if importlib.util.find_spec("faircascade.service.stores.sqlite") is None:
         pytest.skip("there is no SQLite store yet")
-    return lambda: SQLitePlace(tmp_path)
+    return lambda: SQLiteLocation(tmp_path)
 
 
 @pytest.fixture
-def place(new_place: Callable[[], Place]) -> Place:
-    return new_place()
+def place(new_location: Callable[[], StoreLocation]) -> StoreLocation:
+    return new_location()
 
 
 @pytest.fixture
-def redis_place(redis_server: RedisServer) -> RedisPlace:
-    return RedisPlace(redis_server.url)
+def redis_location(redis_server: RedisServer) -> RedisLocation:
+    return RedisLocation(redis_server.url)

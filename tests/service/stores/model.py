@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.service.stores.base import Impression, ItemPatch, Learned, Lesson
+from faircascade.service.stores.base import Impression, ItemPatch, ModelUpdate, UpdateOutcome
+from faircascade.testing.stores import SHAPE
 from faircascade.types import Floats
-from tests.service.stores.places import SHAPE
 
 
 @dataclass
@@ -73,21 +73,23 @@ class Model:
         self.impressions[name] = impression
         self.events.append((impression.time, slots, None))
 
-    def learn(self, lesson: Lesson) -> Learned:
-        name, answer = lesson.impression.id, (lesson.clicked, lesson.examined)
+    def learn(self, update: ModelUpdate) -> UpdateOutcome:
+        name, answer = update.impression.id, (update.clicked, update.examined)
         if name not in self.impressions:
-            return Learned.UNKNOWN
+            return UpdateOutcome.UNKNOWN
         if name in self.answers:
-            return Learned.BEFORE if self.answers[name] == answer else Learned.OTHERWISE
+            return (
+                UpdateOutcome.REPEATED if self.answers[name] == answer else UpdateOutcome.CONFLICT
+            )
         self.answers[name] = answer
         shown = self.impressions[name]
         user = self.users[shown.user]
-        user.sums = user.sums + lesson.increments
+        user.sums = user.sums + update.increments
         clicked = (
-            shown.slots.tolist()[lesson.clicked - 1 : lesson.clicked] if lesson.clicked else []
+            shown.slots.tolist()[update.clicked - 1 : update.clicked] if update.clicked else []
         )
-        self.events.append((lesson.time, clicked, lesson.clicked))
-        return Learned.NOW
+        self.events.append((update.time, clicked, update.clicked))
+        return UpdateOutcome.LEARNED
 
     def erase(self, name: str) -> bool:
         user = self.users.pop(name, None)

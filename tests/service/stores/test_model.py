@@ -20,9 +20,10 @@ from hypothesis.stateful import (
 )
 
 from faircascade.service.stores.base import Impression
+from faircascade.testing.stores import SHAPE, START, new_item, new_update
 from faircascade.types import Floats
+from tests.service.stores.locations import StoreLocation
 from tests.service.stores.model import Model
-from tests.service.stores.places import SHAPE, START, Place, a_lesson, an_item
 
 USERS = st.sampled_from(["ada", "ada:", "Bö b", "日本 \U0001f3b5*?[a]", "x" * 256])
 ITEMS = st.sampled_from(["i0", "i1", "i2", "ï:3", "removed"])
@@ -44,7 +45,7 @@ PATCHES = st.fixed_dictionaries(
 class StoreMachine(RuleBasedStateMachine):
     """Does everything twice: with a store and with the model."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: StoreLocation) -> None:
         super().__init__()
         self.place = place
         self.model = Model()
@@ -77,7 +78,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(patches=st.lists(PATCHES, max_size=4), seed=NUMBERS)
     def put_items(self, patches: list[dict[str, Any]], seed: int) -> None:
         rng = np.random.default_rng(seed)
-        changes = [an_item(**patch, features=rng.normal(size=SHAPE.dim)) for patch in patches]
+        changes = [new_item(**patch, features=rng.normal(size=SHAPE.dim)) for patch in patches]
         self.wait(self.store.put_items(changes))
         for change in changes:
             self.model.put_item(change)
@@ -141,7 +142,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def number(self, users: list[str]) -> list[int]:
         """Begin lists, and check what the store knows of the users."""
-        known = self.wait(self.store.begin(users, accounts=True))
+        known = self.wait(self.store.begin_round(users, accounts=True))
         assert known.sums.shape == (len(users), SHAPE.sums)
         assert known.rounds.dtype == np.int64
         for place, user in enumerate(users):
@@ -162,8 +163,8 @@ class StoreMachine(RuleBasedStateMachine):
         rng = np.random.default_rng(seed)
         unknown = replace(self.known[0], id=UNKNOWN)
         asked = data.draw(st.lists(st.sampled_from([*self.known, unknown]), max_size=5))
-        lessons = [
-            a_lesson(
+        updates = [
+            new_update(
                 shown,
                 clicked := int(rng.integers(0, len(shown.slots) + 1)),
                 examined=clicked or int(rng.integers(1, len(shown.slots) + 1)),
@@ -171,8 +172,8 @@ class StoreMachine(RuleBasedStateMachine):
             )
             for shown in asked
         ]
-        expected = [self.model.learn(lesson) for lesson in lessons]
-        assert self.wait(self.store.learn(lessons)) == expected
+        expected = [self.model.learn(update) for update in updates]
+        assert self.wait(self.store.learn(updates)) == expected
 
     @rule(data=st.data())
     def look_up(self, data: st.DataObject) -> None:
@@ -199,7 +200,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(name=USERS, count=st.integers(0, 4))
     def look_at(self, name: str, count: int) -> None:
-        person = self.wait(self.store.person(name, impressions=count))
+        person = self.wait(self.store.user(name, impressions=count))
         kept = self.model.users.get(name)
         if kept is None:  # somebody who was begun with and no more may be known, to no effect
             assert person is None or (not person.count and not person.sums.any())
@@ -233,7 +234,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def brought_in(self, name: str, sums: Floats) -> bool:
         """Tell whether somebody new is there now; who was begun with may count as known."""
-        person = self.wait(self.store.person(name, impressions=0))
+        person = self.wait(self.store.user(name, impressions=0))
         assert person is not None
         there = bool(np.array_equal(person.sums, sums))
         assert there or self.model.begun[name] > 0
@@ -303,13 +304,12 @@ class StoreMachine(RuleBasedStateMachine):
         self.runner.close()
 
 
-def test_a_store_does_what_the_model_does(new_place: Callable[[], Place]) -> None:
+def test_a_store_does_what_the_model_does(new_location: Callable[[], StoreLocation]) -> None:
     run_state_machine_as_test(
-        lambda: StoreMachine(new_place()),
+        lambda: StoreMachine(new_location()),
         settings=settings(
             max_examples=30,
             stateful_step_count=30,
-            deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
         ),
     )

@@ -18,21 +18,20 @@ import numpy as np
 import pytest
 from redis.asyncio import Redis
 
-from faircascade.service.stores.base import Learned, Store, StoreDown, StoreUnsure
+from faircascade.service.stores.base import Store, StoreDown, StoreUnsure, UpdateOutcome
 from faircascade.service.stores.redis import MARGIN, RedisStore
-from tests.service.servers import RedisServer, needs_redis
-from tests.service.stores.lossy import LossyNetwork
-from tests.service.stores.places import (
-    DAY,
+from faircascade.testing.stores import (
     SHAPE,
-    RedisPlace,
-    a_lesson,
-    a_list,
     all_events,
-    an_item,
     hand_out,
+    new_impression,
+    new_item,
+    new_update,
     sums_of,
 )
+from tests.service.redis_server import RedisServer, needs_redis
+from tests.service.stores.locations import DAY, RedisLocation
+from tests.service.stores.lossy_network import LossyNetwork
 
 pytestmark = needs_redis
 
@@ -41,7 +40,7 @@ HASTE = 1.5
 
 
 @asynccontextmanager
-async def opened(place: RedisPlace, **options: Any) -> AsyncIterator[RedisStore]:
+async def opened(place: RedisLocation, **options: Any) -> AsyncIterator[RedisStore]:
     store = place.store(**options)
     await store.open(SHAPE)
     try:
@@ -72,22 +71,22 @@ async def plain(url: str) -> AsyncIterator[Any]:
 
 
 def test_services_that_learn_about_one_user_at_once_lose_and_double_nothing(
-    redis_place: RedisPlace,
+    redis_location: RedisLocation,
 ) -> None:
     async def story() -> None:
         async with (
-            opened(redis_place) as one,
-            opened(redis_place) as two,
-            opened(redis_place) as three,
+            opened(redis_location) as one,
+            opened(redis_location) as two,
+            opened(redis_location) as three,
         ):
             shown = await hand_out(one, "ada", 60)
             calls = [
-                store.learn([a_lesson(impression, increments=np.full(SHAPE.sums, float(n)))])
+                store.learn([new_update(impression, increments=np.full(SHAPE.sums, float(n)))])
                 for n, impression in enumerate(shown)
                 for store in (one, two, three)
             ]
             outcomes = Counter(outcome for some in await asyncio.gather(*calls) for outcome in some)
-            assert outcomes == {Learned.NOW: 60, Learned.BEFORE: 120}
+            assert outcomes == {UpdateOutcome.LEARNED: 60, UpdateOutcome.REPEATED: 120}
             np.testing.assert_array_equal(
                 await sums_of(two, "ada"), np.full(SHAPE.sums, sum(range(60)))
             )
@@ -97,24 +96,24 @@ def test_services_that_learn_about_one_user_at_once_lose_and_double_nothing(
 
 
 def test_services_that_recommend_to_one_user_at_once_number_the_lists_apart(
-    redis_place: RedisPlace,
+    redis_location: RedisLocation,
 ) -> None:
     async def story() -> None:
-        async with opened(redis_place) as one, opened(redis_place) as two:
+        async with opened(redis_location) as one, opened(redis_location) as two:
             lists = await asyncio.gather(*(hand_out(s, "ada", 2) for s in (one, two) * 10))
             rounds = [shown.round for some in lists for shown in some]
             assert sorted(rounds) == list(range(1, 41))
-            person = await two.person("ada", impressions=40)
+            person = await two.user("ada", impressions=40)
             assert person is not None
             assert [shown.round for shown in person.impressions] == list(range(40, 0, -1))
 
     asyncio.run(story())
 
 
-def test_services_that_add_items_at_once_share_the_slots(redis_place: RedisPlace) -> None:
+def test_services_that_add_items_at_once_share_the_slots(redis_location: RedisLocation) -> None:
     async def story() -> None:
-        async with opened(redis_place) as one, opened(redis_place) as two:
-            puts = [s.put_items([an_item(f"i{n}")]) for n in range(30) for s in (one, two)]
+        async with opened(redis_location) as one, opened(redis_location) as two:
+            puts = [s.put_items([new_item(f"i{n}")]) for n in range(30) for s in (one, two)]
             await asyncio.gather(*puts)
             _, items = await one.items()
             assert [item.slot for item in items] == list(range(30))
@@ -122,16 +121,16 @@ def test_services_that_add_items_at_once_share_the_slots(redis_place: RedisPlace
     asyncio.run(story())
 
 
-def test_services_that_change_an_item_at_once_lose_no_field(redis_place: RedisPlace) -> None:
+def test_services_that_change_an_item_at_once_lose_no_field(redis_location: RedisLocation) -> None:
     async def story() -> None:
-        async with opened(redis_place) as one, opened(redis_place) as two:
+        async with opened(redis_location) as one, opened(redis_location) as two:
             fields: list[dict[str, Any]] = [{"merit": 2.0}, {"popularity": 3.0}]
             fields += [{"groups": {f"column {n}": f"label {n}"}} for n in range(60)]
             fields += [{"groups": {"old": ""}}]
-            await one.put_items([an_item("a", groups={"old": "x"})])
+            await one.put_items([new_item("a", groups={"old": "x"})])
             await asyncio.gather(
                 *(
-                    store.put_items([an_item("a", **values)])
+                    store.put_items([new_item("a", **values)])
                     for store, values in zip(cycle([one, two]), fields, strict=False)
                 )
             )
@@ -142,11 +141,11 @@ def test_services_that_change_an_item_at_once_lose_no_field(redis_place: RedisPl
     asyncio.run(story())
 
 
-def test_services_that_remove_all_items_at_once_leave_one(redis_place: RedisPlace) -> None:
+def test_services_that_remove_all_items_at_once_leave_one(redis_location: RedisLocation) -> None:
     async def story() -> None:
-        async with opened(redis_place) as one, opened(redis_place) as two:
+        async with opened(redis_location) as one, opened(redis_location) as two:
             names = [f"i{n}" for n in range(20)]
-            await one.put_items([an_item(name) for name in names])
+            await one.put_items([new_item(name) for name in names])
             done = await asyncio.gather(
                 *(
                     store.remove_items([name])
@@ -161,7 +160,7 @@ def test_services_that_remove_all_items_at_once_leave_one(redis_place: RedisPlac
 
 
 def test_a_service_that_imports_again_takes_nothing_from_what_another_learned(
-    redis_place: RedisPlace,
+    redis_location: RedisLocation,
 ) -> None:
     users = [f"user {n}" for n in range(60)]
     imported = (users, np.full((60, SHAPE.sums), 10.0), np.full(60, 5))
@@ -170,16 +169,16 @@ def test_a_service_that_imports_again_takes_nothing_from_what_another_learned(
         await store.put_users(*imported)
         for user in users:
             (shown,) = await hand_out(store, user)
-            await store.learn([a_lesson(shown)])
+            await store.learn([new_update(shown)])
 
     async def story() -> None:
-        async with opened(redis_place) as one, opened(redis_place) as two:
+        async with opened(redis_location) as one, opened(redis_location) as two:
             learning = asyncio.create_task(import_and_learn(one))
             while not learning.done():
                 await two.put_users(*imported)
             await learning
             await two.put_users(*imported)
-            known = await two.begin(users)
+            known = await two.begin_round(users)
             np.testing.assert_array_equal(known.sums, np.full((60, SHAPE.sums), 11.0))
             assert set(known.rounds.tolist()) == {7}
 
@@ -192,14 +191,14 @@ def learn_in_a_process(url: str, prefix: str, ids: list[str]) -> None:
         await store.open(SHAPE)
         for impression in await store.impressions(ids):
             assert impression is not None
-            lesson = a_lesson(impression, increments=np.full(SHAPE.sums, float(impression.round)))
-            await store.learn([lesson])
+            update = new_update(impression, increments=np.full(SHAPE.sums, float(impression.round)))
+            await store.learn([update])
         await store.close()
 
     asyncio.run(story())
 
 
-def test_two_processes_learn_each_lesson_once(redis_place: RedisPlace) -> None:
+def test_two_processes_learn_each_lesson_once(redis_location: RedisLocation) -> None:
     ids: list[str] = []
 
     async def before(store: Store) -> None:
@@ -211,28 +210,30 @@ def test_two_processes_learn_each_lesson_once(redis_place: RedisPlace) -> None:
         )
         assert len(await all_events(store)) == 600
 
-    redis_place.tell(before)
+    redis_location.tell(before)
     spawn = multiprocessing.get_context("spawn")
     processes = [
-        spawn.Process(target=learn_in_a_process, args=(redis_place.url, redis_place.prefix, some))
-        for some in (ids[:200], ids[100:])  # a hundred lessons are for both
+        spawn.Process(
+            target=learn_in_a_process, args=(redis_location.url, redis_location.prefix, some)
+        )
+        for some in (ids[:200], ids[100:])  # a hundred updates are for both
     ]
     for process in processes:
         process.start()
     for process in processes:
         process.join(timeout=60)
     assert [process.exitcode for process in processes] == [0, 0]
-    redis_place.tell(after)
+    redis_location.tell(after)
 
 
 def test_stores_with_other_prefixes_see_nothing_of_each_other(redis_server: RedisServer) -> None:
     async def story() -> None:
-        here, there = RedisPlace(redis_server.url), RedisPlace(redis_server.url)
+        here, there = RedisLocation(redis_server.url), RedisLocation(redis_server.url)
         async with opened(here) as one, opened(there) as two:
             (shown,) = await hand_out(one, "ada")
-            await one.put_items([an_item("a")])
+            await one.put_items([new_item("a")])
             assert await two.impressions([shown.id]) == [None]
-            assert await two.person("ada", impressions=1) is None
+            assert await two.user("ada", impressions=1) is None
             assert await two.items() == (0, [])
             assert await all_events(two) == []
 
@@ -252,7 +253,7 @@ def over_a_lossy_network(redis_server: RedisServer) -> Lossy:
         async def all_of_it() -> None:
             async with (
                 LossyNetwork(redis_server.port) as network,
-                opened(RedisPlace(network.url), **options) as store,
+                opened(RedisLocation(network.url), **options) as store,
             ):
                 await story(store, network)
 
@@ -264,11 +265,13 @@ def over_a_lossy_network(redis_server: RedisServer) -> Lossy:
 def test_a_list_whose_reply_was_lost_is_counted_once(over_a_lossy_network: Lossy) -> None:
     async def story(store: RedisStore, network: LossyNetwork) -> None:
         network.lose(2)
-        ids = await store.record([a_list("ada"), a_list("bob")], units=np.array([5, 3]))
+        ids = await store.record(
+            [new_impression("ada"), new_impression("bob")], units=np.array([5, 3])
+        )
         assert network.lost_all
         assert None not in await store.impressions(ids)
         assert len(await all_events(store)) == 2
-        known = await store.begin(["ada", "bob"], accounts=True)
+        known = await store.begin_round(["ada", "bob"], accounts=True)
         assert known.accounts == [{0: 5, 1: 3}] * 2
         assert known.rounds.tolist() == [2, 2]
 
@@ -279,8 +282,8 @@ def test_a_list_of_which_no_reply_comes_may_have_been_counted(over_a_lossy_netwo
     async def story(store: RedisStore, network: LossyNetwork) -> None:
         network.lose(10**6)
         with pytest.raises(StoreUnsure, match="may have been counted"):
-            await store.record([a_list("ada")], units=None)
-        await all_fail(store.begin(["ada"]), store.put_items([an_item("a")]))
+            await store.record([new_impression("ada")], units=None)
+        await all_fail(store.begin_round(["ada"]), store.put_items([new_item("a")]))
         network.lose(0)
         assert len(await all_events(store)) == 1
 
@@ -292,7 +295,7 @@ def test_lists_of_which_a_part_was_counted_are_unsure(
 ) -> None:
     async def story() -> None:
         async with (
-            opened(RedisPlace(own_server.url), patience=HASTE) as store,
+            opened(RedisLocation(own_server.url), patience=HASTE) as store,
             plain(own_server.url) as redis,
         ):
             call = store._call
@@ -304,7 +307,9 @@ def test_lists_of_which_a_part_was_counted_are_unsure(
 
             monkeypatch.setattr(store, "_call", call_and_fill_up)
             with pytest.raises(StoreUnsure):
-                await store.record([a_list("ada", round=n) for n in range(1, 700)], units=None)
+                await store.record(
+                    [new_impression("ada", round=n) for n in range(1, 700)], units=None
+                )
             assert 0 < len(await all_events(store)) < 699
 
     asyncio.run(story())
@@ -314,9 +319,9 @@ def test_a_lesson_whose_reply_was_lost_is_learned_once(over_a_lossy_network: Los
     async def story(store: RedisStore, network: LossyNetwork) -> None:
         shown = await hand_out(store, "ada", 3)
         network.lose(2)
-        outcomes = await store.learn([a_lesson(one) for one in shown])
+        outcomes = await store.learn([new_update(one) for one in shown])
         assert network.lost_all
-        assert set(outcomes) == {Learned.BEFORE}
+        assert set(outcomes) == {UpdateOutcome.REPEATED}
         np.testing.assert_array_equal(await sums_of(store, "ada"), np.full(SHAPE.sums, 3.0))
         assert len(await all_events(store)) == 6
 
@@ -326,12 +331,12 @@ def test_a_lesson_whose_reply_was_lost_is_learned_once(over_a_lossy_network: Los
 def test_other_calls_whose_reply_was_lost_do_no_harm(over_a_lossy_network: Lossy) -> None:
     async def story(store: RedisStore, network: LossyNetwork) -> None:
         network.lose(1)
-        first = await store.begin(["ada"])
-        await store.record([a_list("ada", round=int(first.rounds[0]))], units=None)
+        first = await store.begin_round(["ada"])
+        await store.record([new_impression("ada", round=int(first.rounds[0]))], units=None)
         network.lose(1)
-        assert (await store.begin(["ada"])).rounds[0] > first.rounds[0]
+        assert (await store.begin_round(["ada"])).rounds[0] > first.rounds[0]
         network.lose(1)
-        await store.put_items([an_item("a"), an_item("b")])
+        await store.put_items([new_item("a"), new_item("b")])
         assert [item.slot for item in (await store.items())[1]] == [0, 1]
         network.lose(2)
         assert await store.remove_items(["a"])
@@ -340,7 +345,7 @@ def test_other_calls_whose_reply_was_lost_do_no_harm(over_a_lossy_network: Lossy
         network.lose(2)
         assert await store.erase("ada")
         assert network.lost_all
-        assert await store.person("ada", impressions=1) is None
+        assert await store.user("ada", impressions=1) is None
 
     over_a_lossy_network(story)
 
@@ -348,7 +353,7 @@ def test_other_calls_whose_reply_was_lost_do_no_harm(over_a_lossy_network: Lossy
 def test_nothing_acknowledged_is_lost_or_doubled_when_redis_crashes(
     own_server: RedisServer,
 ) -> None:
-    place = RedisPlace(own_server.url)
+    place = RedisLocation(own_server.url)
 
     async def story() -> None:
         async with opened(place) as one, opened(place) as two:
@@ -359,8 +364,8 @@ def test_nothing_acknowledged_is_lost_or_doubled_when_redis_crashes(
             async def learn(store: RedisStore, some: list[Any]) -> None:
                 nonlocal learned
                 for impression in some:
-                    await store.learn([a_lesson(impression)])
-                    await store.record([a_list("bob")], units=np.array([1, 1]))
+                    await store.learn([new_update(impression)])
+                    await store.record([new_impression("bob")], units=np.array([1, 1]))
                     learned += 1
                     if learned == 40:
                         crashed.set()
@@ -375,7 +380,7 @@ def test_nothing_acknowledged_is_lost_or_doubled_when_redis_crashes(
             np.testing.assert_array_equal(await sums_of(one, "ada"), np.full(SHAPE.sums, 120.0))
             kinds = Counter(clicked for _, _, clicked in await all_events(two))
             assert kinds == {None: 240, 0: 120}
-            bob = await two.begin(["bob"], accounts=True)
+            bob = await two.begin_round(["bob"], accounts=True)
             assert bob.accounts == [{0: 120, 1: 120}]
 
     asyncio.run(story())
@@ -384,30 +389,30 @@ def test_nothing_acknowledged_is_lost_or_doubled_when_redis_crashes(
 def test_a_store_whose_redis_is_away_says_so_and_goes_on_when_it_is_back(
     own_server: RedisServer,
 ) -> None:
-    place = RedisPlace(own_server.url)
+    place = RedisLocation(own_server.url)
 
     async def story() -> None:
         async with opened(place, patience=HASTE) as store:
             (shown,) = await hand_out(store, "ada")
-            await store.learn([a_lesson(shown)])
+            await store.learn([new_update(shown)])
             own_server.kill()
             await all_fail(store.ping())  # now it knows that its connection is broken
             errors = await all_fail(
-                store.begin(["ada"]),
-                store.learn([a_lesson(shown)]),
-                store.record([a_list("ada", round=2)], units=None),
+                store.begin_round(["ada"]),
+                store.learn([new_update(shown)]),
+                store.record([new_impression("ada", round=2)], units=None),
             )
             assert all(f"redis at 127.0.0.1:{own_server.port}" in error for error in errors)
             own_server.start()
             await store.ping()
-            assert await store.learn([a_lesson(shown)]) == [Learned.BEFORE]
+            assert await store.learn([new_update(shown)]) == [UpdateOutcome.REPEATED]
             assert len(await all_events(store)) == 2
 
     asyncio.run(story())
 
 
 def test_a_silent_redis_is_not_waited_for_longer_than_patience(own_server: RedisServer) -> None:
-    place = RedisPlace(own_server.url)
+    place = RedisLocation(own_server.url)
 
     async def story() -> None:
         async with opened(place, patience=HASTE) as store:
@@ -416,13 +421,13 @@ def test_a_silent_redis_is_not_waited_for_longer_than_patience(own_server: Redis
             started = time.monotonic()
             try:
                 with pytest.raises(StoreUnsure):  # sent over the connection that there was
-                    await store.record([a_list("ada", round=2)], units=None)
-                (error,) = await all_fail(store.learn([a_lesson(shown)]))
+                    await store.record([new_impression("ada", round=2)], units=None)
+                (error,) = await all_fail(store.learn([new_update(shown)]))
             finally:
                 os.kill(own_server.pid, signal.SIGCONT)
             assert "no answer in time" in error
             assert time.monotonic() - started < 10 * HASTE
-            await store.learn([a_lesson(shown)])  # those sent before arrive as well
+            await store.learn([new_update(shown)])  # those sent before arrive as well
             np.testing.assert_array_equal(await sums_of(store, "ada"), np.ones(SHAPE.sums))
 
     asyncio.run(story())
@@ -443,7 +448,7 @@ def test_a_silent_redis_is_not_waited_for_longer_than_patience(own_server: Redis
 def test_a_redis_that_refuses_to_write_counts_as_down_and_changes_nothing(
     own_server: RedisServer, refuse: list[str], allow: list[str]
 ) -> None:
-    place = RedisPlace(own_server.url)
+    place = RedisLocation(own_server.url)
 
     async def story() -> None:
         async with opened(place, patience=HASTE) as store, plain(own_server.url) as redis:
@@ -451,26 +456,28 @@ def test_a_redis_that_refuses_to_write_counts_as_down_and_changes_nothing(
             await redis.execute_command(*refuse)
             await all_fail(
                 store.ping(),
-                store.learn([a_lesson(one) for one in shown]),
-                store.record([a_list("ada")], units=None),
-                store.put_items([an_item("a")]),
+                store.learn([new_update(one) for one in shown]),
+                store.record([new_impression("ada")], units=None),
+                store.put_items([new_item("a")]),
             )
             await redis.execute_command(*allow)
             assert len(await all_events(store)) == 2
-            assert await store.learn([a_lesson(one) for one in shown]) == [Learned.NOW] * 2
+            assert (
+                await store.learn([new_update(one) for one in shown]) == [UpdateOutcome.LEARNED] * 2
+            )
             assert await store.items() == (0, [])
 
     asyncio.run(story())
 
 
-def test_scripts_that_redis_forgot_are_sent_again(redis_place: RedisPlace) -> None:
+def test_scripts_that_redis_forgot_are_sent_again(redis_location: RedisLocation) -> None:
     async def story() -> None:
-        async with opened(redis_place) as store, plain(redis_place.url) as redis:
+        async with opened(redis_location) as store, plain(redis_location.url) as redis:
             for _ in range(2):
                 shown = await hand_out(store, "ada", 3)
                 await redis.script_flush()
-                outcomes = await store.learn([a_lesson(one) for one in shown])
-                assert outcomes == [Learned.NOW] * 3
+                outcomes = await store.learn([new_update(one) for one in shown])
+                assert outcomes == [UpdateOutcome.LEARNED] * 3
 
     asyncio.run(story())
 
@@ -484,17 +491,19 @@ def test_an_error_does_not_tell_the_password(own_server: RedisServer) -> None:
     assert "secret" not in str(error.value)
 
 
-def test_a_call_that_is_cancelled_leaves_the_connection_to_others(redis_place: RedisPlace) -> None:
+def test_a_call_that_is_cancelled_leaves_the_connection_to_others(
+    redis_location: RedisLocation,
+) -> None:
     async def story() -> None:
-        async with opened(redis_place) as store:
+        async with opened(redis_location) as store:
             shown = await hand_out(store, "ada", 50)
-            calls = [asyncio.create_task(store.learn([a_lesson(one)])) for one in shown]
+            calls = [asyncio.create_task(store.learn([new_update(one)])) for one in shown]
             for turn, call in enumerate(calls):
                 await asyncio.sleep(0)
                 if turn % 2:
                     call.cancel()
             await asyncio.gather(*calls, return_exceptions=True)
-            await asyncio.gather(*(store.learn([a_lesson(one)]) for one in shown))
+            await asyncio.gather(*(store.learn([new_update(one)]) for one in shown))
             np.testing.assert_array_equal(await sums_of(store, "ada"), np.full(SHAPE.sums, 50.0))
 
     asyncio.run(story())
@@ -504,15 +513,15 @@ def test_a_call_that_is_cancelled_leaves_the_connection_to_others(redis_place: R
 
 
 def test_impressions_expire_by_themselves_and_what_was_learned_stays(
-    redis_place: RedisPlace,
+    redis_location: RedisLocation,
 ) -> None:
     async def story() -> None:
-        async with opened(redis_place, ttl=1_000) as store, plain(redis_place.url) as redis:
+        async with opened(redis_location, ttl=1_000) as store, plain(redis_location.url) as redis:
             (shown,) = await hand_out(store, "ada")
-            await store.record([a_list("ada", round=2)], units=np.array([1, 1]))
-            await store.learn([a_lesson(shown)])
+            await store.record([new_impression("ada", round=2)], units=np.array([1, 1]))
+            await store.learn([new_update(shown)])
             lives: dict[str, list[int]] = defaultdict(list)
-            async for key in redis.scan_iter(f"{redis_place.prefix}:*"):
+            async for key in redis.scan_iter(f"{redis_location.prefix}:*"):
                 lives[key.decode().split(":")[1]].append(await redis.ttl(key))
             lasting = {"shape", "user", "account", "events"}
             assert {kind for kind, all_lives in lives.items() if all_lives == [-1]} == lasting
@@ -524,33 +533,33 @@ def test_impressions_expire_by_themselves_and_what_was_learned_stays(
     asyncio.run(story())
 
 
-def test_the_index_of_a_user_forgets_what_expired(redis_place: RedisPlace) -> None:
+def test_the_index_of_a_user_forgets_what_expired(redis_location: RedisLocation) -> None:
     async def story() -> None:
-        async with opened(redis_place) as store, plain(redis_place.url) as redis:
+        async with opened(redis_location) as store, plain(redis_location.url) as redis:
             shown = await hand_out(store, "ada", 20)
-            expired = [f"{redis_place.prefix}:impression:{one.id}" for one in shown[:12]]
+            expired = [f"{redis_location.prefix}:impression:{one.id}" for one in shown[:12]]
             await redis.delete(*expired)
             await hand_out(store, "ada", 4)  # each of these lets two go
-            assert await redis.zcard(f"{redis_place.prefix}:shown:ada") == 24 - 8
-            person = await store.person("ada", impressions=5)
+            assert await redis.zcard(f"{redis_location.prefix}:shown:ada") == 24 - 8
+            person = await store.user("ada", impressions=5)
             assert person is not None
             assert (person.count, len(person.impressions)) == (12, 5)
-            assert await redis.zcard(f"{redis_place.prefix}:shown:ada") == 12
+            assert await redis.zcard(f"{redis_location.prefix}:shown:ada") == 12
 
     asyncio.run(story())
 
 
-def test_nothing_personal_is_left_of_an_erased_user(redis_place: RedisPlace) -> None:
+def test_nothing_personal_is_left_of_an_erased_user(redis_location: RedisLocation) -> None:
     async def contents(redis: Any) -> dict[bytes, bytes]:
-        keys = [key async for key in redis.scan_iter(f"{redis_place.prefix}:*")]
+        keys = [key async for key in redis.scan_iter(f"{redis_location.prefix}:*")]
         return {key: await redis.dump(key) for key in keys}
 
     async def story() -> None:
-        async with opened(redis_place) as store, plain(redis_place.url) as redis:
-            await store.put_items([an_item("a")])
+        async with opened(redis_location) as store, plain(redis_location.url) as redis:
+            await store.put_items([new_item("a")])
             shown = await hand_out(store, "Ada Lovelace", 3)
-            await store.record([a_list("Ada Lovelace", round=4)], units=np.array([1, 1]))
-            await store.learn([a_lesson(shown[0], clicked=1)])
+            await store.record([new_impression("Ada Lovelace", round=4)], units=np.array([1, 1]))
+            await store.learn([new_update(shown[0], clicked=1)])
             assert any(b"Lovelace" in key for key in await contents(redis))
             await store.erase("Ada Lovelace")
             left = await contents(redis)
@@ -562,11 +571,11 @@ def test_nothing_personal_is_left_of_an_erased_user(redis_place: RedisPlace) -> 
 
 
 def test_events_go_when_they_are_counted_and_others_had_time_to_read_them(
-    redis_place: RedisPlace,
+    redis_location: RedisLocation,
 ) -> None:
     async def story() -> None:
-        async with opened(redis_place) as store, plain(redis_place.url) as redis:
-            stream = f"{redis_place.prefix}:events"
+        async with opened(redis_location) as store, plain(redis_location.url) as redis:
+            stream = f"{redis_location.prefix}:events"
             old = round((time.time() - 3600) * 1000)
             await hand_out(store, "ada")
             ((_, event),) = await redis.xrange(stream)
@@ -607,7 +616,7 @@ def test_a_redis_that_could_lose_feedback_is_warned_of(
         async with plain(own_server.url) as redis:
             for name, value in settings.items():
                 await redis.config_set(name, value)
-        async with opened(RedisPlace(own_server.url)) as store:
+        async with opened(RedisLocation(own_server.url)) as store:
             return store.durability
 
     found = asyncio.run(story())
@@ -624,7 +633,7 @@ def test_a_redis_that_does_not_tell_its_settings_is_not_warned_of(own_server: Re
             await redis.acl_setuser(
                 "service", enabled=True, nopass=True, keys=["*"], categories=["+@all", "-@admin"]
             )
-        place = RedisPlace(own_server.url.replace("//", "//service:any@"))
+        place = RedisLocation(own_server.url.replace("//", "//service:any@"))
         async with opened(place) as store:
             assert store.durability is None
             assert len(await hand_out(store, "ada")) == 1
@@ -638,24 +647,24 @@ def test_times_must_be_positive(options: dict[str, float]) -> None:
         RedisStore("redis://127.0.0.1", **options)
 
 
-def test_arrays_of_another_shape_are_refused(redis_place: RedisPlace) -> None:
+def test_arrays_of_another_shape_are_refused(redis_location: RedisLocation) -> None:
     async def story(store: Store) -> None:
         (shown,) = await hand_out(store, "ada")
         with pytest.raises(ValueError, match=r"shape \(5,\) here, got \(4,\)"):
-            await store.learn([a_lesson(shown, increments=np.ones(4))])
+            await store.learn([new_update(shown, increments=np.ones(4))])
         with pytest.raises(ValueError, match=r"shape \(3,\) here, got \(2,\)"):
-            await store.put_items([an_item("b"), an_item("a", features=np.ones(2))])
+            await store.put_items([new_item("b"), new_item("a", features=np.ones(2))])
         assert await store.items() == (0, [])
 
-    redis_place.tell(story)
+    redis_location.tell(story)
 
 
 def test_a_redis_that_was_emptied_is_noticed(own_server: RedisServer) -> None:
     async def story() -> None:
-        async with opened(RedisPlace(own_server.url)) as store, plain(own_server.url) as redis:
+        async with opened(RedisLocation(own_server.url)) as store, plain(own_server.url) as redis:
             await hand_out(store, "ada")
             await redis.flushall()
-            for error in await all_fail(store.ping(), store.begin(["ada"])):
-                assert "has lost what it held" in error
+            for error in await all_fail(store.ping(), store.begin_round(["ada"])):
+                assert "has lost its data" in error
 
     asyncio.run(story())

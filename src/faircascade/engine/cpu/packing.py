@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,13 +22,10 @@ from faircascade.engine.cpu.records import (
     World,
 )
 from faircascade.engine.job import Job
-from faircascade.estimators import Ridge
-from faircascade.estimators.ridge import REFINE_EVERY
-from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
-from faircascade.policies import Bandit, MostPopular, Optimal, Policy, Random
-from faircascade.policies.bandit import table_of
+from faircascade.metrics.tally import BY_ROUND
+from faircascade.policies import Yardstick
 from faircascade.random import draws as words
-from faircascade.rerankers import EARS, FairCo, FairX, Identity, Ledger, Reorder, Reranker
+from faircascade.rerankers import Ledger
 from faircascade.rerankers.ears import set_shares, stops
 from faircascade.rerankers.ledger import exposure_units, prices
 from faircascade.types import Floats, Ints, Pool
@@ -40,22 +36,6 @@ WIDER = 4
 """How many times larger each set is than the one before."""
 LARGEST_SET = 2048
 """More memory than this for each user's largest set does not pay."""
-
-EXPLORERS: dict[type[Exploration], Callable[[Any], tuple[float, float, float]]] = {
-    UCB: lambda ucb: (float(ucb.alpha), 0.0, 0.0),
-    Thompson: lambda thompson: (0.0, float(thompson.scale), 0.0),
-    Epsilon: lambda epsilon: (0.0, 0.0, float(epsilon.epsilon)),
-}
-"""Explorations as (weight of the width, spread of the draw, share of random positions)."""
-
-RERANKERS: dict[type[Reranker], Callable[[Any], dict[str, Any]]] = {
-    Identity: lambda _: {},
-    EARS: lambda ears: {"tolerance": float(ears.tolerance), "patience": float(ears.patience)},
-    FairX: lambda fairx: {"drawn_by_merit": True, "sharpness": float(fairx.sharpness)},
-    FairCo: lambda fairco: {"accounts": True, "eta": float(fairco.eta)},
-    Reorder: lambda _: {"accounts": True, "reorders": True},
-}
-"""Re-rankers as the rules they make."""
 
 
 def zeros(*shape: int) -> Floats:
@@ -85,8 +65,8 @@ def pack_world(job: Job, like: World | None = None) -> World:
     place[pool.rows] = np.arange(len(pool))
     users: dict[str, Any] = {
         "preferences": np.array(env.preferences, order="C"),
-        "optimal_rewards": np.array(env.optimal_rewards),
-        "optimal_lists": place[env.optimal_lists],
+        "optimal_values": np.array(env.optimum(1).values),
+        "optimal_slates": place[env.optimum(1).slates],
     }
     return like._replace(**users) if like is not None else World(**_pack_items(pool), **users)
 
@@ -128,68 +108,72 @@ def pack_draws(job: Job) -> Draws:
     )
 
 
-def pack_rules(job: Job, policy: Policy) -> Rules:
-    k = job.env.k
-    learns = isinstance(policy, Bandit)
-    bandit = policy if isinstance(policy, Bandit) else Bandit()
-    alpha, noise, epsilon = EXPLORERS[type(bandit.exploration)](bandit.exploration)
-    table = table_of(bandit.reward, k)
-    last = RERANKERS[type(bandit.reranker)](bandit.reranker)
+DEFAULTS: dict[str, Any] = {
+    "alpha": 0.0,
+    "noise": 0.0,
+    "epsilon": 0.0,
+    "gain": 1.0,
+    "scale": 1.0,
+    "first_theta": 0.0,
+    "refine_every": 1,
+    "tolerance": 0.0,
+    "patience": 1.0,
+    "drawn_by_merit": False,
+    "sharpness": 0.0,
+    "eta": 0.0,
+    "reorders": False,
+    "accounts": False,
+}
+"""Rules that parts give in `kernel`, as they are for a policy without such a part."""
+
+
+def pack_rules(job: Job) -> Rules:
+    policy, k = job.policy, job.env.k
+    given = dict(DEFAULTS)
+    for part in policy.components:
+        given.update(part.kernel())
+    table = policy.reward_table(k)
+    nothing = np.zeros((k, k))
     return Rules(
         k=k,
-        alpha=alpha,
-        noise=noise,
-        epsilon=epsilon,
-        gain=float(bandit.estimator.gain),
-        scale=float(bandit.estimator.scale),
-        first_theta=float(bandit.estimator.first_theta),
-        clicked=np.array(table.clicked),
-        ignored=np.array(table.ignored, order="C"),
-        tolerance=last.get("tolerance", 0.0),
-        stops=stops(k, last.get("patience", 1.0)),
-        shares=set_shares(k),
-        drawn_by_merit=last.get("drawn_by_merit", False),
-        sharpness=last.get("sharpness", 0.0),
-        eta=last.get("eta", 0.0),
-        reorders=last.get("reorders", False),
-        accounts=last.get("accounts", False),
+        clicked=nothing if table is None else np.array(table.clicked, order="C"),
+        ignored=nothing if table is None else np.array(table.ignored, order="C"),
+        stops=stops(k, given.pop("patience")),
+        shares=set_shares(k) if given["tolerance"] > 0.0 else np.zeros((0, 0)),
         gained=exposure_units(k),
-        refine_every=REFINE_EVERY,
         activity=float(job.activity),
         realised=bool(job.realised),
-        lazy=bool(job.lazy and learns and noise == 0.0 and not {"sharpness", "eta"} & set(last)),
+        lazy=bool(job.lazy and policy.learns and not policy.needs_all_scores),
         traced=job.trace is not None,
+        **given,
     )
 
 
-def pack_contenders(job: Job, policy: Policy, world: World) -> Contenders:
-    """Return what a yardstick's lists come from."""
+def pack_contenders(job: Job, policy: Yardstick, world: World) -> Contenders:
+    """Return what a yardstick's slates come from."""
     pool, k = job.env.items.pool, job.env.k
-    if isinstance(policy, Optimal):
+    if policy.omniscient:
         falling = np.arange(k, 0, -1, dtype=np.float64)
-        scores = np.tile(falling, (len(world.optimal_lists), 1))
-        return Contenders(world.optimal_lists, scores, False)
-    every = np.arange(len(pool), dtype=np.int32)
-    if isinstance(policy, Random):
+        scores = np.tile(falling, (len(world.optimal_slates), 1))
+        return Contenders(world.optimal_slates, scores, False)
+    every, fixed = np.arange(len(pool), dtype=np.int32), policy.scores(pool)
+    if fixed is None:
         return Contenders(every[None], np.zeros((1, len(every))), True)
-    if isinstance(policy, MostPopular):
-        popularity = pool.items.popularity[pool.rows]
-        enough = np.partition(popularity, -k)[-k] - 1.0  # below it no rounding can help
-        liked = every[popularity >= enough]
-        return Contenders(liked[None], popularity[liked][None], False)
-    raise TypeError(f"not a yardstick: {policy!r}")
+    enough = np.partition(fixed, -k)[-k] - 1.0  # below it no rounding can help
+    liked = every[fixed >= enough]
+    return Contenders(liked[None], fixed[liked][None], False)
 
 
-def start_sums(estimator: Ridge, n: int, d: int) -> Sums:
-    groups = up(n, USERS) // USERS
-    a, b = np.triu_indices(d)
-    diagonal = np.repeat((a == b).astype(np.float64), USERS)
+def start_sums(n: int, d: int) -> Sums:
+    """Return room for what is learned of users; lanes without a user stay 0."""
+    groups, pairs = up(n, USERS) // USERS, d * (d + 1) // 2
     return Sums(
-        M=filled(diagonal * estimator.ridge, groups, len(diagonal)),
-        M_inv=filled(diagonal / estimator.ridge, groups, len(diagonal)),
+        M=zeros(groups, pairs * USERS),
+        M_inv=zeros(groups, pairs * USERS),
         B=zeros(groups, d * USERS),
-        theta=filled(estimator.first_theta, groups, d * USERS),
+        theta=zeros(groups, d * USERS),
         updates=np.zeros((groups, USERS), dtype=np.int64),
+        interval=np.ones((groups, USERS), dtype=np.int64),
     )
 
 
@@ -295,7 +279,7 @@ def make_books(job: Job, rounds: int, sets: int) -> Books:
     return Books(
         appearances=np.zeros((m, k), dtype=np.int64),
         item_clicks=np.zeros((m, k), dtype=np.int64),
-        by_round=np.zeros((5, rounds), dtype=np.int64),
+        by_round=np.zeros((len(BY_ROUND), rounds), dtype=np.int64),
         work=np.zeros(sets + 2, dtype=np.int64),
         broken=np.zeros(1, dtype=np.int64),
     )
@@ -306,6 +290,5 @@ def make_trace(job: Job, rounds: int) -> Trace:
     rounds = rounds if job.trace is not None else 0
     return Trace(
         lists=np.zeros((rounds, n, job.env.k), dtype=np.int32),
-        clicked=np.zeros((rounds, n), dtype=np.int32),
-        examined=np.zeros((rounds, n), dtype=np.int32),
+        clicked=np.full((rounds, n), -1, dtype=np.int32),
     )

@@ -46,10 +46,10 @@ class World(NamedTuple):
     """Place of each item in that order, (p,)."""
     preferences: Floats
     """theta* of each user, (n, d)."""
-    optimal_rewards: Floats
-    """Expected reward of each user's optimal list, (n,)."""
-    optimal_lists: Small
-    """Each user's optimal list, (n, K)."""
+    optimal_values: Floats
+    """Value of each user's optimal slate, (n,)."""
+    optimal_slates: Small
+    """Each user's optimal slate, (n, K)."""
 
 
 class Draws(NamedTuple):
@@ -81,15 +81,17 @@ class Rules(NamedTuple):
     scale: float
     first_theta: float
     clicked: Floats
-    """Weight of a click at each position, (K,)."""
+    """Target of a clicked position, one row for each last position seen, (K, K)."""
     ignored: Floats
-    """Weight of an ignored position for each examined length, (K, K)."""
+    """Target of a position that was seen and not clicked, (K, K)."""
     tolerance: float
     """Share of the expected clicks that a shuffle may cost (EARS); 0 for no shuffle."""
     stops: Floats
     """Probability that a user looks at exactly 0, 1, ..., K positions, (K + 1,)."""
     shares: Floats
-    """Probability of each set of r to come first of p when these are shuffled, (K + 1, K + 1)."""
+    """Probability of each set of r to come first of p when these are shuffled, (K + 1, K + 1).
+
+    Empty if nothing is shuffled, or if K is too large for it."""
     drawn_by_merit: bool
     sharpness: float
     """How much a score counts against luck, if items are drawn by merit (fairx)."""
@@ -121,6 +123,8 @@ class Sums(NamedTuple):
     theta: Floats
     """(groups, d * 8)."""
     updates: Ints
+    """(groups, 8)."""
+    interval: Ints
     """(groups, 8)."""
 
 
@@ -255,7 +259,7 @@ class Books(NamedTuple):
     item_clicks: Ints
     """(m, K)."""
     by_round: Ints
-    """Served, clicks, optimal clicks, regret and width, (5, rounds of the step)."""
+    """Rows as in `tally.BY_ROUND`, (6, rounds of the step)."""
     work: Ints
     """Lists that needed the scores of set 0, 1, ..., all, (sets + 2,)."""
     broken: Ints
@@ -268,6 +272,4 @@ class Trace(NamedTuple):
     lists: Small
     """Catalogue rows, (rounds, n, K)."""
     clicked: Small
-    """(rounds, n)."""
-    examined: Small
-    """(rounds, n); 0 for a user who did not come."""
+    """Clicked position, 0 for none, -1 for a user who did not come, (rounds, n)."""

@@ -14,7 +14,7 @@ from threading import Lock
 import numba
 import numpy as np
 
-from faircascade.engine.capabilities import unknown_part
+from faircascade.engine.capabilities import unsupported
 from faircascade.engine.cpu import packing
 from faircascade.engine.cpu.kernels.compiling import announce
 from faircascade.engine.cpu.records import USERS, Books, Trace
@@ -24,7 +24,7 @@ from faircascade.engine.job import Job, Outcome, not_finite
 from faircascade.engine.propensities import asked_of
 from faircascade.engine.snapshot import Snapshot
 from faircascade.engine.trace import TraceRows, TraceWriter
-from faircascade.policies import Bandit
+from faircascade.types import clicks_at
 
 STEP_SECONDS = 0.2
 """How long all users go forward before what they did is counted."""
@@ -40,16 +40,14 @@ _POLL_SECONDS = 0.1
 def lacks(job: Job) -> str:
     """Return what this engine cannot do of a job; nothing if it can do all of it."""
     if numba.config.DISABLE_JIT:
-        return "compiled code (NUMBA_DISABLE_JIT is set)"
-    return unknown_part(job.env, job.policy, yardsticks=True) or asked_of(job)
+        return "NUMBA_DISABLE_JIT"
+    return unsupported(job.env, job.policy, "cpu") or asked_of(job)
 
 
 def run(job: Job) -> Outcome:
     """Run a job to its end, or to the last round that all users finished when interrupted."""
-    policy = job.policy.compose()
-    if isinstance(policy, Bandit):
-        return Run(job, Learning(job, policy)).to_the_end()
-    return Run(job, Standing(job, policy)).to_the_end()
+    users = Learning(job) if job.policy.learns else Standing(job)
+    return Run(job, users).to_the_end()
 
 
 class Run:
@@ -160,12 +158,10 @@ class Run:
             raise not_finite(self.job, last)
         self.users.keep(last)
         tally, rounds = self.tally, slice(first - 1, last)
-        totals = (tally.served, tally.clicks, tally.optimal_clicks, tally.regret, tally.width)
         for book in books:
             tally.appearances[interval] += book.appearances
             tally.item_clicks[interval] += book.item_clicks
-            for total, part in zip(totals, book.by_round, strict=True):
-                total[rounds] += part
+            tally.count_rounds(rounds, book.by_round)
             self.work += book.work
         self.rows.extend(self._trace_rows(trace, first))
         self.done = last
@@ -179,14 +175,10 @@ class Run:
 
     def _trace_rows(self, trace: Trace, first: int) -> Iterator[TraceRows]:
         for place in range(len(trace.lists)):
-            came = np.flatnonzero(trace.examined[place])
-            yield TraceRows(
-                first + place,
-                came.astype(np.int32),
-                trace.lists[place, came],
-                trace.clicked[place, came],
-                trace.examined[place, came],
-            )
+            came = np.flatnonzero(trace.clicked[place] >= 0)
+            lists = trace.lists[place, came]
+            clicks = clicks_at(trace.clicked[place, came], lists.shape[1])
+            yield TraceRows.of(first + place, came, lists, clicks)
 
     def _tell(self, more: float) -> None:
         if self.job.progress is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,7 @@ from faircascade.engine.cpu.kernels.bandit import serve_bandit
 from faircascade.engine.cpu.kernels.yardstick import serve_yardstick
 from faircascade.engine.cpu.records import USERS, Sums
 from faircascade.engine.job import Job, not_finite
-from faircascade.estimators import RidgeState
-from faircascade.policies import Bandit, Policy
-from faircascade.policies.bandit import BanditState
+from faircascade.policies import BanditState, Yardstick
 
 
 class Served(ABC):
@@ -24,11 +22,11 @@ class Served(ABC):
 
     kernel: Callable[..., None]
 
-    def __init__(self, job: Job, policy: Policy) -> None:
+    def __init__(self, job: Job) -> None:
         self.job = job
         self.world = packing.pack_world(job)
         self.draws = packing.pack_draws(job)
-        self.rules = packing.pack_rules(job, policy)
+        self.rules = packing.pack_rules(job)
         self.shortlist = packing.start_shortlist(self.world, self.rules)
 
     def resume(self, state: Any) -> None:
@@ -53,15 +51,16 @@ class Learning(Served):
 
     kernel = staticmethod(serve_bandit)
 
-    def __init__(self, job: Job, policy: Bandit) -> None:
-        super().__init__(job, policy)
-        self.sums = packing.start_sums(policy.estimator, len(job.env.users), job.env.items.dim)
-        self.kept = packing.start_sums(policy.estimator, len(job.env.users), job.env.items.dim)
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        n, d = len(job.env.users), job.env.items.dim
+        self.sums, self.kept = packing.start_sums(n, d), packing.start_sums(n, d)
         self.account = packing.start_account(job, self.world, self.rules)
         self.kept_units = self.account.units.copy()
+        self.resume(job.policy.start(job.env.users, d))
 
     def resume(self, state: BanditState) -> None:
-        pack_sums(state.sums, self.sums)
+        pack_sums(self.job.policy.arrays(state), self.sums)
         if state.ledger is not None:
             packing.pack_account(self.job, self.world, state.ledger, self.account)
         self._copy()
@@ -82,11 +81,13 @@ class Learning(Served):
         self.kept_units[:] = self.account.units
 
     def state(self) -> BanditState:
-        users, account = self.job.env.users, None
+        users = self.job.env.users
+        arrays = unpack_sums(self.kept, len(users))
         if self.rules.accounts:
-            account = packing.unpack_account(self.job, self.world, self.kept_units)
-        sums = unpack_sums(self.kept, len(users))
-        return BanditState(users=users, sums=sums, ledger=account)
+            ledger = packing.unpack_account(self.job, self.world, self.kept_units)
+            arrays |= ledger.arrays()
+        state: BanditState = self.job.policy.restore(users, arrays)
+        return state
 
 
 class Standing(Served):
@@ -94,33 +95,35 @@ class Standing(Served):
 
     kernel = staticmethod(serve_yardstick)
 
-    def __init__(self, job: Job, policy: Policy) -> None:
-        super().__init__(job, policy)
-        self.contenders = packing.pack_contenders(job, policy, self.world)
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        assert isinstance(job.policy, Yardstick)
+        self.contenders = packing.pack_contenders(job, job.policy, self.world)
 
     def serve(self, *where: Any) -> None:
         self.kernel(self.world, self.draws, self.rules, self.contenders, *where)
 
 
-def unpack_sums(sums: Sums, n: int) -> RidgeState:
-    """Return what was learned in the layout of the library: the user is the last axis."""
-    return RidgeState(
-        M=packing.symmetric(by_user(sums.M, n)),
-        M_inv=packing.symmetric(by_user(sums.M_inv, n)),
-        B=by_user(sums.B, n),
-        theta=by_user(sums.theta, n),
-        updates=by_user(sums.updates, n)[0],
-    )
+def unpack_sums(sums: Sums, n: int) -> dict[str, NDArray[Any]]:
+    """Return what was learned as the estimator's arrays: the user is the last axis."""
+    return {
+        "M": packing.symmetric(by_user(sums.M, n)),
+        "M_inv": packing.symmetric(by_user(sums.M_inv, n)),
+        "B": by_user(sums.B, n),
+        "theta": by_user(sums.theta, n),
+        "updates": by_user(sums.updates, n)[0],
+        "interval": by_user(sums.interval, n)[0],
+    }
 
 
-def pack_sums(learned: RidgeState, sums: Sums) -> None:
+def pack_sums(learned: Mapping[str, NDArray[Any]], sums: Sums) -> None:
     """Put what was learned into the lanes of the users: `unpack_sums` backwards."""
-    half = np.triu_indices(len(learned.B))
-    columns = (learned.M[half], learned.M_inv[half], learned.B, learned.theta, learned.updates)
-    for lanes, column in zip(sums, columns, strict=True):
-        groups = len(lanes)
+    half = np.triu_indices(len(learned["B"]))
+    for name, lanes in sums._asdict().items():
+        column = learned[name][half] if name in ("M", "M_inv") else learned[name]
+        groups, n = len(lanes), column.shape[-1]
         rows = by_user(lanes, groups * USERS)
-        rows[:, : len(learned)] = column  # lanes without a user stay as they are
+        rows[:, :n] = column  # lanes without a user stay as they are
         lanes[:] = rows.reshape(-1, groups, USERS).transpose(1, 0, 2).reshape(groups, -1)
 
 

@@ -10,9 +10,8 @@ from faircascade.engine.cpu import packing
 from faircascade.engine.cpu.records import World
 from faircascade.engine.gpu.source import Shape
 from faircascade.engine.job import Job
-from faircascade.estimators import RidgeState
-from faircascade.policies import Bandit
-from faircascade.policies.bandit import BanditState
+from faircascade.metrics.tally import BY_ROUND
+from faircascade.policies import BanditState
 
 INT, FLOAT, ARRAY = "int", "float", "array"
 _BOOKS = ("appearances", "item_clicks", "outcomes", "regrets", "widths", "by_round", "lists")
@@ -22,7 +21,7 @@ FIELDS: tuple[tuple[str, str], ...] = (
     *((name, ARRAY) for name in ("features", "by_feature", "norms")),
     ("radius", FLOAT),
     *((name, ARRAY) for name in ("keys", "rows", "by_key", "rank", "true_features")),
-    *((name, ARRAY) for name in ("preferences", "optimal_rewards", "optimal_lists")),
+    *((name, ARRAY) for name in ("preferences", "optimal_values", "optimal_slates")),
     *((name, ARRAY) for name in ("attraction", "tie", "visit", "radius_draw", "angle_draw")),
     *((name, ARRAY) for name in ("coin", "lot", "shuffle", "fair")),
     *((name, FLOAT) for name in ("alpha", "noise", "epsilon", "gain", "scale")),
@@ -36,7 +35,7 @@ FIELDS: tuple[tuple[str, str], ...] = (
     ("refine_every", INT),
     ("activity", FLOAT),
     *((name, INT) for name in ("realised", "lazy", "lazy_draws", "traced")),
-    *((name, ARRAY) for name in ("M", "M_inv", "B", "theta", "updates")),
+    *((name, ARRAY) for name in ("M", "M_inv", "B", "theta", "updates", "interval")),
     *((name, ARRAY) for name in ("units", "worth", "total", "prices")),
     ("catalogue", INT),
     *((name, ARRAY) for name in ("appearances", "item_clicks", "outcomes", "regrets", "widths")),
@@ -79,36 +78,26 @@ class Cell:
         """Put a job's world, rules and fresh sums into arrays of `xp`, NumPy or CuPy."""
         self.job = job
         self.xp = xp
-        policy = job.policy.compose()
-        assert isinstance(policy, Bandit)
         self._real = np.dtype(shape.precision)
         known = shelf.get(id(job.env.items))
         world = packing.pack_world(job, known and known.world)
         if known is None:
             known = shelf[id(job.env.items)] = Catalogue(world, self._items(world))
-        rules = packing.pack_rules(job, policy)
+        rules = packing.pack_rules(job)
         self.world, self.rules = world, rules
-        n, d = world.preferences.shape
-        a, b = np.triu_indices(d)
-        diagonal = (a == b).astype(np.float64)
         account = packing.start_account(job, world, rules)
-        estimator = policy.estimator
         self.values: dict[str, Any] = {
             **known.values,
             **self._users(world),
             **self._draws(),
             **self._rules(),
-            "M": self._reals(np.tile(diagonal * estimator.ridge, (n, 1))),
-            "M_inv": self._reals(np.tile(diagonal / estimator.ridge, (n, 1))),
-            "B": self._reals(np.zeros((n, d))),
-            "theta": self._reals(np.full((n, d), estimator.first_theta)),
-            "updates": xp.zeros(n, dtype=np.int64),
             "units": xp.zeros(account.units.shape, dtype=np.int64),
             "worth": xp.zeros(account.worth.shape, dtype=np.int64),
             "total": xp.zeros(max(1, len(account.total)), dtype=np.int64),
             "prices": xp.asarray(account.prices),
             "broken": xp.zeros(1, dtype=np.int64),
         }
+        self.resume(job.policy.start(job.env.users, job.env.items.dim))
 
     def _items(self, world: World) -> dict[str, Any]:
         xp = self.xp
@@ -133,8 +122,8 @@ class Cell:
         return {
             "users": len(world.preferences),
             "preferences": self.xp.asarray(world.preferences),
-            "optimal_rewards": self.xp.asarray(world.optimal_rewards),
-            "optimal_lists": self.xp.asarray(world.optimal_lists),
+            "optimal_values": self.xp.asarray(world.optimal_values),
+            "optimal_slates": self.xp.asarray(world.optimal_slates),
         }
 
     def _draws(self) -> dict[str, Any]:
@@ -163,7 +152,7 @@ class Cell:
         values["outcomes"] = xp.empty((rounds, n), dtype=np.int32)
         values["regrets"] = xp.empty((rounds, n), dtype=np.int64)
         values["widths"] = xp.empty((rounds, n), dtype=np.int64)
-        values["by_round"] = xp.empty((5, rounds), dtype=np.int64)
+        values["by_round"] = xp.empty((len(BY_ROUND), rounds), dtype=np.int64)
         values["lists"] = xp.empty((rounds if self.rules.traced else 0, n, k), dtype=np.int32)
 
     def close_books(self) -> None:
@@ -178,7 +167,7 @@ class Cell:
     @staticmethod
     def bytes_a_user(job: Job, shape: Shape) -> int:
         """Return how much of the device's memory a user takes, about."""
-        accounts = job.policy.compose().scope == "user"
+        accounts = job.policy.scope == "user"
         sums = (2 * shape.pairs + 2 * shape.d) * np.dtype(shape.precision).itemsize
         world = 8 * shape.d + 4 * shape.k + 8 * 12
         return sums + world + (16 * len(job.env.items.pool) if accounts else 0)
@@ -200,12 +189,14 @@ class Cell:
 
     def resume(self, state: BanditState) -> None:
         """Go on from what was learned: `state` backwards."""
-        half = np.triu_indices(len(state.sums.B))
+        learned = self.job.policy.arrays(state)
+        half = np.triu_indices(len(learned["B"]))
         for name in ("M", "M_inv"):
-            self.values[name] = self._reals(getattr(state.sums, name)[half].T)
+            self.values[name] = self._reals(learned[name][half].T)
         for name in ("B", "theta"):
-            self.values[name] = self._reals(getattr(state.sums, name).T)
-        self.values["updates"] = self.xp.asarray(state.sums.updates)
+            self.values[name] = self._reals(learned[name].T)
+        for name in ("updates", "interval"):
+            self.values[name] = self.xp.asarray(learned[name])
         if state.ledger is not None:
             account = packing.start_account(self.job, self.world, self.rules)
             packing.pack_account(self.job, self.world, state.ledger, account)
@@ -214,17 +205,19 @@ class Cell:
 
     def state(self) -> BanditState:
         """Return what was learned in the layout of the library: the user is the last axis."""
-        sums = RidgeState(
-            M=packing.symmetric(self._by_user("M")),
-            M_inv=packing.symmetric(self._by_user("M_inv")),
-            B=self._by_user("B"),
-            theta=self._by_user("theta"),
-            updates=to_host(self.values["updates"]),
-        )
-        ledger = None
+        arrays = {
+            "M": packing.symmetric(self._by_user("M")),
+            "M_inv": packing.symmetric(self._by_user("M_inv")),
+            "B": self._by_user("B"),
+            "theta": self._by_user("theta"),
+            "updates": to_host(self.values["updates"]),
+            "interval": to_host(self.values["interval"]),
+        }
         if self.rules.accounts:
-            ledger = packing.unpack_account(self.job, self.world, to_host(self.values["units"]))
-        return BanditState(users=self.job.env.users, sums=sums, ledger=ledger)
+            units = to_host(self.values["units"])
+            arrays |= packing.unpack_account(self.job, self.world, units).arrays()
+        state: BanditState = self.job.policy.restore(self.job.env.users, arrays)
+        return state
 
     def _by_user(self, name: str) -> Any:
         """Return what was learned in float64 with one column a user."""

@@ -79,14 +79,15 @@ class Cuda:
         if shape.bytes_of_block <= self._shared:
             return ""
         return (
-            f"room for d = {shape.d} with K = {shape.k} on this {self.name} "
-            f"({shape.bytes_of_block:,} bytes, it has {self._shared:,})"
+            f"d = {shape.d} with K = {shape.k} on this {self.name} "
+            f"(it takes {shape.bytes_of_block:,} bytes of shared memory, there are "
+            f"{self._shared:,})"
         )
 
     def kernel(self, shape: Shape) -> Kernel:
         lacking = self.lacks(shape)
         if lacking:
-            raise NoGPU(f"engine 'gpu' has no {lacking}")
+            raise NoGPU(f"engine 'gpu' does not support {lacking}")
         if shape not in self._kernels:
             self._kernels[shape] = self._compile(shape)
         return self._kernels[shape]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.engine.capabilities import unknown_part
+from faircascade.engine.capabilities import unsupported
 from faircascade.engine.cpu.packing import up
 from faircascade.engine.gpu.cells import Cell, Shelf, to_host
 from faircascade.engine.gpu.device import Device, NoGPU, is_present, no_memory, the_gpu
@@ -40,7 +40,7 @@ MOST_BOOKS = 4 * 2**30
 
 def lacks(job: Job) -> str:
     """Return what this engine cannot do of a job; nothing if it can do all of it."""
-    return unknown_part(job.env, job.policy, yardsticks=False) or asked_of(job)
+    return unsupported(job.env, job.policy, "gpu") or asked_of(job)
 
 
 def alike(job: Job) -> tuple[int, int, str, tuple[int, ...]]:
@@ -136,7 +136,7 @@ class Run:
         if users != slice(0, len(job.env.users)):
             job = replace(job, env=job.env.take(users))
         if state is not None:
-            state = job.policy.compose().take(state, users)
+            state = job.policy.take(state, users)
         return Share(number, users, job, state, self.shape, self.device.xp, self.shelf)
 
     @staticmethod
@@ -178,7 +178,7 @@ class Run:
     def _state(self, number: int) -> Any:
         """Return the policy's state of all users of a job."""
         states = [share.state() for share in self._shares(number)]
-        return states[0] if len(states) == 1 else self.jobs[number].policy.compose().join(states)
+        return states[0] if len(states) == 1 else self.jobs[number].policy.join(states)
 
     def _shares(self, number: int) -> list[Share]:
         return [share for part in self.parts for share in part if share.number == number]
@@ -268,9 +268,7 @@ class Run:
         seen, clicks = to_host(values["appearances"]), to_host(values["item_clicks"])
         tally.appearances[interval : interval + len(seen)] += seen.astype(tally.appearances.dtype)
         tally.item_clicks[interval : interval + len(seen)] += clicks.astype(tally.appearances.dtype)
-        totals = (tally.served, tally.clicks, tally.optimal_clicks, tally.regret, tally.width)
-        for total, more in zip(totals, to_host(values["by_round"]), strict=True):
-            total[rounds] += more
+        tally.count_rounds(rounds, to_host(values["by_round"]))
         if cell.rules.traced:
             share.trace(to_host(values["lists"]), to_host(values["outcomes"]), rounds.start + 1)
 

@@ -10,6 +10,7 @@ from faircascade.engine.gpu.cells import Cell, Shelf
 from faircascade.engine.gpu.source import ABSENT, IDEAL, Shape
 from faircascade.engine.job import Job
 from faircascade.engine.trace import TraceRows
+from faircascade.types import clicks_at
 
 
 class Share:
@@ -48,20 +49,13 @@ class Share:
             return self._cell.state()
         if self._state is None:
             users = self.job.env.users
-            return self.job.policy.compose().start(users, self.job.env.items.dim)
+            return self.job.policy.start(users, self.job.env.items.dim)
         return self._state
 
     def trace(self, lists: Any, outcomes: Any, first: int) -> None:
         """Note who saw what in the rounds of a launch, from the first one on."""
         for place in range(len(lists)):
             rows = np.flatnonzero(outcomes[place] != ABSENT)
-            hit = outcomes[place, rows] % IDEAL
-            self.rows.append(
-                TraceRows(
-                    round=first + place,
-                    users=(rows + self.users.start).astype(np.int32),
-                    lists=lists[place, rows],
-                    clicked=hit,
-                    examined=np.where(hit > 0, hit, self.job.env.k).astype(np.int32),
-                )
-            )
+            clicks = clicks_at(outcomes[place, rows] % IDEAL, self.job.env.k)
+            users = rows + self.users.start
+            self.rows.append(TraceRows.of(first + place, users, lists[place, rows], clicks))

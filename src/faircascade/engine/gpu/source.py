@@ -11,8 +11,8 @@ from math import pi
 from faircascade import random
 from faircascade.engine.cpu.packing import LARGEST_SET, SPARE, WIDER, up
 from faircascade.engine.cpu.records import HALVINGS
-from faircascade.metrics.tally import LARGEST, UNIT
-from faircascade.numerics import ROUNDOFF
+from faircascade.metrics.tally import BY_ROUND, LARGEST, UNIT
+from faircascade.numerics import AIM, LARGEST_RESIDUAL, RESIDUAL, ROUNDOFF
 from faircascade.ranking import RESOLUTION
 
 LANES = 32
@@ -127,7 +127,12 @@ def _constants(shape: Shape) -> Iterable[str]:
         "THREADS": WARPS * LANES,
         "ABSENT": f"({ABSENT})",
         "IDEAL": IDEAL,
+        "COUNTS": len(BY_ROUND),
+        **{name.upper(): row for row, name in enumerate(BY_ROUND)},
         "RESOLUTION": RESOLUTION.hex(),
+        "RESIDUAL": RESIDUAL.hex(),
+        "AIM": AIM.hex(),
+        "LARGEST_RESIDUAL": LARGEST_RESIDUAL.hex(),
         "ROUNDOFF": f"(Real){ROUNDOFF.hex()}",
         "LARGEST": LARGEST.hex(),
         "UNITS": UNIT.hex(),
@@ -144,6 +149,8 @@ def _constants(shape: Shape) -> Iterable[str]:
         "SIN_SERIES": _series(random._SIN_SERIES),
         "COS_SERIES": _series(random._COS_SERIES),
     }
+    if shape.precision == "float32":  # which never comes so close
+        numbers |= {"RESIDUAL": "INFINITY", "LARGEST_RESIDUAL": "INFINITY"}
     kind = "double" if shape.precision == "float64" else "float"
     return [
         *(f"#define {name} {value}" for name, value in numbers.items()),

@@ -11,7 +11,7 @@ from faircascade.experiment.cell import Cell
 from faircascade.experiment.environment_options import all_options
 from faircascade.experiment.store.environments import Sources
 from faircascade.experiment.store.results import FinishedCell
-from faircascade.policies import Bandit, Policy
+from faircascade.policies import ComposedPolicy, Policy
 
 if TYPE_CHECKING:
     from faircascade.experiment.running.executors import Executor, Plan
@@ -53,7 +53,7 @@ class CostModel:
         known = self.sizes.get(cell.fingerprint, (int(options["users"]), ITEMS))
         users, items = min(int(options["users"]), known[0]), known[1]
         lists, dim = users * cell.rounds, int(options["dim"])
-        if scores_every_item(cell.policy):
+        if cell.policy.needs_all_scores:
             seconds = lists * items * (_SCORE * dim + (_RERANK if ranks_all(cell.policy) else 0.0))
         else:
             warm = min(1.0, cell.rounds / _WARM_ROUNDS) ** (1 / 3)  # most of it comes early
@@ -67,16 +67,7 @@ class CostModel:
 
 def ranks_all(policy: Policy) -> bool:
     """Say whether a re-ranker looks at all items for every list."""
-    bandit = policy.compose()
-    return isinstance(bandit, Bandit) and bandit.reranker.name in ("fairx", "fairco")
-
-
-def scores_every_item(policy: Policy) -> bool:
-    """Say whether every list needs the scores of all items."""
-    bandit = policy.compose()
-    return ranks_all(policy) or (
-        isinstance(bandit, Bandit) and bandit.exploration.name == "thompson"
-    )
+    return isinstance(policy, ComposedPolicy) and policy.parts.reranker.needs_all_scores
 
 
 def duration(cells: Sequence[Cell], plan: Plan, executor: Executor) -> float:

@@ -16,8 +16,7 @@ from faircascade.experiment.environment_options import (
     check_option,
 )
 from faircascade.experiment.spec.errors import PlacedError, at, place_of
-from faircascade.policies import Bandit, Policy
-from faircascade.policies.bandit import table_of
+from faircascade.policies import Policy
 from faircascade.registry import build, components
 
 PATH = "path"
@@ -89,9 +88,7 @@ def check_environments(environments: Sequence[Mapping[str, Any]]) -> None:
 
 def check_lists(policy: Policy, environment: Mapping[str, Any]) -> None:
     """Refuse a policy that cannot learn from the lists of an environment."""
-    composed = policy.compose()
-    if isinstance(composed, Bandit):
-        table_of(composed.reward, int(all_options(environment)["k"]))
+    policy.reward_table(int(all_options(environment)["k"]))
 
 
 def read_checkpoints(given: int | list[int], rounds: int) -> int | tuple[int, ...]:

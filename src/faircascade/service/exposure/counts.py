@@ -13,7 +13,7 @@ from faircascade.types import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Batch:
+class EventBatch:
     """Events side by side, ready to be counted."""
 
     times: Floats
@@ -28,7 +28,7 @@ class Batch:
     """What it adds to appearances, exposure and clicks of that item, (3, e)."""
 
     @classmethod
-    def of(cls, events: Sequence[Event], now: float) -> Batch:
+    def of(cls, events: Sequence[Event], now: float) -> EventBatch:
         """Lay out events; what another clock puts into the future happened now."""
         listed = np.array([event.clicked is None for event in events], dtype=bool)
         clicked = np.array([bool(event.clicked) for event in events], dtype=bool)
@@ -48,12 +48,12 @@ class Batch:
             entries=np.stack([shown, shown * worth[position], clicked[owner]]).astype(np.int64),
         )
 
-    def where(self, chosen: Bools) -> Batch:
+    def where(self, chosen: Bools) -> EventBatch:
         """Return some of the events."""
         if chosen.all():
             return self
         kept = chosen[self.owner]
-        return Batch(
+        return EventBatch(
             times=self.times[chosen],
             totals=self.totals[chosen],
             owner=(np.cumsum(chosen) - 1)[self.owner[kept]],
@@ -86,7 +86,7 @@ class Counts:
         """Answers with a click."""
         return int(self.totals[2])
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: EventBatch) -> None:
         """Count events."""
         self.grow(int(batch.slots.max(initial=-1)) + 1)
         for counts, more in zip(self.by_slot, batch.entries, strict=True):

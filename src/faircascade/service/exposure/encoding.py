@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from faircascade.service.exposure.account import ALL, Account
+from faircascade.service.exposure.counters import ALL, Counters
 from faircascade.service.exposure.counts import Counts
 from faircascade.service.exposure.fairness import NOTIONS
-from faircascade.service.exposure.steps import Step, smallest
-from faircascade.service.exposure.windows import OPEN, SPANS, Span, Window
+from faircascade.service.exposure.windows import OPEN, SPANS, Span, Step, Window, smallest
 
 VERSION = 1
 
@@ -21,7 +20,7 @@ _COLUMNS = ("appearances", "units", "clicks")
 _UNSETTLED = np.full(len(NOTIONS), np.nan)
 
 
-def to_bytes(account: Account) -> bytes:
+def to_bytes(account: Counters) -> bytes:
     """Return the account as bytes."""
     members: dict[str, Any] = {
         "version": np.array(VERSION),
@@ -37,30 +36,32 @@ def to_bytes(account: Account) -> bytes:
     return file.getvalue()
 
 
-def from_bytes(data: bytes) -> Account:
+def from_bytes(data: bytes) -> Counters:
     """Return the account that `to_bytes` gave; what it did not give is refused."""
     try:
         with np.load(BytesIO(data), allow_pickle=False) as archive:
             version = int(archive["version"])
             arrays = {name: archive[name] for name in archive.files} if version == VERSION else {}
     except Exception as error:  # there are as many as ways to damage an archive
-        raise ValueError("counts of exposure must be an archive of ours, got others") from error
+        raise ValueError(
+            "exposure counts cannot be read: not an archive of this program"
+        ) from error
     if version != VERSION:
-        raise ValueError(f"counts of exposure must be of version {VERSION}, got {version}")
+        raise ValueError(
+            f"exposure counts are of version {version}; this release reads version {VERSION}"
+        )
     try:
         return _account(arrays)
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"counts of exposure must be complete, got damaged ones: {error}"
-        ) from error
+        raise ValueError(f"exposure counts are damaged: {error}") from error
 
 
-def _account(arrays: Mapping[str, NDArray[Any]]) -> Account:
+def _account(arrays: Mapping[str, NDArray[Any]]) -> Counters:
     first = float(arrays["first"])
     counts = Counts()
     for _, step in _unpack(ALL, arrays):
         step.add_to(counts)
-    return Account(
+    return Counters(
         first=None if np.isnan(first) else first,
         counts=counts,
         windows={name: _window(span, arrays) for name, span in SPANS.items()},

@@ -10,13 +10,13 @@ import numpy as np
 
 from faircascade.rerankers.ledger import UNIT
 from faircascade.service.exposure.counts import Counts
-from faircascade.service.exposure.holders import Groups, Holders
+from faircascade.service.exposure.recipients import Groups, Recipients
 from faircascade.types import Floats, Ints
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shares:
-    """Exposure of some holders, items or groups, one row each."""
+    """Exposure of some recipients, items or groups, one row each."""
 
     names: Sequence[str]
     rank: Ints
@@ -33,15 +33,15 @@ class Shares:
     """Exposure share over merit share, (n,)."""
 
     @classmethod
-    def of_items(cls, counts: Counts, holders: Holders) -> Shares:
+    def of_items(cls, counts: Counts, recipients: Recipients) -> Shares:
         """Return what each item of the catalogue got."""
-        ours = counts.of(holders.slots)
+        ours = counts.of(recipients.slots)
         return cls._of(
-            names=holders.ids,
-            rank=holders.rank,
-            items=np.ones(len(holders), dtype=np.int64),
+            names=recipients.ids,
+            rank=recipients.rank,
+            items=np.ones(len(recipients), dtype=np.int64),
             counts=ours,
-            merit_share=holders.merit_share,
+            merit_share=recipients.merit_share,
             everything=int(ours[1].sum()),
         )
 
@@ -86,7 +86,7 @@ class Shares:
         )
 
     def rows(self, chosen: Ints) -> list[dict[str, Any]]:
-        """Return some holders as the API describes them."""
+        """Return some recipients as the API describes them."""
         appearances, units, clicks = self.counts[:, chosen]
         columns = {
             "name": [self.names[row] for row in chosen.tolist()],

@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 
 from faircascade.metrics.exposure import lorenz
-from faircascade.service.exposure.account import Moment, Snapshot, Trail
+from faircascade.service.exposure.counters import Moment, Snapshot, Timeline
 from faircascade.service.exposure.counts import Counts
 from faircascade.service.exposure.fairness import NOTIONS, fairness, notions
-from faircascade.service.exposure.holders import Holders
+from faircascade.service.exposure.recipients import Recipients
 from faircascade.service.exposure.shares import Shares, leading
 from faircascade.types import Floats, Ints
 
@@ -25,26 +25,26 @@ POINTS = 101
 """Most points of a Lorenz curve."""
 
 
-def exposure(snapshot: Snapshot, holders: Holders, limit: int = 10) -> dict[str, Any]:
+def exposure(snapshot: Snapshot, recipients: Recipients, limit: int = 10) -> dict[str, Any]:
     """Return `Exposure` of the API, with as many items at either end, groups and suppliers."""
     counts = snapshot.counts
-    shares = Shares.of_items(counts, holders)
+    shares = Shares.of_items(counts, recipients)
     return {
         "window": _window(snapshot),
         **_totals(counts.totals),
-        "items": len(holders),
-        "fairness": _fairness(fairness(counts, holders)),
-        "lorenz": _lorenz(counts, holders),
+        "items": len(recipients),
+        "fairness": _fairness(fairness(counts, recipients)),
+        "lorenz": _lorenz(counts, recipients),
         "over_exposed": shares.rows(_beyond(shares, "over", limit)),
         "under_exposed": shares.rows(_beyond(shares, "under", limit)),
-        "groups": _most_exposed(shares.of_groups(holders.by_group), limit),
-        "suppliers": _most_exposed(shares.of_groups(holders.by_supplier), limit),
+        "groups": _most_exposed(shares.of_groups(recipients.by_group), limit),
+        "suppliers": _most_exposed(shares.of_groups(recipients.by_supplier), limit),
     }
 
 
 def item_exposure(
     snapshot: Snapshot,
-    holders: Holders,
+    recipients: Recipients,
     order: Order,
     offset: int = 0,
     limit: int = 100,
@@ -52,19 +52,19 @@ def item_exposure(
     by: By = "item",
 ) -> dict[str, Any]:
     """Return `ItemExposure` of the API: a page of all items, groups or suppliers in an order."""
-    shares = Shares.of_items(snapshot.counts, holders)
+    shares = Shares.of_items(snapshot.counts, recipients)
     if by != "item":
-        shares = shares.of_groups(holders.by_group if by == "group" else holders.by_supplier)
+        shares = shares.of_groups(recipients.by_group if by == "group" else recipients.by_supplier)
     page = _ranked(shares, order, offset + limit)[offset:]
     return {"window": _window(snapshot), "total": len(shares.names), "items": shares.rows(page)}
 
 
-def history(trail: Trail, holders: Holders) -> dict[str, Any]:
+def history(timeline: Timeline, recipients: Recipients) -> dict[str, Any]:
     """Return `History` of the API."""
     return {
-        "window": _window(trail),
-        "step_seconds": trail.seconds,
-        "moments": [_moment(moment, holders) for moment in trail.moments],
+        "window": _window(timeline),
+        "step_seconds": timeline.seconds,
+        "moments": [_moment(moment, recipients) for moment in timeline.moments],
     }
 
 
@@ -78,7 +78,7 @@ def iso(seconds: float) -> str:
     return text.replace("+00:00", "Z")
 
 
-def _window(view: Snapshot | Trail) -> dict[str, Any]:
+def _window(view: Snapshot | Timeline) -> dict[str, Any]:
     since = None if view.since is None else iso(view.since)
     return {"name": view.window, "since": since, "until": iso(view.until)}
 
@@ -93,9 +93,9 @@ def _totals(totals: Ints) -> dict[str, Any]:
     }
 
 
-def _moment(moment: Moment, holders: Holders) -> dict[str, Any]:
+def _moment(moment: Moment, recipients: Recipients) -> dict[str, Any]:
     known = moment.fairness
-    values = fairness(known, holders) if isinstance(known, Counts) else known
+    values = fairness(known, recipients) if isinstance(known, Counts) else known
     return {
         "since": iso(moment.since),
         "until": iso(moment.until),
@@ -109,10 +109,10 @@ def _fairness(values: Floats) -> dict[str, float | None]:
     return {notion: value if isfinite(value) else None for notion, value in pairs}
 
 
-def _lorenz(counts: Counts, holders: Holders) -> dict[str, list[float] | None]:
-    m = len(holders)
+def _lorenz(counts: Counts, recipients: Recipients) -> dict[str, list[float] | None]:
+    m = len(recipients)
     points = np.rint(np.linspace(0, m, min(m + 1, POINTS))).astype(np.int64)
-    exposure_b, exposure_p, _, exposure_pm = notions(counts, holders)
+    exposure_b, exposure_p, _, exposure_pm = notions(counts, recipients)
     curves: dict[str, list[float] | None] = {"items": [0.0]}
     named = {"exposure_b": exposure_b, "exposure_p": exposure_p, "exposure_pm": exposure_pm}
     for name, exposure in named.items():

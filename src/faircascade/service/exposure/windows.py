@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from faircascade.service.exposure.counts import Batch, Counts
+from faircascade.service.exposure.counts import Counts, EventBatch
 from faircascade.service.exposure.fairness import fairness
-from faircascade.service.exposure.holders import Holders
-from faircascade.service.exposure.steps import Step
+from faircascade.service.exposure.recipients import Recipients
+from faircascade.types import Floats, Ints
+
+Packed = NDArray[np.unsignedinteger[Any]]
+"""Numbers in the smallest type that holds them all."""
 
 OPEN = 2
 """Steps that are easy to add to: the running one, and the one before it for those who are late."""
@@ -33,6 +38,45 @@ SPANS = {
         Span(name="7d", seconds=6 * 3600, steps=28),
     )
 }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Step:
+    """Counts of the slots that were touched. Never changed, so that threads may share it."""
+
+    gaps: Packed
+    """Distance of each slot from the one before, the first one from 0, (t,)."""
+    columns: tuple[Packed, Packed, Packed]
+    """Appearances, exposure in units and clicks of each, (t,)."""
+    totals: Ints
+    """Lists, answers and clicks, (3,)."""
+    fairness: Floats
+    """By notion, over the catalogue at the time it was over, (5,)."""
+
+    @classmethod
+    def pack(cls, counts: Counts, fairness: Floats) -> Step:
+        """Return counts made small."""
+        slots = np.flatnonzero(counts.by_slot.any(axis=0))
+        appearances, units, clicks = counts.by_slot[:, slots]
+        return cls(
+            gaps=smallest(np.diff(slots, prepend=0)),
+            columns=(smallest(appearances), smallest(units), smallest(clicks)),
+            totals=counts.totals.copy(),
+            fairness=fairness,
+        )
+
+    @property
+    def slots(self) -> Ints:
+        """The slots that were touched, ascending, (t,)."""
+        return np.cumsum(self.gaps, dtype=np.int64)
+
+    def add_to(self, counts: Counts, sign: int = 1) -> None:
+        """Add what was counted here to other counts; -1 takes it away again."""
+        slots = self.slots
+        counts.grow(int(slots[-1]) + 1 if len(slots) else 0)
+        for row, column in zip(counts.by_slot, self.columns, strict=True):
+            row[slots] += sign * column.astype(np.int64)  # each slot is there once
+        counts.totals += sign * self.totals
 
 
 @dataclass(kw_only=True, eq=False)
@@ -67,17 +111,17 @@ class Window:
         """Return when it ends: now, or a little later if the clock was set back."""
         return max(now, float(self.running * self.span.seconds))
 
-    def count(self, batch: Batch, holders: Holders) -> None:
+    def count(self, batch: EventBatch, recipients: Recipients) -> None:
         """Count events that are not in the future."""
         numbers = (batch.times // self.span.seconds).astype(np.int64)
         for number in np.unique(numbers).tolist():
-            self._move(number, holders)
+            self._move(number, recipients)
             if number >= self.first:
                 part = batch.where(numbers == number)
-                self._count(number, part, holders)
+                self._count(number, part, recipients)
                 self.total.add(part)
 
-    def _count(self, number: int, batch: Batch, holders: Holders) -> None:
+    def _count(self, number: int, batch: EventBatch, recipients: Recipients) -> None:
         if number > self.running - OPEN:
             self.open.setdefault(number, Counts()).add(batch)
             return
@@ -85,11 +129,11 @@ class Window:
         if number in self.closed:
             self.closed[number].add_to(counts)
         counts.add(batch)
-        self.closed[number] = Step.pack(counts, fairness(counts, holders))
+        self.closed[number] = Step.pack(counts, fairness(counts, recipients))
 
-    def advance(self, now: float, holders: Holders) -> None:
+    def advance(self, now: float, recipients: Recipients) -> None:
         """Move on to a time."""
-        self._move(int(now // self.span.seconds), holders)
+        self._move(int(now // self.span.seconds), recipients)
 
     def rewind(self, now: float) -> None:
         """Start afresh if the clock was set back by a whole window; less than that is waited for.
@@ -101,14 +145,14 @@ class Window:
             self.running = number
             self.total, self.open, self.closed = Counts(), {}, {}
 
-    def _move(self, number: int, holders: Holders) -> None:
+    def _move(self, number: int, recipients: Recipients) -> None:
         """Make a step the running one, unless a later one is."""
         if number <= self.running:
             return
         self.running = number
         for old in [n for n in self.open if n <= number - OPEN]:
             counts = self.open.pop(old)
-            self.closed[old] = Step.pack(counts, fairness(counts, holders))
+            self.closed[old] = Step.pack(counts, fairness(counts, recipients))
         for old in [n for n in self.closed if n < self.first]:
             self.closed.pop(old).add_to(self.total, sign=-1)
 
@@ -121,3 +165,8 @@ class Window:
             open={number: counts.copy() for number, counts in self.open.items()},
             closed=dict(self.closed),
         )
+
+
+def smallest(values: Ints | Packed) -> Packed:
+    """Return numbers >= 0 in the smallest type that holds them all."""
+    return values.astype(np.min_scalar_type(int(values.max(initial=0))))

@@ -11,24 +11,23 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from faircascade.service.core import Service
-from faircascade.service.http.express import Express
-from faircascade.service.http.limits import Limits
+from faircascade.service.http.dependencies import Dependencies
 from faircascade.service.http.metrics import Metrics
-from faircascade.service.http.middleware import Gate
+from faircascade.service.http.middleware import RequestMiddleware
 from faircascade.service.http.openapi import ABOUT, TAGS, description
-from faircascade.service.http.parts import Parts
 from faircascade.service.http.problems import HANDLERS
-from faircascade.service.http.pulse import Pulse
+from faircascade.service.http.readiness import StoreProbe
 from faircascade.service.http.routes import ROUTERS
 from faircascade.service.keys import Keys
-from faircascade.service.upkeep import upkeep
+from faircascade.service.limits import Limits
+from faircascade.service.maintenance import maintain
+from faircascade.service.service import Service
 from faircascade.version import __version__
 
 log = logging.getLogger(__name__)
 
 Beside = Callable[[Service], Coroutine[Any, Any, None]]
-"""Work beside requests; it runs until it is cancelled."""
+"""A background task; it runs until it is cancelled."""
 
 
 def create_app(
@@ -41,8 +40,8 @@ def create_app(
 ) -> FastAPI:
     """Return the application of a service.
 
-    Its lifespan starts the service unless that was done, runs its upkeep and what else is to run
-    beside requests, and stops all of it.
+    Its lifespan starts the service unless it has started already, runs maintenance and the tasks in
+    `beside`, and stops all of it.
     Without keys everybody may do everything. With a `host`, only requests to that host or to
     this machine are answered, so that no page in a browser can reach a service that has no keys.
     """
@@ -54,17 +53,18 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        lifespan=lambda _: _running(service, [upkeep, *beside]),
+        lifespan=lambda _: _running(service, [maintain, *beside]),
         exception_handlers=HANDLERS,  # type: ignore[arg-type]
     )
     metrics, limits = Metrics(service), Limits.of(service)
-    pulse = Pulse(service.store)
-    app.state.parts = Parts(service=service, metrics=metrics, limits=limits, pulse=pulse)
+    store_probe = StoreProbe(service.store)
+    app.state.dependencies = Dependencies(
+        service=service, metrics=metrics, limits=limits, store_probe=store_probe
+    )
     for router in ROUTERS:
-        app.include_router(router)
-    app.add_middleware(Express, routers=ROUTERS)
-    app.add_middleware(  # it comes before the one above
-        Gate,
+        app.router.routes.extend(router.routes)
+    app.add_middleware(
+        RequestMiddleware,
         metrics=metrics,
         keys=keys,
         max_body=service.settings.max_body,
@@ -96,4 +96,4 @@ async def _running(service: Service, beside: Sequence[Beside]) -> AsyncIterator[
 def _tell(task: asyncio.Task[None]) -> None:
     """Log that work ended which should go on, unless it was told to."""
     if not task.cancelled():
-        log.error("work beside requests ended", exc_info=task.exception())
+        log.error("a background task ended", exc_info=task.exception())

@@ -7,9 +7,9 @@ import asyncio
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 from prometheus_client.exposition import generate_latest
 
-from faircascade.service.asking import Receipt, Recommended, Refused
-from faircascade.service.core import Service
 from faircascade.service.exposure.fairness import NOTIONS, fairness
+from faircascade.service.messages import FeedbackReceipt, Recommendation, Refused
+from faircascade.service.service import Service
 from faircascade.version import __version__
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
@@ -90,12 +90,12 @@ class Metrics:
             self._seconds_of[route, method] = histogram
         histogram.observe(seconds)
 
-    def recommended(self, answer: Recommended | Refused) -> None:
+    def recommended(self, answer: Recommendation | Refused) -> None:
         """Count a list."""
-        if isinstance(answer, Recommended):
+        if isinstance(answer, Recommendation):
             self._recommendations.inc()
 
-    def learned(self, receipt: Receipt | Refused) -> None:
+    def learned(self, receipt: FeedbackReceipt | Refused) -> None:
         """Count an answer."""
         if isinstance(receipt, Refused):
             self._answers[receipt.reason.value].inc()
@@ -109,11 +109,11 @@ class Metrics:
     async def text(self) -> bytes:
         """Return everything in Prometheus' format, as it is now."""
         service = self._service
-        holders = service.catalogue.holders
+        recipients = service.catalogue.recipients
         self._items.set(len(service.catalogue))
         for window, gauges in self._fairness.items():
             counts = service.exposure.snapshot(window).counts
-            values = await asyncio.to_thread(fairness, counts, holders)  # slow for many items
+            values = await asyncio.to_thread(fairness, counts, recipients)  # slow for many items
             for gauge, value in zip(gauges, values.tolist(), strict=True):
                 gauge.set(value)
         return generate_latest(self.registry)

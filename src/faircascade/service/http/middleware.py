@@ -16,11 +16,11 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from faircascade.service.http import problems
-from faircascade.service.http.bodies import accepts_json
 from faircascade.service.http.hosts import is_here
+from faircascade.service.http.json_route import accepts_json
 from faircascade.service.http.metrics import Metrics
 from faircascade.service.http.problems import detail_of
-from faircascade.service.http.wording import field_error, short
+from faircascade.service.http.validation_errors import field_error, short
 from faircascade.service.keys import Keys
 
 log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ _NUMBERS = count(randbits(63))
 """Of requests without an id: no secrets, only different here and from those of other processes."""
 
 
-class Gate:
+class RequestMiddleware:
     """Gives a request its id, checks its host, key and size, and counts, times and logs it.
 
     All in one plain ASGI application: each layer of Starlette's own kind would take as long as the
@@ -111,7 +111,7 @@ class Gate:
             log.exception("request failed", extra={"request_id": name, "route": _route(inner)})
             if status:
                 raise  # the server must not take the answer for a whole one
-            problem = problems.document(500, f"something went wrong; the log has it as {name}")
+            problem = problems.document(500, f"internal error; see request {name} in the log")
             await problems.answer(name, problem)(inner, receive, answer)
         self._account(inner, method, status, perf_counter() - began)
 
@@ -137,7 +137,7 @@ class Gate:
             detail = too_large(self._max_body)
             return problems.answer(name, problems.document(413, detail), closing)
         if path.startswith(API) and not accepts_json(headers.get(b"accept", b"").decode("latin-1")):
-            detail = "answers are application/json, which Accept leaves out"
+            detail = "answers are application/json, which Accept excludes"
             return problems.answer(name, problems.document(406, detail))
         return None
 
@@ -147,7 +147,7 @@ class Gate:
         """Return the problem of a request that lacks the right key, and its header."""
         scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         if scheme.lower() != "bearer" or not token:
-            detail = "a key is needed, as Authorization: Bearer KEY"
+            detail = "a key is required: Authorization: Bearer KEY"
             return problems.document(401, detail), {"WWW-Authenticate": "Bearer"}
         role = keys.role_of(token.strip())
         if role is None:
@@ -155,7 +155,7 @@ class Gate:
             return problems.document(401, "the key is not known"), {"WWW-Authenticate": challenge}
         if role == "read" and (method not in _READING or path.startswith(PERSONAL)):
             challenge = 'Bearer error="insufficient_scope"'
-            detail = "the key may only read, and nothing of users"
+            detail = "the key may only read, and not read users"
             return problems.document(403, detail), {"WWW-Authenticate": challenge}
         return None
 

@@ -7,8 +7,8 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from faircascade.service.http.limits import Limits, fill_in
 from faircascade.service.http.middleware import OPEN
+from faircascade.service.limits import Limits, fill_in
 
 ABOUT = """Recommend items, learn from what users click, and share exposure fairly.
 

@@ -14,9 +14,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
 
-from faircascade.service.asking import Reason, Refused
-from faircascade.service.http.parts import parts_of
-from faircascade.service.http.wording import FieldErrors, describe, field_error
+from faircascade.service.http.dependencies import dependencies_of
+from faircascade.service.http.validation_errors import FieldErrors, describe, field_error
+from faircascade.service.messages import Reason, Refused
 from faircascade.service.stores.base import StoreDown, StoreUnsure
 
 log = logging.getLogger(__name__)
@@ -93,23 +93,23 @@ async def _on_parameters(request: Request, error: Any) -> Response:
 
 
 async def _on_store_down(request: Request, error: Any) -> Response:
-    parts_of(request).metrics.store_errors.inc()
+    dependencies_of(request).metrics.store_errors.inc()
     log.warning("store is down", extra={"reason": str(error), "request_id": _id(request)})
-    detail = "the store cannot be reached or written to now; try again soon"
+    detail = "the store is unavailable; try again soon"
     return _answer(request, document(503, detail), RETRY_AFTER)
 
 
 async def _on_store_unsure(request: Request, error: Any) -> Response:
-    parts_of(request).metrics.store_errors.inc()
+    dependencies_of(request).metrics.store_errors.inc()
     log.warning("store is unsure", extra={"reason": str(error), "request_id": _id(request)})
-    detail = "the store did not say whether it counted the list as shown; it may have"
+    detail = "the store did not confirm the write; the list may have been counted as shown"
     return _answer(request, document(504, detail))
 
 
 async def _on_http(request: Request, error: Any) -> Response:
     status, detail, headers = error.status_code, str(error.detail), error.headers
     if status == HTTPStatus.NOT_FOUND:
-        detail = "there is nothing at this path; / and /docs say what there is"
+        detail = "unknown path; see /docs for the API"
     elif status == HTTPStatus.METHOD_NOT_ALLOWED:
         allowed = ", ".join(allowed_methods(request))
         detail = f"this path takes {allowed}, got {request.scope['method'][:20]}"
@@ -145,11 +145,3 @@ HANDLERS: dict[int | type[Exception], Callable[[Request, Any], Awaitable[Respons
     StoreUnsure: _on_store_unsure,
     HTTPException: _on_http,
 }
-
-
-async def answer_to(request: Request, error: Exception) -> Response:
-    """Return the answer to a request that raised an exception, or raise it again."""
-    for kind in type(error).__mro__:
-        if kind in HANDLERS:
-            return await HANDLERS[kind](request, error)
-    raise error

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ class StoreUnsure(StoreDown):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shape:
+class StoreShape:
     """What the numbers in a store mean; a store refuses to be opened with another one."""
 
     dim: int
@@ -91,7 +91,7 @@ class Impression:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Lesson:
+class ModelUpdate:
     """Feedback on an impression, and what it adds to the sums of its user."""
 
     impression: Impression
@@ -102,20 +102,20 @@ class Lesson:
     time: float
 
 
-class Learned(Enum):
-    """What became of a lesson."""
+class UpdateOutcome(Enum):
+    """What became of a update."""
 
-    NOW = "learned"
-    BEFORE = "repeated"
+    LEARNED = "learned"
+    REPEATED = "repeated"
     """The same answer had been learned already; nothing changed."""
-    OTHERWISE = "conflict"
+    CONFLICT = "conflict"
     """Another answer had been learned; nothing changed."""
     UNKNOWN = "unknown"
     """There is no such impression (any more); nothing changed."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Known:
+class UserStates:
     """What is known of some users who are about to get a list."""
 
     sums: Floats
@@ -127,7 +127,7 @@ class Known:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Person:
+class UserRecord:
     """All that is kept of one user."""
 
     user: str
@@ -153,14 +153,31 @@ class Event:
 
 
 class Store(ABC):
-    """The contract; methods wait for nothing but the store, and are called from one event loop."""
+    """The contract; methods wait for nothing but the store, and are called from one event loop.
+
+    `faircascade.testing.check_store` checks it, `register_store` makes a store available to
+    `faircascade serve --store`.
+    """
+
+    address_form: ClassVar[str]
+    """What addresses look like, for messages: `sqlite:PATH`."""
+    durability: str | None = None
+    """Once open: a warning if the store's settings allow that acknowledged feedback gets lost."""
+
+    @classmethod
+    @abstractmethod
+    def from_address(cls, address: str, *, ttl: float) -> Store:
+        """Return the store at an address, not opened yet; impressions are kept for `ttl` seconds.
+
+        A malformed address raises a `ValueError`.
+        """
 
     @abstractmethod
-    async def kept_shape(self) -> Shape | None:
+    async def stored_shape(self) -> StoreShape | None:
         """Return the shape of what it holds, before it is opened; None if it holds nothing."""
 
     @abstractmethod
-    async def open(self, shape: Shape) -> None:
+    async def open(self, shape: StoreShape) -> None:
         """Connect and prepare; a store made for another shape is refused with a ValueError."""
 
     @abstractmethod
@@ -208,7 +225,7 @@ class Store(ABC):
     # recommending
 
     @abstractmethod
-    async def begin(self, users: Sequence[str], *, accounts: bool = False) -> Known:
+    async def begin_round(self, users: Sequence[str], *, accounts: bool = False) -> UserStates:
         """Return what is known of users, the same user perhaps twice, and number their lists."""
 
     @abstractmethod
@@ -227,8 +244,8 @@ class Store(ABC):
         """Return impressions by id, None for those not kept; any text may be asked for."""
 
     @abstractmethod
-    async def learn(self, lessons: Sequence[Lesson]) -> list[Learned]:
-        """Learn each lesson at most once: answer, sums and count change together or not at all.
+    async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
+        """Learn each update at most once: answer, sums and count change together or not at all.
 
         Lessons are taken in their order; several may be about one impression.
         """
@@ -236,7 +253,7 @@ class Store(ABC):
     # users
 
     @abstractmethod
-    async def person(self, user: str, *, impressions: int) -> Person | None:
+    async def user(self, user: str, *, impressions: int) -> UserRecord | None:
         """Return all that is kept of a user, with some of the impressions."""
 
     @abstractmethod

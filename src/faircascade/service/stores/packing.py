@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from faircascade.service.stores.base import Event, Impression, ItemPatch, Lesson, StoredItem
+from faircascade.service.stores.base import Event, Impression, ItemPatch, ModelUpdate, StoredItem
 from faircascade.types import Floats
 
 _IMPRESSION = struct.Struct("<iiqdII")  # clicked, examined, round, time, bytes of the user, K
@@ -75,8 +75,8 @@ def read_impression(name: str, packed: bytes, dim: int) -> Impression:
     )
 
 
-def pack_answer(lesson: Lesson) -> bytes:
-    return _ANSWER.pack(lesson.clicked, lesson.examined)
+def pack_feedback(update: ModelUpdate) -> bytes:
+    return _ANSWER.pack(update.clicked, update.examined)
 
 
 def pack_shown(impression: Impression) -> bytes:
@@ -84,11 +84,11 @@ def pack_shown(impression: Impression) -> bytes:
     return _EVENT.pack(impression.time, _NOTHING) + _pack_slots(impression.slots)
 
 
-def pack_answered(lesson: Lesson) -> bytes:
+def pack_answered(update: ModelUpdate) -> bytes:
     """Return the event of an answer: the clicked item alone, or none."""
-    clicked = lesson.clicked
-    slots = lesson.impression.slots[clicked - 1 : clicked] if clicked else np.empty(0, np.int32)
-    return _EVENT.pack(lesson.time, clicked) + _pack_slots(slots)
+    clicked = update.clicked
+    slots = update.impression.slots[clicked - 1 : clicked] if clicked else np.empty(0, np.int32)
+    return _EVENT.pack(update.time, clicked) + _pack_slots(slots)
 
 
 def read_event(packed: bytes) -> Event:

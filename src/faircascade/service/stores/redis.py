@@ -14,22 +14,30 @@ from typing import Any
 
 import numpy as np
 
+from faircascade.errors import ParameterError
 from faircascade.service.stores import packing
 from faircascade.service.stores.base import (
     Event,
     Impression,
     ItemPatch,
-    Known,
-    Learned,
-    Lesson,
-    Person,
-    Shape,
+    ModelUpdate,
     Store,
     StoredItem,
     StoreDown,
+    StoreShape,
     StoreUnsure,
+    UpdateOutcome,
+    UserRecord,
+    UserStates,
 )
-from faircascade.service.stores.redis_link import Command, Link, Script, Unanswered, chunks
+from faircascade.service.stores.redis_connection import (
+    Command,
+    RedisConnection,
+    Script,
+    Unanswered,
+    chunks,
+)
+from faircascade.service.stores.registry import register_store
 from faircascade.types import Floats, Ints
 
 FORMAT = 2
@@ -49,11 +57,11 @@ _HEAD = 512
 """Bytes that an item without features counts as."""
 
 
+@register_store("redis", "rediss", "unix")
 class RedisStore(Store):
     """One primary, 6.2 or newer, without Cluster; all keys begin with `prefix` and a colon."""
 
-    durability: str | None = None
-    """Once open: a sentence to warn with if what was learned could get lost."""
+    address_form = "redis://HOST:PORT/NUMBER"
 
     def __init__(
         self, url: str, *, ttl: float, prefix: str = "faircascade", patience: float = 1.5
@@ -61,29 +69,33 @@ class RedisStore(Store):
         """Keep impressions for `ttl` seconds; wait for Redis for `patience` seconds at most."""
         for name, value in {"ttl": ttl, "patience": patience}.items():
             if not value > 0:
-                raise ValueError(f"{name} must be positive, got {value}")
+                raise ParameterError(name, "must be positive", value)
         self._url = url
         self._prefix = prefix
         self._patience = patience
         self._life = round((ttl + MARGIN) * 1000)  # milliseconds
 
-    async def kept_shape(self) -> Shape | None:
-        link = Link(self._url, patience=self._patience)
+    @classmethod
+    def from_address(cls, address: str, *, ttl: float) -> RedisStore:
+        return cls(address, ttl=ttl)
+
+    async def stored_shape(self) -> StoreShape | None:
+        connection = RedisConnection(self._url, patience=self._patience)
         try:
-            (found,) = await link.send([("GET", self._key("shape"))])
+            (found,) = await connection.send([("GET", self._key("shape"))])
         finally:
-            await link.close()
+            await connection.close()
         if found is None:
             return None
         kept = json.loads(found)
-        return Shape(dim=kept["dim"], sums=kept["sums"])
+        return StoreShape(dim=kept["dim"], sums=kept["sums"])
 
-    async def open(self, shape: Shape) -> None:
+    async def open(self, shape: StoreShape) -> None:
         self._shape = shape
-        self._link = Link(self._url, patience=self._patience)
+        self._connection = RedisConnection(self._url, patience=self._patience)
         try:
             await self._check_shape()
-            self.durability = await self._link.durability()
+            self.durability = await self._connection.durability()
         except BaseException:
             await self.close()
             raise
@@ -91,16 +103,18 @@ class RedisStore(Store):
     async def _check_shape(self) -> None:
         key = self._key("shape")
         ours = {"format": FORMAT, **asdict(self._shape)}
-        _, found = await self._link.send([("SETNX", key, json.dumps(ours)), ("GET", key)])
+        _, found = await self._connection.send([("SETNX", key, json.dumps(ours)), ("GET", key)])
         kept = json.loads(found)
         if kept != ours:
-            raise ValueError(f"redis, prefix {self._prefix!r}: holds {kept}, asked for {ours}")
+            raise ValueError(
+                f"redis, prefix {self._prefix!r}: holds {kept}, cannot be opened for {ours}"
+            )
 
     async def close(self) -> None:
-        await self._link.close()
+        await self._connection.close()
 
     async def ping(self) -> None:
-        there, _ = await self._link.send(
+        there, _ = await self._connection.send(
             [("EXISTS", self._key("shape")), ("SET", self._key("ping"), b"", "PX", 60_000)]
         )
         self._check_kept(there)
@@ -108,7 +122,9 @@ class RedisStore(Store):
     def _check_kept(self, there: int) -> None:
         """Refuse to go on with a Redis that was emptied: everybody would begin anew, unnoticed."""
         if not there:
-            raise StoreDown(f"{self._link.name} has lost what it held; restore it, then restart")
+            raise StoreDown(
+                f"{self._connection.name} has lost its data; restore it, then restart the service"
+            )
 
     def _key(self, kind: str, name: str | None = None) -> bytes:
         return packing.pack_text(":".join([self._prefix, kind, *([] if name is None else [name])]))
@@ -123,17 +139,17 @@ class RedisStore(Store):
         """Run a script with keys and arguments, in order; a call has `size` bytes, roughly."""
         replies: list[Any] = []
         for some in chunks(calls, _at_once(size)):
-            replies += await self._link.send(Script.named(script).calls(some))
+            replies += await self._connection.send(Script.named(script).calls(some))
         return replies
 
     # meta
 
     async def get_meta(self, name: str) -> Any:
-        (value,) = await self._link.send([("HGET", self._key("meta"), name)])
+        (value,) = await self._connection.send([("HGET", self._key("meta"), name)])
         return None if value is None else json.loads(value)
 
     async def set_meta(self, name: str, value: Any) -> None:
-        await self._link.send([("HSET", self._key("meta"), name, json.dumps(value))])
+        await self._connection.send([("HSET", self._key("meta"), name, json.dumps(value))])
 
     # catalogue
 
@@ -141,19 +157,19 @@ class RedisStore(Store):
         return [self._key(kind) for kind in ("items", "changed", "version", "live")]
 
     async def catalogue_version(self) -> int:
-        (version,) = await self._link.send([("GET", self._key("version"))])
+        (version,) = await self._connection.send([("GET", self._key("version"))])
         return int(version or 0)
 
     async def items(self, after: int = 0) -> tuple[int, list[StoredItem]]:
         items, changed, version, _ = self._catalogue()
         # The version comes first: what changes in between is read twice rather than never.
-        number, ids = await self._link.send(
+        number, ids = await self._connection.send(
             [("GET", version), ("ZRANGEBYSCORE", changed, f"({after}", "+inf")]
         )
         dim = self._shape.dim
         found: list[StoredItem] = []
         for some in chunks(ids, _at_once(8 * dim)):
-            (values,) = await self._link.send([("HMGET", items, *some)])
+            (values,) = await self._connection.send([("HMGET", items, *some)])
             found += [
                 packing.read_item(packing.read_text(name), value, dim)
                 for name, value in zip(some, values, strict=True)
@@ -177,12 +193,12 @@ class RedisStore(Store):
         """Run a script on items, all in one call: either all of them change or none."""
         call = Script.named(script).calls([(self._catalogue(), arguments)])
         size = items * (_HEAD + 8 * self._shape.dim)
-        (reply,) = await self._link.send(call, extra=size / _PACE)
+        (reply,) = await self._connection.send(call, extra=size / _PACE)
         return reply
 
     # recommending
 
-    async def begin(self, users: Sequence[str], *, accounts: bool = False) -> Known:
+    async def begin_round(self, users: Sequence[str], *, accounts: bool = False) -> UserStates:
         n, s = len(users), self._shape.sums
         sums = np.zeros((n, s))
         rounds = np.empty(n, dtype=np.int64)
@@ -195,14 +211,14 @@ class RedisStore(Store):
                 commands += [("HINCRBY", key, "rounds", 1), ("HGET", key, "sums")]
                 if accounts:
                     commands.append(("HGETALL", self._key("account", users[place])))
-            there, *replies = await self._link.send(commands)
+            there, *replies = await self._connection.send(commands)
             self._check_kept(there)
             for place, (number, packed, *rest) in zip(some, chunks(replies, step), strict=True):
                 rounds[place] = number
                 if packed is not None:
                     sums[place] = packing.read_floats(packed)
                 owed += [{int(slot): int(had) for slot, had in one.items()} for one in rest]
-        return Known(sums=sums, rounds=rounds, accounts=owed)
+        return UserStates(sums=sums, rounds=rounds, accounts=owed)
 
     async def record(self, impressions: Sequence[Impression], *, units: Ints | None) -> list[str]:
         ids = [secrets.token_urlsafe(16) for _ in impressions]
@@ -252,39 +268,39 @@ class RedisStore(Store):
         found: list[Impression | None] = []
         for some in chunks(ids, 100):
             keys = [self._key("impression", name) for name in some]
-            (bodies,) = await self._link.send([("MGET", *keys)])
+            (bodies,) = await self._connection.send([("MGET", *keys)])
             found += [
                 None if body is None else packing.read_impression(name, body, self._shape.dim)
                 for name, body in zip(some, bodies, strict=True)
             ]
         return found
 
-    async def learn(self, lessons: Sequence[Lesson]) -> list[Learned]:
-        """Learn each lesson; one whose reply was lost is `BEFORE` when it is sent again."""
-        calls = [self._learning(lesson) for lesson in lessons]
+    async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
+        """Learn each update; one whose reply was lost is `BEFORE` when it is sent again."""
+        calls = [self._learning(update) for update in updates]
         outcomes = await self._call("learn", calls, size=8 * self._shape.sums)
-        return [Learned(outcome.decode()) for outcome in outcomes]
+        return [UpdateOutcome(outcome.decode()) for outcome in outcomes]
 
-    def _learning(self, lesson: Lesson) -> tuple[Command, Command]:
-        shown = lesson.impression
+    def _learning(self, update: ModelUpdate) -> tuple[Command, Command]:
+        shown = update.impression
         keys = [
             self._key("impression", shown.id),
             self._key("user", shown.user),
             self._key("events"),
         ]
-        increments = packing.pack_floats(lesson.increments, self._shape.sums)
-        return keys, [packing.pack_answer(lesson), increments, packing.pack_answered(lesson)]
+        increments = packing.pack_floats(update.increments, self._shape.sums)
+        return keys, [packing.pack_feedback(update), increments, packing.pack_answered(update)]
 
     # users
 
-    async def person(self, user: str, *, impressions: int) -> Person | None:
+    async def user(self, user: str, *, impressions: int) -> UserRecord | None:
         keys = [self._key("user", user), self._key("shown", user)]
         ((rounds, sums, count, ids, bodies),) = await self._call(
-            "person", [(keys, [impressions, self._stem()])]
+            "user", [(keys, [impressions, self._stem()])]
         )
         if rounds is None and sums is None and not count:
             return None
-        return Person(
+        return UserRecord(
             user=user,
             sums=np.zeros(self._shape.sums) if sums is None else packing.read_floats(sums),
             rounds=int(rounds or 0),
@@ -299,7 +315,7 @@ class RedisStore(Store):
     async def erase(self, user: str) -> bool:
         keys = [self._key(kind, user) for kind in ("user", "account", "shown")]
         # Asked first: if the reply to the second is lost, sending it again finds nothing.
-        (known,) = await self._link.send([("EXISTS", *keys)])
+        (known,) = await self._connection.send([("EXISTS", *keys)])
         await self._call("erase", [(keys, [self._stem()])])
         return bool(known)
 
@@ -315,13 +331,13 @@ class RedisStore(Store):
 
     async def events(self, after: str, limit: int) -> list[tuple[str, Event]]:
         start = f"({after}" if after else "-"
-        (found,) = await self._link.send(
+        (found,) = await self._connection.send(
             [("XRANGE", self._key("events"), start, "+", "COUNT", limit)]
         )
         return [(cursor.decode(), packing.read_event(fields[b"e"])) for cursor, fields in found]
 
     async def counts(self) -> tuple[str, bytes | None]:
-        ((cursor, counts),) = await self._link.send(
+        ((cursor, counts),) = await self._connection.send(
             [("HMGET", self._key("counts"), "cursor", "counts")]
         )
         return (cursor or b"").decode(), counts

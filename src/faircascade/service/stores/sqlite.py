@@ -14,18 +14,20 @@ from typing import Any
 
 import numpy as np
 
+from faircascade.errors import ParameterError
 from faircascade.service.stores.base import (
     Event,
     Impression,
     ItemPatch,
-    Known,
-    Learned,
-    Lesson,
-    Person,
-    Shape,
+    ModelUpdate,
     Store,
     StoredItem,
+    StoreShape,
+    UpdateOutcome,
+    UserRecord,
+    UserStates,
 )
+from faircascade.service.stores.registry import register_store
 from faircascade.service.stores.sqlite_file import SQLiteFile
 from faircascade.service.stores.sqlite_rows import (
     SCHEMA,
@@ -54,15 +56,25 @@ _NOBODY = (None, 0, b"")
 """Key, rounds and sums of a user who was never seen."""
 
 
+@register_store("sqlite")
 class SQLiteStore(Store):
     """One file beside the service."""
 
+    address_form = "sqlite:PATH"
+
+    @classmethod
+    def from_address(cls, address: str, *, ttl: float) -> SQLiteStore:
+        path = address.removeprefix("sqlite:")
+        if path in ("", ":memory:"):
+            raise ParameterError("store", "must name a file, sqlite:PATH", address)
+        return cls(Path(path).expanduser())
+
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._shape = Shape(dim=0, sums=0)
+        self._shape = StoreShape(dim=0, sums=0)
         self._allotted: OrderedDict[str, int] = OrderedDict()
 
-    async def kept_shape(self) -> Shape | None:
+    async def stored_shape(self) -> StoreShape | None:
         if not self.path.exists():
             return None
         try:
@@ -72,8 +84,8 @@ class SQLiteStore(Store):
                 self._check_kind(db)
                 row = db.execute("SELECT value FROM meta WHERE name = 'shape'").fetchone()
         except sqlite3.Error as error:
-            raise ValueError(f"{self.path}: not a store that can be opened ({error})") from error
-        return None if row is None else Shape(**json.loads(row[0]))
+            raise ValueError(f"{self.path}: cannot be opened as a store ({error})") from error
+        return None if row is None else StoreShape(**json.loads(row[0]))
 
     def _check_kind(self, db: sqlite3.Connection) -> None:
         """Refuse a file that is not ours, or of another version."""
@@ -82,10 +94,10 @@ class SQLiteStore(Store):
             raise ValueError(f"{self.path}: this database belongs to another program")
         if version != VERSION:
             raise ValueError(
-                f"{self.path}: a store of version {version}, this faircascade reads {VERSION}"
+                f"{self.path}: store version {version}; this release reads version {VERSION}"
             )
 
-    async def open(self, shape: Shape) -> None:
+    async def open(self, shape: StoreShape) -> None:
         self._shape = shape
         self._file = SQLiteFile(self.path, self._prepare)
 
@@ -103,7 +115,9 @@ class SQLiteStore(Store):
         if known is None:
             db.execute("INSERT INTO meta (name, value) VALUES ('shape', ?)", [json.dumps(ours)])
         elif json.loads(known[0]) != ours:
-            raise ValueError(f"{self.path}: holds {json.loads(known[0])}, asked for {ours}")
+            raise ValueError(
+                f"{self.path}: holds {json.loads(known[0])}, cannot be opened for {ours}"
+            )
 
     async def close(self) -> None:
         await self._file.close()
@@ -175,7 +189,7 @@ class SQLiteStore(Store):
 
     # recommending
 
-    async def begin(self, users: Sequence[str], *, accounts: bool = False) -> Known:
+    async def begin_round(self, users: Sequence[str], *, accounts: bool = False) -> UserStates:
         rows = self._file.read(
             "SELECT name, key, rounds, sums FROM users "
             f"WHERE name IN ({', '.join('?' * len(users))})",
@@ -192,7 +206,7 @@ class SQLiteStore(Store):
             rounds[place] = self._allot(name, last)
             if accounts:
                 owed.append(dict(self._account(key)))
-        return Known(sums=sums, rounds=rounds, accounts=owed)
+        return UserStates(sums=sums, rounds=rounds, accounts=owed)
 
     def _allot(self, name: str, last: int) -> int:
         """Number a user's next list; those numbered before may not be written yet."""
@@ -242,10 +256,10 @@ class SQLiteStore(Store):
             examined=examined,
         )
 
-    async def learn(self, lessons: Sequence[Lesson]) -> list[Learned]:
-        def job(db: sqlite3.Connection) -> list[Learned]:
+    async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
+        def job(db: sqlite3.Connection) -> list[UpdateOutcome]:
             sums: dict[int, Floats] = {}
-            outcomes = [learn_one(db, lesson, sums) for lesson in lessons]
+            outcomes = [learn_one(db, update, sums) for update in updates]
             db.executemany(
                 "UPDATE users SET sums = ? WHERE key = ?",
                 [(total.tobytes(), key) for key, total in sums.items()],
@@ -253,19 +267,19 @@ class SQLiteStore(Store):
             db.executemany(
                 "INSERT INTO events (time, clicked, slots) VALUES (?, ?, ?)",
                 [
-                    (lesson.time, lesson.clicked, hit(lesson))
-                    for lesson, outcome in zip(lessons, outcomes, strict=True)
-                    if outcome is Learned.NOW
+                    (update.time, update.clicked, hit(update))
+                    for update, outcome in zip(updates, outcomes, strict=True)
+                    if outcome is UpdateOutcome.LEARNED
                 ],
             )
             return outcomes
 
-        outcomes: list[Learned] = await self._file.write(job)
+        outcomes: list[UpdateOutcome] = await self._file.write(job)
         return outcomes
 
     # users
 
-    async def person(self, user: str, *, impressions: int) -> Person | None:
+    async def user(self, user: str, *, impressions: int) -> UserRecord | None:
         rows = self._file.read("SELECT key, rounds, sums FROM users WHERE name = ?", [user])
         if not rows:
             return None
@@ -273,7 +287,7 @@ class SQLiteStore(Store):
         newest = self._file.read(
             _IMPRESSION + "WHERE user = ? ORDER BY number DESC LIMIT ?", [key, impressions]
         )
-        return Person(
+        return UserRecord(
             user=user,
             sums=np.frombuffer(packed) if packed else np.zeros(self._shape.sums),
             rounds=rounds,

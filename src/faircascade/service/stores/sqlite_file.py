@@ -18,9 +18,9 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from faircascade.service.batching import reject, resolve
 from faircascade.service.stores.base import StoreDown
-from faircascade.service.stores.handing import WorkThread
-from faircascade.service.waiting import fail, succeed
+from faircascade.service.stores.worker_thread import WorkerThread
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class SQLiteFile:
         """Open the file and let `prepare` make or check its tables."""
         self.path = path
         if not path.parent.is_dir():
-            raise ValueError(f"{path}: there is no folder {path.parent}")
+            raise ValueError(f"{path}: the folder {path.parent} does not exist")
         self._lock = FileLock(f"{path}.lock")
         try:
             self._lock.acquire(timeout=0)
@@ -69,11 +69,11 @@ class SQLiteFile:
             self._tidier = self._connect()
         except sqlite3.Error as error:
             self._lock.release()
-            raise ValueError(f"{path}: not a store that can be opened ({error})") from error
+            raise ValueError(f"{path}: cannot be opened as a store ({error})") from error
         except BaseException:
             self._lock.release()
             raise
-        self._disk = WorkThread("commit")
+        self._disk = WorkerThread("commit")
         self._waiting: list[_Waiting] = []
         self._flushing: asyncio.Task[None] | None = None
         self._next_log = ""
@@ -138,9 +138,9 @@ class SQLiteFile:
         try:
             await self._commit([waiting])
         except sqlite3.Error as error:
-            fail(waiting.done, StoreDown(f"{self.path}: {error}"))
+            reject(waiting.done, StoreDown(f"{self.path}: {error}"))
         except Exception as error:
-            fail(waiting.done, error)
+            reject(waiting.done, error)
 
     async def _commit(self, batch: Sequence[_Waiting]) -> None:
         writer = self._writer
@@ -153,7 +153,7 @@ class SQLiteFile:
                 writer.execute("ROLLBACK")
             raise
         for waiting, result in zip(batch, results, strict=True):
-            succeed(waiting.done, result)
+            resolve(waiting.done, result)
 
     async def _tidy(self) -> None:
         """Carry the log over into the file while others write.

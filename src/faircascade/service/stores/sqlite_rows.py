@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.service.stores.base import Impression, ItemPatch, Learned, Lesson
+from faircascade.service.stores.base import Impression, ItemPatch, ModelUpdate, UpdateOutcome
 from faircascade.types import Floats, Ints
 
 SCHEMA = """
@@ -125,13 +125,15 @@ def insert_impression(db: sqlite3.Connection, impression: Impression, units: Int
     return make_id(number, token)
 
 
-def learn_one(db: sqlite3.Connection, lesson: Lesson, sums: dict[int, Floats]) -> Learned:
-    """Learn one lesson; what it adds goes to `sums`, by user."""
-    number, token = parse_id(lesson.impression.id)
+def learn_one(
+    db: sqlite3.Connection, update: ModelUpdate, sums: dict[int, Floats]
+) -> UpdateOutcome:
+    """Learn one update; what it adds goes to `sums`, by user."""
+    number, token = parse_id(update.impression.id)
     answered = db.execute(
         "UPDATE impressions SET clicked = ?, examined = ? "
         "WHERE number = ? AND token = ? AND clicked IS NULL RETURNING user",
-        [lesson.clicked, lesson.examined, number, token],
+        [update.clicked, update.examined, number, token],
     ).fetchone()
     if answered is None:
         before = db.execute(
@@ -139,18 +141,18 @@ def learn_one(db: sqlite3.Connection, lesson: Lesson, sums: dict[int, Floats]) -
             [number, token],
         ).fetchone()
         if before is None:
-            return Learned.UNKNOWN
-        same = before == (lesson.clicked, lesson.examined)
-        return Learned.BEFORE if same else Learned.OTHERWISE
+            return UpdateOutcome.UNKNOWN
+        same = before == (update.clicked, update.examined)
+        return UpdateOutcome.REPEATED if same else UpdateOutcome.CONFLICT
     (key,) = answered
     if key not in sums:
         (packed,) = db.execute("SELECT sums FROM users WHERE key = ?", [key]).fetchone()
-        sums[key] = np.frombuffer(packed) if packed else np.zeros_like(lesson.increments)
-    sums[key] = sums[key] + lesson.increments
-    return Learned.NOW
+        sums[key] = np.frombuffer(packed) if packed else np.zeros_like(update.increments)
+    sums[key] = sums[key] + update.increments
+    return UpdateOutcome.LEARNED
 
 
-def hit(lesson: Lesson) -> bytes:
+def hit(update: ModelUpdate) -> bytes:
     """Return the slot that was clicked, nothing without a click."""
-    clicked = lesson.clicked
-    return lesson.impression.slots[clicked - 1 : clicked].tobytes() if clicked else b""
+    clicked = update.clicked
+    return update.impression.slots[clicked - 1 : clicked].tobytes() if clicked else b""

@@ -6,13 +6,14 @@ import numpy as np
 
 from faircascade.engine.cpu.kernels.compiling import inlined, kernel, part
 from faircascade.engine.cpu.kernels.draws import absorb, normal_pair, uniform
-from faircascade.engine.cpu.kernels.learning import draw_theta, learn, refine
-from faircascade.engine.cpu.kernels.observing import comes, observe
+from faircascade.engine.cpu.kernels.learning import draw_theta, learn, next_interval, refine
+from faircascade.engine.cpu.kernels.observing import comes, observe, seen_up_to
 from faircascade.engine.cpu.kernels.ranking import keep_best
 from faircascade.engine.cpu.kernels.reranking import adjust, arrange, enter
 from faircascade.engine.cpu.kernels.scoring import gather, score
 from faircascade.engine.cpu.kernels.shortlist import grow, limits, rank_front, widen
 from faircascade.engine.cpu.records import USERS
+from faircascade.numerics import LARGEST_RESIDUAL
 
 
 @kernel
@@ -22,7 +23,7 @@ def serve_bandit(
     """Serve the users of some groups in rounds first, ..., last; return early if told to stop."""
     for group in range(groups[0], groups[1]):
         M, M_inv, B, theta = sums.M[group], sums.M_inv[group], sums.B[group], sums.theta[group]
-        updates = sums.updates[group]
+        updates, interval = sums.updates[group], sums.interval[group]
         users = min(USERS, len(world.preferences) - group * USERS)
         if users < USERS:  # lanes without a user learn nothing
             for i in range(len(scratch.shown)):
@@ -53,8 +54,9 @@ def serve_bandit(
                 if scratch.examined[lane] > 0:
                     updates[lane] += 1
                     refine_if_due(
-                        M, M_inv, B, theta, rules, shortlist, scratch, group, lane, updates[lane]
-                    )
+                        M, M_inv, B, theta, updates, interval, rules, shortlist, books, scratch,
+                        group, lane,
+                    )  # fmt: skip
                 elif updates[lane] == 0:  # never served: theta stays where it starts
                     for a in range(lane, len(theta), USERS):
                         theta[a] = rules.first_theta
@@ -87,7 +89,7 @@ def serve_one(
             world, draws, rules, shortlist, account, books, scratch, user, lane, theta, M_inv, word
         )
         clicked = observe(world, draws, rules, books, trace, user, items, width, word, t - first)
-        seen = clicked if clicked > 0 else k
+        seen = seen_up_to(clicked, k)
     for position in range(k):
         at = position * d * USERS + lane
         if position < seen:
@@ -100,19 +102,27 @@ def serve_one(
                 shown[at + a * USERS] = 0.0
             weights[position * USERS + lane] = 0.0
     if clicked > 0:
-        weights[(clicked - 1) * USERS + lane] = rules.clicked[clicked - 1]
+        weights[(clicked - 1) * USERS + lane] = rules.clicked[seen - 1, clicked - 1]
     return seen
 
 
 @part
-def refine_if_due(M, M_inv, B, theta, rules, shortlist, scratch, group, lane, updates):
+def refine_if_due(
+    M, M_inv, B, theta, updates, interval, rules, shortlist, books, scratch, group, lane
+):
     """Refine a user's inverse now and then, as `Ridge.update` does."""
-    if updates % rules.refine_every != 0 and updates & (updates - 1) != 0:
+    if updates[lane] % interval[lane] != 0 and updates[lane] & (updates[lane] - 1) != 0:
         return
-    moved = refine(M, M_inv, B, theta, lane, rules.scale, scratch.matrices)
+    afresh = interval[lane] < rules.refine_every
+    moved, residual = refine(M, M_inv, B, theta, lane, afresh, rules.scale, scratch.matrices)
+    if interval[lane] == 1 and residual > LARGEST_RESIDUAL:
+        books.broken[0] = 1
+    interval[lane] = next_interval(interval[lane], residual, rules.refine_every)
     if rules.lazy:
         for tier in range(len(scratch.limit) // USERS):
-            grow(shortlist.tiers, tier, group, lane, moved, rules, len(B) // USERS)
+            grow(
+                shortlist.tiers, tier, group, lane, moved, interval[lane], rules, len(B) // USERS
+            )  # fmt: skip
 
 
 @inlined

@@ -12,6 +12,7 @@ from faircascade.engine.cpu.kernels.lanes import (
     store_users,
 )
 from faircascade.engine.cpu.records import USERS
+from faircascade.numerics import AIM, RESIDUAL
 
 
 @part
@@ -109,21 +110,27 @@ def unpack(packed, lane, full):
 
 
 @part
-def refine(M, M_inv, B, theta, lane, scale, matrices):
-    """One Newton step for one user's inverse, and theta from it: `refine_inverse`.
+def refine(M, M_inv, B, theta, lane, afresh, scale, matrices):
+    """Make one user's inverse better, and theta from it: `ridge.refine`.
 
-    Return how far the inverse moved (its Frobenius norm).
+    Return how far the inverse moved (its Frobenius norm), and max |M M^-1 - I| before.
     """
     d = len(B) // USERS
     A, Y, rest, better = matrices[0], matrices[1], matrices[2], matrices[3]
     unpack(M, lane, A)
     unpack(M_inv, lane, Y)
     multiply(A, Y, rest)
+    residual = 0.0
     for a in range(d):
         for b in range(d):
             rest[a, b] = -rest[a, b]
         rest[a, a] += 2.0
-    multiply(Y, rest, better)
+        for b in range(d):
+            residual = max(residual, abs(rest[a, b] - (1.0 if a == b else 0.0)))
+    if afresh or residual > RESIDUAL:
+        invert(A, rest[0], better)
+    else:
+        multiply(Y, rest, better)
     moved = 0.0
     pair = lane
     for a in range(d):
@@ -138,7 +145,47 @@ def refine(M, M_inv, B, theta, lane, scale, matrices):
         for a in range(1, d):
             total += Y[a, b] * B[a * USERS + lane]
         theta[b * USERS + lane] = scale * total
-    return np.sqrt(moved)
+    return np.sqrt(moved), residual
+
+
+@part
+def invert(A, column, A_inv):
+    """Put the inverse of A into another matrix: `numerics.inverse`. A is lost."""
+    d = len(A)
+    for a in range(d):
+        for b in range(d):
+            A_inv[a, b] = 0.0
+    for _ in range(d):
+        pivot, largest = 0, -np.inf
+        for a in range(d):  # those that are done have a mark in A_inv
+            if A_inv[a, a] == 0.0 and A[a, a] > largest:
+                pivot, largest = a, A[a, a]
+        A_inv[pivot, pivot] = 1.0
+        for a in range(d):
+            column[a] = A[a, pivot]
+        for a in range(d):
+            for b in range(a, d):
+                A[a, b] -= column[a] * (column[b] / column[pivot])
+                A[b, a] = A[a, b]
+        for a in range(d):
+            A[a, pivot] = A[pivot, a] = column[a] / column[pivot]
+        A[pivot, pivot] = -1.0 / column[pivot]
+    for a in range(d):
+        for b in range(d):
+            A_inv[a, b] = -A[a, b]
+
+
+@part
+def next_interval(interval, residual, longest):
+    """Return after how many updates to refine again: `ridge.next_interval`."""
+    if interval == longest and residual <= RESIDUAL:
+        return interval
+    if residual < AIM / 8.0 and interval < longest // 2:
+        return 2 * interval
+    while residual > AIM and interval > 1:
+        interval //= 2
+        residual /= 2.0
+    return interval
 
 
 @part

@@ -6,9 +6,12 @@ import numpy as np
 
 from faircascade.engine.cpu.kernels.compiling import inlined
 from faircascade.engine.cpu.kernels.draws import absorb, uniform
-from faircascade.metrics.tally import LARGEST, UNIT
+from faircascade.metrics.tally import BY_ROUND, LARGEST, UNIT
 
-SERVED, CLICKS, OPTIMAL_CLICKS, REGRET, WIDTH = range(5)
+SERVED, CLICKS, CLICKED = (BY_ROUND.index(name) for name in ("served", "clicks", "clicked"))
+OPTIMAL_CLICKS, REGRET, WIDTH = (
+    BY_ROUND.index(name) for name in ("optimal_clicks", "regret", "width")
+)
 """Rows of `Books.by_round`."""
 
 
@@ -30,17 +33,23 @@ def observe(world, draws, rules, books, trace, user, items, width, word, place):
     if clicked > 0:
         books.item_clicks[world.rows[items[clicked - 1]], clicked - 1] += 1
         by_round[CLICKS, place] += 1
+        by_round[CLICKED, place] += 1
     if rules.realised:
-        ideal, _ = respond(world, world.optimal_lists[user], user, luck)
+        ideal, _ = respond(world, world.optimal_slates[user], user, luck)
         by_round[OPTIMAL_CLICKS, place] += ideal > 0
-    by_round[REGRET, place] += to_units(world.optimal_rewards[user] - expected)
+    by_round[REGRET, place] += to_units(world.optimal_values[user] - expected)
     by_round[WIDTH, place] += to_units(width)
     if rules.traced:
         for position in range(rules.k):
             trace.lists[place, user, position] = world.rows[items[position]]
         trace.clicked[place, user] = clicked
-        trace.examined[place, user] = clicked if clicked > 0 else rules.k
     return clicked
+
+
+@inlined
+def seen_up_to(clicked, k):
+    """Return the last position seen: `FirstClick.seen` of one click, or of none (0)."""
+    return clicked if clicked > 0 else k
 
 
 @inlined

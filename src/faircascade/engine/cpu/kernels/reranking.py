@@ -119,11 +119,18 @@ def shuffled_length(world, rules, scratch, theta, lane, at, step, M_inv, d):
     for r in range(1, k + 1):
         polynomials[r] = 0.0
     for length in range(1, k + 1):
-        for r in range(length, 0, -1):
-            polynomials[r] += misses[length - 1] * polynomials[r - 1]
         inside = polynomials[0] * stop[0]
-        for r in range(1, length + 1):
-            inside = inside + polynomials[r] * (share[length, r] * stop[r])
+        if len(share) > 0:
+            for r in range(length, 0, -1):
+                polynomials[r] += misses[length - 1] * polynomials[r - 1]
+            for r in range(1, length + 1):
+                inside = inside + polynomials[r] * (share[length, r] * stop[r])
+        else:  # the list is too long for sums over sets: their means
+            for r in range(length, 0, -1):
+                more = misses[length - 1] * polynomials[r - 1]
+                polynomials[r] = ((length - r) / length) * polynomials[r] + (r / length) * more
+            for r in range(1, length + 1):
+                inside = inside + polynomials[r] * stop[r]
         clicks = 1.0 - inside - tails[length]
         if length == 1:
             enough = (1.0 - rules.tolerance) * clicks

@@ -66,11 +66,11 @@ def begin(tiers, tier, group, lane, theta, M_inv, ceiling, radius, rules, d):
     tiers.theta_norm[group, at] = np.sqrt(squares)
     tiers.norm[group, at] = np.sqrt(norm)
     tiers.growth[group, at] = 4.0 * (d + 2) ** 2 * ROUNDOFF * tiers.norm[group, at]
-    grow(tiers, tier, group, lane, 0.0, rules, d)
+    grow(tiers, tier, group, lane, 0.0, rules.refine_every, rules, d)
 
 
 @part
-def grow(tiers, tier, group, lane, moved, rules, d):
+def grow(tiers, tier, group, lane, moved, updates, rules, d):
     """Allow for a Newton step that moved M^-1, and for the rounding of updates until the next."""
     at = tier * USERS + lane
     ceiling = tiers.ceiling[group, at]
@@ -80,7 +80,7 @@ def grow(tiers, tier, group, lane, moved, rules, d):
         return
     tiers.norm[group, at] += moved
     norm = tiers.norm[group, at]
-    tiers.growth[group, at] += moved + 8.0 * ROUNDOFF * norm * rules.refine_every * rules.k
+    tiers.growth[group, at] += moved + 8.0 * ROUNDOFF * norm * updates * rules.k
     rounding = 4.0 * (d + 4) * ROUNDOFF
     width = np.sqrt(tiers.growth[group, at]) + rounding * np.sqrt(norm)
     theta = rounding * tiers.theta_norm[group, at]

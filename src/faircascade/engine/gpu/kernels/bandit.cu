@@ -109,14 +109,24 @@ DEVICE double recommend(
 }
 
 // Refine the inverse after so many updates; what was known of scores before is less certain then.
-DEVICE void refine_if_due(
+// Return after how many updates to look again: `ridge.next_interval`.
+DEVICE Int refine_if_due(
     const Cell& cell, Desk& desk, Room& room, const Front& front, const Leaders& leaders,
-    Int updates
+    Int updates, Int interval
 ) {
-    if (updates % cell.refine_every != 0 && (updates & (updates - 1)) != 0) return;
-    Real moved = refine(cell, desk, room.work);
+    if (updates % interval != 0 && (updates & (updates - 1)) != 0) return interval;
+    Real residual;
+    Real moved = refine(cell, desk, room.work, interval < cell.refine_every, &residual);
+    if (lane() == 0 && interval == 1 && residual > (Real)LARGEST_RESIDUAL) *cell.broken = 1;
+    if (interval < cell.refine_every || residual > (Real)RESIDUAL) {
+        if (residual < (Real)AIM / 8 && interval < cell.refine_every / 2)
+            interval *= 2;
+        else
+            for (; residual > (Real)AIM && interval > 1; interval /= 2) residual /= 2;
+    }
     int tiers = front.size > 0 ? TIERS : leaders.known ? RISE + 1 : 0;
-    for (int tier = 0; tier < tiers; tier++) grow(cell, desk, tier, moved);
+    for (int tier = 0; tier < tiers; tier++) grow(cell, desk, tier, moved, interval);
+    return interval;
 }
 
 // Serve a user in rounds first, ..., last.
@@ -134,7 +144,7 @@ DEVICE void serve(
         desk.theta[a] = cell.theta[user * D + a];
     }
     EVERY_LANE(position, K) desk.slate[position] = position;  // whatever comes, these are items
-    Int updates = cell.updates[user];
+    Int updates = cell.updates[user], interval = cell.interval[user];
     Front front;
     Leaders leaders;
     front.size = 0;
@@ -153,17 +163,15 @@ DEVICE void serve(
         }
         double width = recommend(cell, desk, room, front, leaders, user, word);
         int clicked = observe(cell, desk, user, width, word, place, intervals[place]);
-        int examined = clicked > 0 ? clicked : K;
-        EVERY_LANE(position, examined) {
-            desk.weights[position] = (Real)(
-                position + 1 == clicked ? cell.clicked[position]
-                                        : cell.ignored[(examined - 1) * K + position]
-            );
+        int seen = seen_up_to(clicked);
+        EVERY_LANE(position, seen) {
+            const double* targets = position + 1 == clicked ? cell.clicked : cell.ignored;
+            desk.weights[position] = (Real)targets[(seen - 1) * K + position];
         }
         meet();
-        learn(cell, desk, examined);
+        learn(cell, desk, seen);
         updates++;
-        refine_if_due(cell, desk, room, front, leaders, updates);
+        interval = refine_if_due(cell, desk, room, front, leaders, updates, interval);
     }
     bool sound = true;
     EVERY_LANE(pair, PAIRS) {
@@ -178,7 +186,10 @@ DEVICE void serve(
         sound = sound && isfinite(desk.B[a]) && isfinite(desk.theta[a]);
     }
     if (!sound) *cell.broken = 1;
-    if (lane() == 0) cell.updates[user] = updates;
+    if (lane() == 0) {
+        cell.updates[user] = updates;
+        cell.interval[user] = interval;
+    }
     meet();
 }
 

@@ -56,25 +56,69 @@ DEVICE void learn(const Cell& cell, Desk& desk, int examined) {
     meet();
 }
 
-// One Newton step for the inverse, and theta from it: `refine_inverse`. Return how far the inverse
-// moved (its Frobenius norm). `room` has space for two matrices.
-DEVICE Real refine(const Cell& cell, Desk& desk, Real* room) {
+// Put the inverse of M into a matrix: `numerics.inverse`.
+DEVICE void invert(Desk& desk, Real* A) {
+    Real *column = desk.v, *done = desk.drawn;
+    EVERY_LANE(i, D * D) A[i] = desk.M[pair_of(i / D, i % D)];
+    EVERY_LANE(a, D) done[a] = 0;
+    meet();
+    for (int step = 0; step < D; step++) {
+        int pivot = 0;
+        Real largest = (Real)-INFINITY;
+        for (int a = 0; a < D; a++) {
+            if (done[a] == 0 && A[a * D + a] > largest) {
+                pivot = a;
+                largest = A[a * D + a];
+            }
+        }
+        meet();
+        if (lane() == 0) done[pivot] = 1;
+        EVERY_LANE(a, D) column[a] = A[a * D + pivot];
+        meet();
+        EVERY_LANE(i, D * D) {
+            int row = i / D, b = i % D;
+            int low = row < b ? row : b, high = row < b ? b : row;
+            if (row == pivot && b == pivot)
+                A[i] = -1 / column[pivot];
+            else if (row == pivot || b == pivot)
+                A[i] = column[row == pivot ? b : row] / column[pivot];
+            else
+                A[i] = A[i] - column[low] * (column[high] / column[pivot]);
+        }
+        meet();
+    }
+    EVERY_LANE(i, D * D) A[i] = -A[i];
+    meet();
+}
+
+// Make the inverse better, and theta from it: `ridge.refine`. Return how far the inverse moved (its
+// Frobenius norm); `residual` gets max |M M^-1 - I| before. `room` has space for two matrices.
+DEVICE Real refine(const Cell& cell, Desk& desk, Real* room, bool afresh, Real* residual) {
     Real *rest = room, *better = room + D * D;
+    Real off = 0;
     EVERY_LANE(i, D * D) {
         int row = i / D, column = i % D;
         Real total = desk.M[pair_of(row, 0)] * desk.M_inv[column];
         for (int c = 1; c < D; c++)
             total = total + desk.M[pair_of(row, c)] * desk.M_inv[c * D + column];
         rest[i] = row == column ? -total + 2 : -total;
+        Real size = fabs(row == column ? rest[i] - 1 : rest[i]);
+        off = size > off ? size : off;
     }
+    *residual = off = largest_of(off);
     meet();
-    EVERY_LANE(i, D * D) {
-        int row = i / D, column = i % D;
-        Real total = desk.M_inv[row * D] * rest[column];
-        for (int c = 1; c < D; c++) total = total + desk.M_inv[row * D + c] * rest[c * D + column];
-        better[i] = total;
+    if (afresh || off > (Real)RESIDUAL) {
+        invert(desk, better);
+    } else {
+        EVERY_LANE(i, D * D) {
+            int row = i / D, column = i % D;
+            Real total = desk.M_inv[row * D] * rest[column];
+            for (int c = 1; c < D; c++)
+                total = total + desk.M_inv[row * D + c] * rest[c * D + column];
+            better[i] = total;
+        }
+        meet();
     }
-    meet();
     Real moved = 0;
     EVERY_LANE(i, D * D) {
         int row = i / D, column = i % D;

@@ -46,7 +46,7 @@ DEVICE int observe(
     int clicked = respond(cell, desk, desk.slate, user, luck, &expected);
     int outcome = clicked;
     if (cell.realised) {
-        if (respond(cell, desk, cell.optimal_lists + user * K, user, luck, &ignored) > 0)
+        if (respond(cell, desk, cell.optimal_slates + user * K, user, luck, &ignored) > 0)
             outcome |= IDEAL;
     }
     Int* appearances = cell.appearances + (Int)interval * cell.catalogue * K;
@@ -58,7 +58,7 @@ DEVICE int observe(
             add_to(clicks + cell.rows[desk.slate[clicked - 1]] * K + clicked - 1, 1);
         }
         cell.outcomes[at] = outcome;
-        cell.regrets[at] = to_units(cell.optimal_rewards[user] - expected);
+        cell.regrets[at] = to_units(cell.optimal_values[user] - expected);
         cell.widths[at] = to_units(width);
     }
     if (cell.traced) {
@@ -68,23 +68,25 @@ DEVICE int observe(
     return clicked;
 }
 
-// Add up what happened to all users of a cell in each round: served, clicks, clicks of the optimal
-// lists, regret, width.
+// The last position seen: `FirstClick.seen` of one click, or of none (0).
+DEVICE int seen_up_to(int clicked) { return clicked > 0 ? clicked : K; }
+
+// Add up what happened to all users of a cell in each round.
 DEVICE void add_up(const Cell& cell, int rounds) {
     for (Int round = warp_of_grid(); round < rounds; round += warps_of_grid()) {
-        Int served = 0, clicks = 0, optimal = 0, regret = 0, width = 0;
+        Int sums[COUNTS] = {};
         for (Int user = lane(); user < cell.users; user += LANES) {
             Int at = round * cell.users + user;
             int outcome = cell.outcomes[at];
             if (outcome == ABSENT) continue;
-            served++;
-            clicks += outcome % IDEAL > 0;
-            optimal += outcome >= IDEAL;
-            regret += cell.regrets[at];
-            width += cell.widths[at];
+            sums[SERVED]++;
+            sums[CLICKS] += outcome % IDEAL > 0;
+            sums[CLICKED] += outcome % IDEAL > 0;
+            sums[OPTIMAL_CLICKS] += outcome >= IDEAL;
+            sums[REGRET] += cell.regrets[at];
+            sums[WIDTH] += cell.widths[at];
         }
-        Int sums[] = {served, clicks, optimal, regret, width};
-        for (int i = 0; i < 5; i++) {
+        for (int i = 0; i < COUNTS; i++) {
             Int total = sum_of(sums[i]);
             if (lane() == 0) cell.by_round[i * (Int)rounds + round] = total;
         }

@@ -14,14 +14,14 @@ struct Cell {
     const Int* rank;             // place of each item in that order, (p,)
     const double* true_features; // what users see, (p, D)
     const double* preferences;   // (n, D)
-    const double* optimal_rewards;  // (n,)
-    const int* optimal_lists;    // (n, K)
+    const double* optimal_values;  // (n,)
+    const int* optimal_slates;   // (n, K)
     // where each user's draws begin, (n,) each
     const Word *attraction, *tie, *visit, *radius_draw, *angle_draw, *coin, *lot, *shuffle, *fair;
     // the policy and the options of a run, as numbers
     double alpha, noise, epsilon, gain, scale;
-    const double* clicked;       // weight of a click at each position, (K,)
-    const double* ignored;       // weight of an ignored position for each examined length, (K, K)
+    const double* clicked;       // target of a clicked position for each last one seen, (K, K)
+    const double* ignored;       // target of one that was seen and not clicked, (K, K)
     double tolerance;
     const double* stops;         // (K + 1,)
     const double* shares;        // (K + 1, K + 1)
@@ -35,7 +35,7 @@ struct Cell {
     // what is learned of each user
     Real *M, *M_inv;             // (n, PAIRS)
     Real *B, *theta;             // (n, D)
-    Int* updates;                // (n,)
+    Int *updates, *interval;     // (n,)
     // exposure that each user has seen
     Int *units, *worth;          // (n, p)
     Int* total;                  // (n,)
@@ -46,7 +46,7 @@ struct Cell {
     int* outcomes;               // clicked position (IDEAL added if the optimal list was clicked),
                                  // 0 for none, -1 for absent, (rounds, n)
     Int *regrets, *widths;       // in units of 2^-32, (rounds, n)
-    Int* by_round;               // served, clicks, optimal clicks, regret and width, (5, rounds)
+    Int* by_round;               // rows as in `tally.BY_ROUND`, (COUNTS, rounds)
     int* lists;                  // (rounds, n, K), if traced
     Int* broken;
 };

@@ -12,7 +12,7 @@ DEVICE Real limit_of(const Desk& desk, int tier) {
 }
 
 // Allow for a Newton step that moved M^-1, and for the rounding of updates until the next.
-DEVICE void grow(const Cell& cell, Desk& desk, int tier, Real moved) {
+DEVICE void grow(const Cell& cell, Desk& desk, int tier, Real moved, Int updates) {
     if (lane() == 0) {
         Real ceiling = desk.ceiling[tier];
         if (ceiling == (Real)-INFINITY) {  // nobody was left out
@@ -20,7 +20,7 @@ DEVICE void grow(const Cell& cell, Desk& desk, int tier, Real moved) {
             desk.slope[tier] = 0;
         } else {
             Real norm = desk.norm[tier] = desk.norm[tier] + moved;
-            Real growth = desk.growth[tier] + moved + 8 * ROUNDOFF * norm * cell.refine_every * K;
+            Real growth = desk.growth[tier] + moved + 8 * ROUNDOFF * norm * updates * K;
             desk.growth[tier] = growth;
             Real rounding = 4 * (D + 4) * ROUNDOFF;
             Real width = sqrt(growth) + rounding * sqrt(norm);
@@ -51,7 +51,7 @@ DEVICE void begin(const Cell& cell, Desk& desk, int tier, Real ceiling, Real rad
         desk.growth[tier] = 4 * (D + 2) * (D + 2) * ROUNDOFF * norm;
     }
     meet();
-    grow(cell, desk, tier, 0);
+    grow(cell, desk, tier, 0, cell.refine_every);
 }
 
 // Return a score that at most `most` items reach, and not many fewer if possible; it is infinite if

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from faircascade.engine import Result, Wanted, simulate_together
-from faircascade.engine.capabilities import unknown_part
+from faircascade.engine.capabilities import unsupported
 from faircascade.engine.gpu.device import NoGPU
 from faircascade.engine.simulation import cores
 from faircascade.environment import Environment
 from faircascade.experiment.cell import Cell
 from faircascade.experiment.environment_options import all_options
-from faircascade.experiment.running.cost_model import scores_every_item
 from faircascade.experiment.running.executors.base import Plan, check_counts
 from faircascade.experiment.running.executors.local import Local
 from faircascade.experiment.running.run_cell import (
@@ -89,7 +88,7 @@ def _batches(plan: Plan) -> Iterator[list[Cell]]:
     groups: dict[tuple[Any, ...], list[Cell]] = {}
     while (cell := plan.queue.take()) is not None:
         options = all_options(cell.environment)
-        slow = scores_every_item(cell.policy)  # those are not to hold up the others
+        slow = cell.policy.needs_all_scores  # those are not to hold up the others
         users = int(options["users"])
         parts = tuple(part for part in options.values() if isinstance(part, Component))
         sizes = (options["dim"], options["k"])
@@ -135,7 +134,7 @@ class Batch:
                 queue.end(cell, standing)
             elif isinstance(environment, ValueError):
                 queue.end(cell, CellOutcome(Status.IMPOSSIBLE, reason_of(environment)))
-            elif unknown_part(environment, cell.policy, yardsticks=False):
+            elif unsupported(environment, cell.policy, "gpu"):
                 self.left.append(cell)
             else:
                 ours.append(cell)
@@ -182,7 +181,7 @@ def _environment(plan: Plan, cell: Cell) -> Environment | ValueError:
     """Return a cell's environment with all that a run needs to know of it, or why there is none."""
     try:
         env = EnvironmentStore(plan.results.environments, plan.sources).of(cell)
-        env.optimal_rewards  # noqa: B018 - made now, beside the GPU's work
+        env.optimum(1)  # made now, beside the GPU's work
     except ValueError as error:
         return error
     return env

@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from faircascade.experiment.study import EnvironmentResults, Study
-from faircascade.policies import Bandit, Policy
+from faircascade.policies import ComposedPolicy, Policy
 from faircascade.report.pages import CaptionedFigure
 from faircascade.report.study.blocks import NOTHING_SIMULATED, Section, none_finished
 from faircascade.report.study.formatting import (
@@ -66,5 +66,4 @@ def exposure_aware(environment: EnvironmentResults) -> list[str]:
 
 
 def _weighs(policy: Policy) -> bool:
-    bandit = policy.compose()
-    return isinstance(bandit, Bandit) and isinstance(bandit.reward, ExposureAware)
+    return isinstance(policy, ComposedPolicy) and isinstance(policy.parts.reward, ExposureAware)

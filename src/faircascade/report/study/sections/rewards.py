@@ -7,8 +7,7 @@ from matplotlib.figure import Figure
 from faircascade.experiment.comparison import distinct_labels
 from faircascade.experiment.environment_options import flat_options
 from faircascade.experiment.study import Study
-from faircascade.policies import Bandit, Policy
-from faircascade.policies.bandit import table_of
+from faircascade.policies import Policy
 from faircascade.report.pages import CaptionedFigure
 from faircascade.report.study.blocks import (
     Block,
@@ -55,12 +54,12 @@ def _by_reading(study: Study, k: int) -> tuple[Panels, list[str]]:
     groups: dict[str, list[tuple[Policy, Floats]]] = {}
     without = []
     for label, policy, _ in study.spec.lines():
-        bandit = policy.compose()
-        if not isinstance(bandit, Bandit):
+        table = policy.reward_table(k)
+        if table is None:
             without.append(label)
             continue
         reading = str(getattr(policy, "reading", ""))
-        groups.setdefault(reading, []).append((policy, table_of(bandit.reward, k).clicked))
+        groups.setdefault(reading, []).append((policy, table.clicked[-1]))
     panels = {
         reading: dict(zip(distinct_labels([policy for policy, _ in members]), members, strict=True))
         for reading, members in groups.items()

@@ -6,12 +6,12 @@ from faircascade.service.http.routes import (
     feedback,
     operation,
     pages,
-    recommending,
+    recommendations,
     users,
 )
 
 ROUTERS = (
-    recommending.router,  # routes are tried in this order: those with the most work first
+    recommendations.router,  # routes are tried in this order: those with the most work first
     feedback.router,
     catalogue.router,
     users.router,

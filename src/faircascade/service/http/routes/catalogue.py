@@ -8,12 +8,10 @@ from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from faircascade.service.asking import ItemChange, Reason, Refused
-from faircascade.service.core import Service
-from faircascade.service.http.answers import ALWAYS, STORE, WRITING, problem_answers
-from faircascade.service.http.bodies import BodyRoute, json_answer, nothing
-from faircascade.service.http.parts import parts_of
-from faircascade.service.http.paths import ItemPath
+from faircascade.service.http.dependencies import dependencies_of
+from faircascade.service.http.json_route import JSONRoute, json_response, no_content
+from faircascade.service.http.path_parameters import ItemPath
+from faircascade.service.http.responses import ALWAYS, STORE, WRITING, problem_responses
 from faircascade.service.http.schemas import (
     Item,
     ItemBatch,
@@ -22,9 +20,11 @@ from faircascade.service.http.schemas import (
     ItemsChanged,
     Paging,
 )
+from faircascade.service.messages import ItemChange, Reason, Refused
+from faircascade.service.service import Service
 from faircascade.service.stores.base import StoredItem
 
-router = APIRouter(route_class=BodyRoute, prefix="/v1", tags=["items"])
+router = APIRouter(route_class=JSONRoute, prefix="/v1", tags=["items"])
 
 
 @router.get(
@@ -33,14 +33,14 @@ router = APIRouter(route_class=BodyRoute, prefix="/v1", tags=["items"])
     summary="List the catalogue",
     response_model=ItemPage,
     response_description="A page of items, those that came first first.",
-    responses=problem_answers(*ALWAYS, 422),
+    responses=problem_responses(*ALWAYS, 422),
 )
 async def list_items(request: Request, paging: Annotated[Paging, Query()]) -> Response:
     """Return the items that can be recommended, some at a time."""
-    catalogue = parts_of(request).service.catalogue
+    catalogue = dependencies_of(request).service.catalogue
     slots = catalogue.slots[paging.offset : paging.offset + paging.limit]
     items = [_document(catalogue.stored[slot]) for slot in slots.tolist()]
-    return json_answer({"total": len(catalogue), "items": items})
+    return json_response({"total": len(catalogue), "items": items})
 
 
 @router.post(
@@ -49,17 +49,17 @@ async def list_items(request: Request, paging: Annotated[Paging, Query()]) -> Re
     summary="Add or replace items",
     response_model=ItemsChanged,
     response_description="All of them are in the catalogue now.",
-    responses=problem_answers(*ALWAYS, *WRITING, *STORE),
+    responses=problem_responses(*ALWAYS, *WRITING, *STORE),
 )
 async def put_items(request: Request, body: ItemBatch) -> Response:
     """Add items, or give those that are there new features; all of them or, on an error, none.
 
     Whatever else is left out stays as it was; an empty group or supplier takes the label away.
     """
-    service = parts_of(request).service
+    service = dependencies_of(request).service
     await service.put_items([_change(one.item, one) for one in body.items])
     changed = len({one.item for one in body.items})
-    return json_answer({"changed": changed, "total": len(service.catalogue)})
+    return json_response({"changed": changed, "total": len(service.catalogue)})
 
 
 @router.get(
@@ -68,11 +68,11 @@ async def put_items(request: Request, body: ItemBatch) -> Response:
     summary="Get an item",
     response_model=Item,
     response_description="The item.",
-    responses=problem_answers(*ALWAYS, 404, 422),
+    responses=problem_responses(*ALWAYS, 404, 422),
 )
 async def get_item(request: Request, item: ItemPath) -> Response:
     """Return an item of the catalogue."""
-    return json_answer(_document(_known(parts_of(request).service, item)))
+    return json_response(_document(_known(dependencies_of(request).service, item)))
 
 
 @router.put(
@@ -83,7 +83,7 @@ async def get_item(request: Request, item: ItemPath) -> Response:
     response_description="The item as it is now.",
     responses={
         201: {"model": Item, "description": "The item is new."},
-        **problem_answers(*ALWAYS, *WRITING, *STORE),
+        **problem_responses(*ALWAYS, *WRITING, *STORE),
     },
 )
 async def put_item(request: Request, body: ItemBody, item: ItemPath) -> Response:
@@ -93,10 +93,10 @@ async def put_item(request: Request, body: ItemBody, item: ItemPath) -> Response
     item that was removed comes back with the exposure that it had, and nothing else of what it
     was.
     """
-    service = parts_of(request).service
+    service = dependencies_of(request).service
     new = service.catalogue.at(item) is None
     await service.put_items([_change(item, body)])
-    return json_answer(_document(_known(service, item)), 201 if new else 200)
+    return json_response(_document(_known(service, item)), 201 if new else 200)
 
 
 @router.delete(
@@ -105,12 +105,12 @@ async def put_item(request: Request, body: ItemBody, item: ItemPath) -> Response
     summary="Remove an item",
     status_code=204,
     response_description="It will not be recommended any more.",
-    responses=problem_answers(*ALWAYS, *STORE, 403, 404, 409, 422),
+    responses=problem_responses(*ALWAYS, *STORE, 403, 404, 409, 422),
 )
 async def remove_item(request: Request, item: ItemPath) -> Response:
     """Take an item out of the catalogue. Lists that show it can still be answered."""
-    await parts_of(request).service.remove_item(item)
-    return nothing()
+    await dependencies_of(request).service.remove_item(item)
+    return no_content()
 
 
 def _change(name: str, body: ItemBody) -> ItemChange:

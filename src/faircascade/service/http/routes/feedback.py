@@ -8,19 +8,20 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from faircascade.service.asking import Answer, Receipt, Refused
-from faircascade.service.http.answers import ALWAYS, STORE, WRITING, problem_answers
-from faircascade.service.http.bodies import BodyRoute, json_answer
-from faircascade.service.http.parts import parts_of
+from faircascade.service import messages
+from faircascade.service.http.dependencies import dependencies_of
+from faircascade.service.http.json_route import JSONRoute, json_response
 from faircascade.service.http.problems import refused
+from faircascade.service.http.responses import ALWAYS, STORE, WRITING, problem_responses
 from faircascade.service.http.schemas import (
     FeedbackBatch,
     FeedbackReceipt,
     FeedbackRequest,
     FeedbackResults,
 )
+from faircascade.service.messages import Refused
 
-router = APIRouter(route_class=BodyRoute, prefix="/v1", tags=["feedback"])
+router = APIRouter(route_class=JSONRoute, prefix="/v1", tags=["feedback"])
 
 
 @router.post(
@@ -29,7 +30,7 @@ router = APIRouter(route_class=BodyRoute, prefix="/v1", tags=["feedback"])
     summary="Learn from feedback",
     response_model=FeedbackReceipt,
     response_description="It is learned, and will not be forgotten.",
-    responses=problem_answers(*ALWAYS, *WRITING, *STORE, 404, 409),
+    responses=problem_responses(*ALWAYS, *WRITING, *STORE, 404, 409),
 )
 async def learn(request: Request, body: FeedbackRequest) -> Response:
     """Tell what a user did with a list: which position was clicked, or none.
@@ -37,12 +38,12 @@ async def learn(request: Request, body: FeedbackRequest) -> Response:
     The same feedback may be sent again, if its answer got lost: it is learned once and answered
     the same. Feedback that says otherwise than before is a conflict.
     """
-    parts = parts_of(request)
-    (receipt,) = await parts.service.learn([_answer(body)])
-    parts.metrics.learned(receipt)
+    deps = dependencies_of(request)
+    (receipt,) = await deps.service.learn([body])
+    deps.metrics.learned(receipt)
     if isinstance(receipt, Refused):
         raise receipt
-    return json_answer(_document(receipt))
+    return json_response(receipt.document())
 
 
 @router.post(
@@ -51,7 +52,7 @@ async def learn(request: Request, body: FeedbackRequest) -> Response:
     summary="Learn from much feedback",
     response_model=FeedbackResults,
     response_description="A result for each feedback; some may be problems.",
-    responses=problem_answers(*ALWAYS, *WRITING, *STORE),
+    responses=problem_responses(*ALWAYS, *WRITING, *STORE),
 )
 async def learn_many(request: Request, body: FeedbackBatch) -> Response:
     """Tell what users did with many lists.
@@ -59,36 +60,17 @@ async def learn_many(request: Request, body: FeedbackBatch) -> Response:
     A batch that breaks a rule of its schema is refused as a whole. Beyond that each feedback is
     learned or refused by itself.
     """
-    parts = parts_of(request)
-    receipts = await parts.service.learn([_answer(one) for one in body.feedback])
+    deps = dependencies_of(request)
+    receipts = await deps.service.learn(body.feedback)
     results = []
     for place, receipt in enumerate(receipts):
-        parts.metrics.learned(receipt)
+        deps.metrics.learned(receipt)
         results.append(_result(place, receipt))
-    return json_answer({"results": results})
+    return json_response({"results": results})
 
 
-def _answer(body: FeedbackRequest) -> Answer:
-    return Answer(
-        impression_id=body.impression_id,
-        clicked_position=body.clicked_position,
-        clicked_item=body.clicked_item,
-        shown=body.shown,
-    )
-
-
-def _result(place: int, receipt: Receipt | Refused) -> dict[str, Any]:
+def _result(place: int, receipt: messages.FeedbackReceipt | Refused) -> dict[str, Any]:
     if isinstance(receipt, Refused):
         problem = refused(receipt, f"body.feedback.{place}.")
         return {"status": problem["status"], "problem": problem}
-    return {"status": 200, "receipt": _document(receipt)}
-
-
-def _document(receipt: Receipt) -> dict[str, Any]:
-    """Return `FeedbackReceipt` of the API, the same for a repeated answer."""
-    return {
-        "impression_id": receipt.impression_id,
-        "clicked_position": receipt.clicked_position,
-        "clicked_item": receipt.clicked_item,
-        "shown": receipt.shown,
-    }
+    return {"status": 200, "receipt": receipt.document()}

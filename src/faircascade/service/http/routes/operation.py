@@ -11,9 +11,9 @@ from starlette.responses import Response
 
 from faircascade.policies import Policy
 from faircascade.registry import flat_spec
-from faircascade.service.http.answers import ALWAYS, problem_answers
-from faircascade.service.http.bodies import json_answer
-from faircascade.service.http.parts import Parts, parts_of
+from faircascade.service.http.dependencies import Dependencies, dependencies_of
+from faircascade.service.http.json_route import json_response
+from faircascade.service.http.responses import ALWAYS, problem_responses
 from faircascade.service.http.schemas import PolicyDescription, Readiness, Status
 
 router = APIRouter(tags=["operation"])
@@ -25,12 +25,12 @@ router = APIRouter(tags=["operation"])
     summary="Get the policy",
     response_model=PolicyDescription,
     response_description="The policy.",
-    responses=problem_answers(*ALWAYS),
+    responses=problem_responses(*ALWAYS),
 )
 async def get_policy(request: Request) -> Response:
     """Return what ranks the items, with its parameters."""
-    service = parts_of(request).service
-    return json_answer(
+    service = dependencies_of(request).service
+    return json_response(
         {
             "name": service.policy.name,
             "label": service.policy.label,
@@ -48,12 +48,12 @@ async def get_policy(request: Request) -> Response:
     response_class=Response,
     responses={
         200: {"content": {"text/plain": {"schema": {"type": "string"}}}},
-        **problem_answers(401, 421, 431, 500),
+        **problem_responses(401, 421, 431, 500),
     },
 )
 async def get_metrics(request: Request) -> Response:
     """Return counters and gauges for Prometheus."""
-    text = await parts_of(request).metrics.text()
+    text = await dependencies_of(request).metrics.text()
     return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
@@ -63,11 +63,11 @@ async def get_metrics(request: Request) -> Response:
     summary="Ask whether the process lives",
     response_model=Status,
     response_description="It does.",
-    responses=problem_answers(431, 500),
+    responses=problem_responses(431, 500),
 )
 async def get_health() -> Response:
     """Answer; restart the process if this fails."""
-    return json_answer({"status": "ok"})
+    return json_response({"status": "ok"})
 
 
 @router.get(
@@ -78,7 +78,7 @@ async def get_health() -> Response:
     response_description="It can.",
     responses={
         503: {"model": Readiness, "description": "It cannot now; `checks` says why."},
-        **problem_answers(431, 500),
+        **problem_responses(431, 500),
     },
 )
 async def get_readiness(request: Request) -> Response:
@@ -86,22 +86,21 @@ async def get_readiness(request: Request) -> Response:
 
     The store is asked once a second at most.
     """
-    checks = await _checks(parts_of(request))
+    checks = await _checks(dependencies_of(request))
     ready = checks["store"] == checks["catalogue"] == checks["service"] == "ok"
     status = "ready" if ready else "not ready"
-    return json_answer({"status": status, "checks": checks}, 200 if ready else 503)
+    return json_response({"status": status, "checks": checks}, 200 if ready else 503)
 
 
-async def _checks(parts: Parts) -> dict[str, str]:
-    service = parts.service
+async def _checks(deps: Dependencies) -> dict[str, str]:
+    service = deps.service
     checks = {
         "service": "is stopping" if service.stopping else "ok",
-        "store": await parts.pulse.feel(),
+        "store": await deps.store_probe.status(),
         "catalogue": "ok" if len(service.catalogue) else "there are no items yet",
     }
-    warning = getattr(service.store, "durability", None)  # only some stores depend on settings
-    if warning is not None:
-        checks["durability"] = warning
+    if service.store.durability is not None:
+        checks["durability"] = service.store.durability
     return checks
 
 

@@ -9,15 +9,14 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from faircascade.policies.bandit import BanditState
-from faircascade.service.core import Service
 from faircascade.service.exposure.summary import iso
-from faircascade.service.http.answers import ALWAYS, STORE, problem_answers
-from faircascade.service.http.bodies import json_answer, nothing
-from faircascade.service.http.parts import parts_of
-from faircascade.service.http.paths import UserPath
+from faircascade.service.http.dependencies import dependencies_of
+from faircascade.service.http.json_route import json_response, no_content
+from faircascade.service.http.path_parameters import UserPath
+from faircascade.service.http.responses import ALWAYS, STORE, problem_responses
 from faircascade.service.http.schemas import User
-from faircascade.service.stores.base import Impression, Person
+from faircascade.service.service import Service
+from faircascade.service.stores.base import Impression, UserRecord
 from faircascade.types import Users
 
 router = APIRouter(prefix="/v1", tags=["users"])
@@ -29,12 +28,12 @@ router = APIRouter(prefix="/v1", tags=["users"])
     summary="Get what is kept of a user",
     response_model=User,
     response_description="All of it, with the newest lists.",
-    responses=problem_answers(*ALWAYS, *STORE, 404, 422),
+    responses=problem_responses(*ALWAYS, *STORE, 404, 422),
 )
 async def get_user(request: Request, user: UserPath) -> Response:
     """Return what the service knows of a user: what was learned, and the lists of late."""
-    service = parts_of(request).service
-    return json_answer(_document(await service.person(user), service))
+    service = dependencies_of(request).service
+    return json_response(_document(await service.user(user), service))
 
 
 @router.delete(
@@ -43,37 +42,36 @@ async def get_user(request: Request, user: UserPath) -> Response:
     summary="Forget a user",
     status_code=204,
     response_description="Nothing is kept of the user any more.",
-    responses=problem_answers(*ALWAYS, *STORE, 403, 404, 422),
+    responses=problem_responses(*ALWAYS, *STORE, 403, 404, 422),
 )
 async def forget_user(request: Request, user: UserPath) -> Response:
     """Forget what was learned of a user, the lists and the answers.
 
     Counts of exposure stay: they do not say whom it was given to.
     """
-    await parts_of(request).service.erase(user)
-    return nothing()
+    await dependencies_of(request).service.erase(user)
+    return no_content()
 
 
-def _document(person: Person, service: Service) -> dict[str, Any]:
+def _document(record: UserRecord, service: Service) -> dict[str, Any]:
     """Return `User` of the API."""
-    feedback, preferences = _learned(person, service)
+    feedback, preferences = _learned(record, service)
     return {
-        "user": person.user,
-        "recommendations": person.rounds,
+        "user": record.user,
+        "recommendations": record.rounds,
         "feedback": feedback,
         "preferences": preferences,
-        "impressions_kept": person.count,
-        "impressions": [_impression(impression, service) for impression in person.impressions],
+        "impressions_kept": record.count,
+        "impressions": [_impression(impression, service) for impression in record.impressions],
     }
 
 
-def _learned(person: Person, service: Service) -> tuple[int, list[float] | None]:
+def _learned(record: UserRecord, service: Service) -> tuple[int, list[float] | None]:
     """Return how many answers were learned, and what the model makes of them."""
-    users = Users(ids=np.array([person.user]))
-    state = service.policy.from_sums(users, person.sums[None], service.dim)
-    if not isinstance(state, BanditState):  # nothing that could be learned
-        return 0, None
-    return int(state.sums.updates[0]), state.sums.theta[:, 0].tolist()
+    users = Users(ids=np.array([record.user]))
+    state = service.policy.from_sums(users, record.sums[None], service.dim)
+    known = service.policy.describe(state, 0)
+    return known.get("updates", 0), known.get("preferences")
 
 
 def _impression(impression: Impression, service: Service) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What travels over HTTP, with examples."""
 
-from faircascade.service.http.schemas.base import Model, Paging
+from faircascade.service.http.schemas.base import Paging
 from faircascade.service.http.schemas.catalogue import (
     Item,
     ItemBatch,
@@ -14,32 +14,31 @@ from faircascade.service.http.schemas.exposure import (
     ExposureQuery,
     History,
     HistoryQuery,
-    Holder,
     ItemExposure,
     ItemExposureQuery,
     LorenzCurve,
     Moment,
+    Recipient,
     Window,
 )
 from faircascade.service.http.schemas.feedback import (
     FeedbackBatch,
     FeedbackReceipt,
-    FeedbackRequest,
     FeedbackResult,
     FeedbackResults,
 )
 from faircascade.service.http.schemas.operation import PolicyDescription, Readiness, Status
 from faircascade.service.http.schemas.problem import FieldError, Problem
-from faircascade.service.http.schemas.recommending import (
+from faircascade.service.http.schemas.recommendations import (
     PolicyVersion,
     RankedItem,
     Recommendation,
     RecommendationBatch,
-    RecommendationRequest,
     RecommendationResult,
     RecommendationResults,
 )
 from faircascade.service.http.schemas.users import User, UserImpression
+from faircascade.service.messages import FeedbackRequest, Model, RecommendationRequest
 
 __all__ = [
     "Exposure",
@@ -52,7 +51,6 @@ __all__ = [
     "FieldError",
     "History",
     "HistoryQuery",
-    "Holder",
     "Item",
     "ItemBatch",
     "ItemBody",
@@ -70,6 +68,7 @@ __all__ = [
     "Problem",
     "RankedItem",
     "Readiness",
+    "Recipient",
     "Recommendation",
     "RecommendationBatch",
     "RecommendationRequest",

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import Field, FiniteFloat
 
-from faircascade.service.http.limits import Limited
-from faircascade.service.http.schemas.base import Model, example
 from faircascade.service.ids import LARGEST_FEATURE, Id, Label
+from faircascade.service.limits import Limited
+from faircascade.service.messages import Model, example
 
 Feature = Annotated[FiniteFloat, Field(ge=-LARGEST_FEATURE, le=LARGEST_FEATURE)]
 

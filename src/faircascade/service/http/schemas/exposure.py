@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from faircascade.service.http.schemas.base import LARGEST_PAGE, Model, Paging
+from faircascade.service.http.schemas.base import LARGEST_PAGE, Paging
+from faircascade.service.messages import Model
 
 Notion = Literal["equality_b", "equality_p", "equity_b", "equity_p", "coverage"]
 AnyWindow = Annotated[
@@ -53,7 +54,7 @@ class LorenzCurve(Model):
     exposure_pm: list[float] | None = Field(description="The same in proportion to merit.")
 
 
-class Holder(Model):
+class Recipient(Model):
     """An item, a group or a supplier, and what exposure it had."""
 
     name: str
@@ -77,12 +78,14 @@ class Exposure(Model):
         description="1 - Gini over the catalogue by notion, and the share of items shown at all."
     )
     lorenz: LorenzCurve
-    over_exposed: list[Holder] = Field(description="Items with the largest ratios, those first.")
-    under_exposed: list[Holder] = Field(description="Items with the smallest ratios, those first.")
-    groups: list[Holder] = Field(
+    over_exposed: list[Recipient] = Field(description="Items with the largest ratios, those first.")
+    under_exposed: list[Recipient] = Field(
+        description="Items with the smallest ratios, those first."
+    )
+    groups: list[Recipient] = Field(
         description="The most exposed ones, those first; empty without such a column."
     )
-    suppliers: list[Holder] = Field(
+    suppliers: list[Recipient] = Field(
         description="The most exposed ones, those first; empty without such a column."
     )
 
@@ -90,7 +93,7 @@ class Exposure(Model):
 class ItemExposure(Model):
     window: Window
     total: int = Field(description="Items, groups or suppliers of the catalogue.")
-    items: list[Holder] = Field(description="Some of them, in the order that was asked for.")
+    items: list[Recipient] = Field(description="Some of them, in the order that was asked for.")
 
 
 class Moment(Model):

@@ -6,28 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from faircascade.service.http.limits import Limited
-from faircascade.service.http.schemas.base import Count, Model, example
 from faircascade.service.http.schemas.problem import Problem
-from faircascade.service.ids import LONGEST_ID, Id
-
-
-class FeedbackRequest(Model):
-    model_config = example(
-        {"impression_id": "1f-Zq3vT0kX5mE", "clicked_position": 2},
-        {"impression_id": "1f-Zq3vT0kX5mE", "clicked_item": "song-8"},
-        {"impression_id": "1f-Zq3vT0kX5mE", "clicked_position": None, "shown": 4},
-    )
-    impression_id: str = Field(
-        min_length=1, max_length=LONGEST_ID, description="Of the list that it is about."
-    )
-    clicked_position: Count | None = Field(
-        None, description="Position of the click, 1 for the first; null for none."
-    )
-    clicked_item: Id | None = Field(None, description="The clicked item, in place of its position.")
-    shown: Count | None = Field(
-        None, description="How many positions the user saw from the top, if not all."
-    )
+from faircascade.service.limits import Limited
+from faircascade.service.messages import FeedbackRequest, Model, example
 
 
 class FeedbackReceipt(Model):

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from faircascade.service.http.schemas.base import Model
+from faircascade.service.messages import Model
 
 
 class PolicyDescription(Model):

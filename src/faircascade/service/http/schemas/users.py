@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from faircascade.service.http.schemas.base import Model
+from faircascade.service.messages import Model
 
 
 class UserImpression(Model):

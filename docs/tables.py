@@ -1,0 +1,490 @@
+"""Fill the tables of README.md and docs/explanation/ from the results in docs/reproduction/.
+
+    python docs/tables.py            # rewrite the documents
+    python docs/tables.py --check    # exit with 1 if a document differs from its results
+
+A table stands between `<!-- table: NAME -->` and `<!-- end -->`; NAME is a function of this file.
+Changes are paired by seed and in percent of the baseline's mean, with 95% intervals (Student's t);
+a dagger marks p < 0.05 of a paired t-test, Holm-corrected over the comparisons of the table.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from faircascade.experiment.stats import LEVEL, Contrast, contrasts, estimate
+from faircascade.paper.published import Row, published
+from faircascade.types import Floats
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "docs" / "reproduction"
+MARKED = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+SIZES = ((10, 10), (10, 5), (20, 10), (20, 5))
+FAIRNESS = ("equality_b", "equality_p", "equity_b", "equity_p")
+GAMMAS = ("0.0", "0.001", "0.005", "0.01", "0.05", "0.1", "0.2")
+TITLES = {
+    "clicks": "clicks",
+    "regret": "regret",
+    "equality_b": "Equality (B)",
+    "equality_p": "Equality (P)",
+    "equity_b": "Equity (B)",
+    "equity_p": "Equity (P)",
+}
+SAME = "the same slates"
+"""In place of changes, where a policy shows what the baseline shows."""
+
+TABLES: dict[str, Callable[[], str]] = {}
+
+
+class Runs:
+    """The results of one spec in one environment: a value for each policy, metric and seed."""
+
+    def __init__(self, spec: str, data: str = "ml-1m", **where: object) -> None:
+        wanted = {name: str(value) for name, value in where.items()}
+        self._values: dict[tuple[str, str], dict[int, float]] = {}
+        for line in results(data):
+            if line["spec"] == spec and all(line[name] == wanted[name] for name in wanted):
+                of = self._values.setdefault((line["policy"], line["metric"]), {})
+                of[int(line["seed"])] = float(line["value"])
+
+    def of(self, policy: str, metric: str) -> Floats:
+        """Return the values of a policy by rising seed, (seeds,)."""
+        by_seed = self._values[policy, metric]
+        return np.array([by_seed[seed] for seed in sorted(by_seed)])
+
+    def contrasts(
+        self, policies: Iterable[str], metrics: Sequence[str], baseline: str
+    ) -> dict[tuple[str, str], Contrast]:
+        """Compare policies with a baseline; p-values are corrected over all of these."""
+        return contrasts(
+            {
+                (policy, metric): (self.of(policy, metric), self.of(baseline, metric))
+                for policy in policies
+                for metric in metrics
+            }
+        )
+
+
+@cache
+def results(data: str) -> tuple[dict[str, str], ...]:
+    """Return the lines of a results.csv."""
+    with (RESULTS / data / "results.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(csv.DictReader(file))
+
+
+def table(function: Callable[[], str]) -> Callable[[], str]:
+    """Make a function available under its name, with dashes."""
+    TABLES[function.__name__.replace("_", "-")] = function
+    return function
+
+
+def level(values: Floats, decimals: int) -> str:
+    """Return a mean with its interval: `0.3955 [0.3940, 0.3969]`."""
+    found = estimate(values)
+    mean, low, high = (f"{v:.{decimals}f}" for v in (found.mean, found.low, found.high))
+    return f"{mean} [{low}, {high}]"
+
+
+def signed(value: float, decimals: int) -> str:
+    """Return a number with its sign, and none if it rounds to 0.
+
+    >>> signed(-3.14, 1), signed(45.2, 0), signed(-0.04, 1)
+    ('−3.1', '+45', '0.0')
+    """
+    text = f"{value:+.{decimals}f}"
+    return text.lstrip("+-") if float(text) == 0 else text.replace("-", "−")
+
+
+def decimals_of(percent: float, whole: float = 20.0) -> int:
+    """Return how many decimals a change gets: none from `whole` percent on, two below 0.1."""
+    return 0 if abs(percent) >= whole else 2 if 0 < abs(percent) < 0.1 else 1
+
+
+def change(of: Contrast, *, interval: bool = True, dagger: bool = True, whole: float = 20) -> str:
+    """Return a change in percent: `−3.1% [−3.2, −3.1] †`."""
+    decimals = decimals_of(of.percent, whole)
+    text = f"{signed(of.percent, decimals)}%"
+    if interval:
+        low, high = (signed(end, decimals) for end in of.percents)
+        text += f" [{low}, {high}]"
+    return f"{text} †" if dagger and of.corrected < 1 - LEVEL else text
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+    """Return a Markdown table whose first columns are text and whose others are numbers."""
+    rule = ["---"] * left + ["---:"] * (len(head) - left)
+    lines = [_line(cells) for cells in (head, rule, *rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "|" + "".join(f" {cell} |" if cell else " |" for cell in cells)
+
+
+def _compared(
+    runs: Runs,
+    policies: Mapping[str, str],
+    metrics: Sequence[str],
+    baseline: tuple[str, str],
+    same: Mapping[str, str] | None = None,
+    intervals: Sequence[str] | None = None,
+    **options: bool,
+) -> str:
+    """Return levels of the baseline and changes of the other policies (label by policy)."""
+    same = same or {}
+    found = runs.contrasts([p for p in policies if p not in same], metrics, baseline[0])
+    first = [level(runs.of(baseline[0], m), 4 if m == "clicks" else 3) for m in metrics]
+    rows = [[baseline[1], *first]] if baseline[1] else []
+    for policy, label in policies.items():
+        if policy in same:
+            rows.append([label, same[policy], *[""] * (len(metrics) - 1)])
+            continue
+        cells = [
+            change(found[policy, m], interval=intervals is None or m in intervals, **options)
+            for m in metrics
+        ]
+        rows.append([label, *cells])
+    return markdown(["policy", *(TITLES[m] for m in metrics)], rows)
+
+
+REFERENCE = "LinUCB (reading=reference)"
+"""The baseline of the spec `grid`."""
+EARS = "EARSLinUCB (reading=reference, tolerance=0.05)"
+FAIRX = "FRMLinUCB fairx (reading=reference)"
+LOG = "EALinUCB log (reading=reference)"
+RBP = "EALinUCB rbp (reading=reference)"
+LINEAR = "EALinUCB linear (reading=reference)"
+RBP_INTENDED = "EALinUCB rbp (reading=intended)"
+
+
+def _grid(d: int, k: int, align: str) -> Runs:
+    return Runs("grid", d=d, k=k, align=align)
+
+
+@table
+def headline() -> str:
+    runs = _grid(10, 10, "sign")
+    return _compared(
+        runs,
+        {
+            EARS: "EARSLinUCB",
+            FAIRX: "FRMLinUCB (`fairx`)",
+            LOG: "EALinUCB log",
+            RBP: "EALinUCB rbp, as in the authors' package",
+            LINEAR: "EALinUCB linear",
+            RBP_INTENDED: "EALinUCB rbp, turned round (`intended`)",
+        },
+        ("clicks", "equality_b", "equity_b"),
+        (REFERENCE, "LinUCB"),
+        same={RBP: f"{SAME} as LinUCB"},
+    )
+
+
+@table
+def exploration() -> str:
+    runs = Runs("rq1")
+    first, *others = (f"LinUCB (alpha={alpha})" for alpha in ("0.25", "0.75", "1.0", "2.0", "5.0"))
+    metrics = ("clicks", "regret", "equality_b", "equality_p")
+    found = runs.contrasts(others, metrics, first)
+    rows = [["0.25", *_with_regret(runs, first, lambda m: level(runs.of(first, m), 4))]]
+    for policy in others:
+        name = policy.removeprefix("LinUCB (alpha=").removesuffix(")").removesuffix(".0")
+
+        def cell(metric: str, policy: str = policy) -> str:
+            return change(found[policy, metric], whole=1000)
+
+        cells = _with_regret(runs, policy, cell)
+        if found[policy, "regret"].corrected < 1 - LEVEL:
+            cells[1] += " †"
+        rows.append([name, *cells])
+    return markdown(["alpha", *(TITLES[m] for m in metrics)], rows, left=0)
+
+
+def _with_regret(runs: Runs, policy: str, cell: Callable[[str], str]) -> list[str]:
+    regret = estimate(runs.of(policy, "regret")).mean
+    return [cell("clicks"), f"{regret:,.0f}", cell("equality_b"), cell("equality_p")]
+
+
+@table
+def baselines() -> str:
+    runs = _grid(10, 10, "sign")
+    return _compared(
+        runs,
+        {
+            EARS: "EARSLinUCB",
+            FAIRX: "FRMLinUCB fairx",
+            LOG: "EALinUCB log",
+            RBP: "EALinUCB rbp",
+            LINEAR: "EALinUCB linear",
+        },
+        ("clicks", "equality_b", "equality_p", "equity_b"),
+        (REFERENCE, "LinUCB"),
+        same={RBP: SAME},
+    )
+
+
+@table
+def published_sizes() -> str:
+    rows = []
+    for d, k in SIZES:
+        runs = Runs("rq2", d=d, k=k, align="none", rounds=50_000)
+        theirs = published()
+        before = theirs[Row("movielens", d, k, "LinUCB", "")]
+        levels = ", ".join(
+            f"{estimate(runs.of('LinUCB', m)).mean:.{n}f} ({before[m]:.{n}f})"
+            for m, n in (("clicks", 4), ("equality_b", 3))
+        )
+        cells = [f"d = {d}, K = {k}", levels]
+        for weight in ("log", "linear"):
+            after = theirs[Row("movielens", d, k, "EALinUCB", weight)]
+            ours = runs.contrasts([f"EALinUCB {weight}"], ("clicks", "equality_b"), "LinUCB")
+            own = [of.percent for of in ours.values()]
+            their = [100 * (after[m] / before[m] - 1) for m in ("clicks", "equality_b")]
+            cells.append(f"{_pair(*own)} ({_pair(*their)})")
+        rows.append(cells)
+    return markdown(["", "LinUCB: clicks, Equality (B)", "log", "linear"], rows)
+
+
+def _pair(clicks: float, equality: float) -> str:
+    return f"{signed(clicks, 1)}%, {signed(equality, 0)}%"
+
+
+@table
+def fairx_sizes() -> str:
+    worlds = {size: _grid(*size, "sign") for size in SIZES}
+    against_fairx = contrasts(
+        {
+            (size, policy, metric): (runs.of(policy, metric), runs.of(FAIRX, metric))
+            for size, runs in worlds.items()
+            for policy in (LOG, LINEAR)
+            for metric in ("clicks", "equality_b")
+        }
+    )
+    rows = []
+    for size, runs in worlds.items():
+        cells = [f"d = {size[0]}, K = {size[1]}"]
+        for policy in (FAIRX, LOG, LINEAR):
+            own = runs.contrasts([policy], ("clicks", "equality_b"), REFERENCE)
+            parts = []
+            for metric, decimals in (("clicks", 1), ("equality_b", 0)):
+                text = f"{signed(own[policy, metric].percent, decimals)}%"
+                tested = against_fairx.get((size, policy, metric))
+                sure = tested is not None and tested.corrected < 1 - LEVEL
+                parts.append(f"{text} †" if sure else text)
+            cells.append(", ".join(parts))
+        rows.append(cells)
+    return markdown(["", "`fairx`", "log", "linear"], rows)
+
+
+@table
+def frm_family() -> str:
+    runs = Runs("frm-full")
+    return _compared(
+        runs,
+        {
+            "FRMLinUCB fairx": "FRMLinUCB fairx (sharpness=400)",
+            "FRMLinUCB fairco (eta=1e-05)": "FRMLinUCB fairco (eta=0.00001)",
+            "FRMLinUCB fairco (eta=0.0001)": "FRMLinUCB fairco (eta=0.0001)",
+            "FRMLinUCB reorder": "FRMLinUCB reorder",
+            "EALinUCB log": "EALinUCB log",
+            "EALinUCB linear": "EALinUCB linear",
+        },
+        ("clicks", *FAIRNESS),
+        ("LinUCB", ""),
+        intervals=("equality_b", "equity_b"),
+    )
+
+
+@table
+def frm_tuning() -> str:
+    runs = Runs("frm")
+    fairx = {f"FRMLinUCB fairx (sharpness={c}.0)": c for c in (200, 400, 600, 1000)}
+    fairco = {"1e-05": "0.00001", "0.0001": "0.0001", "0.001": "0.001"}
+    return _compared(
+        runs,
+        {
+            **{policy: f"FRMLinUCB fairx (sharpness={c})" for policy, c in fairx.items()},
+            **{
+                f"FRMLinUCB fairco (eta={eta})": f"FRMLinUCB fairco (eta={text})"
+                for eta, text in fairco.items()
+            },
+            "FRMLinUCB reorder": "FRMLinUCB reorder",
+        },
+        ("clicks", "equality_b", "equity_p"),
+        ("LinUCB", "LinUCB"),
+        intervals=(),
+    )
+
+
+def _penalties(zero_rows: str) -> str:
+    runs = Runs("rq3", zero_rows=zero_rows)
+    weights = ("log", "rbp", "linear")
+    head = ["gamma", *(t for w in weights for t in (f"{w}: clicks", "Equality (B)"))]
+    rows = []
+    for gamma in GAMMAS:
+        cells = [gamma.removesuffix(".0")]
+        for weight in weights:
+            policy = f"EALinUCB {weight} (gamma={gamma})"
+            cells += [f"{estimate(runs.of(policy, m)).mean:.4f}" for m in ("clicks", "equality_b")]
+        rows.append(cells)
+    return markdown(head, rows, left=0)
+
+
+@table
+def penalties_keep() -> str:
+    return _penalties("keep")
+
+
+@table
+def penalties_exclude() -> str:
+    return _penalties("exclude")
+
+
+@table
+def small_penalty() -> str:
+    runs = Runs("rq3", zero_rows="keep")
+    weights = ("log", "rbp", "linear")
+
+    def pair(weight: str, metric: str) -> tuple[Floats, Floats]:
+        some, none = (f"EALinUCB {weight} (gamma={gamma})" for gamma in ("0.005", "0.0"))
+        return runs.of(some, metric), runs.of(none, metric)
+
+    found = contrasts({(w, m): pair(w, m) for w in weights for m in FAIRNESS})
+    clicks = contrasts({w: pair(w, "clicks") for w in weights})
+    rows = [
+        [
+            weight,
+            change(clicks[weight], interval=False, dagger=False),
+            *(change(found[weight, metric]) for metric in FAIRNESS),
+        ]
+        for weight in weights
+    ]
+    return markdown(["weight", "clicks", *(TITLES[m] for m in FAIRNESS)], rows)
+
+
+def _readings(d: int) -> str:
+    policies = {
+        LOG: "log, `reference`",
+        "EALinUCB log (reading=paper)": "log, `paper` and `intended`",
+        "EALinUCB rbp (reading=paper)": "rbp, `paper`",
+        RBP_INTENDED: "rbp, `intended`",
+        LINEAR: "linear, `reference`",
+        "EALinUCB linear (reading=paper)": "linear, `paper` and `intended`",
+        FAIRX: "FRM `fairx`, `reference`",
+    }
+    worlds = [_grid(d, k, align) for k in (10, 5) for align in ("none", "sign")]
+    head = ["policy, reading"]
+    for k in (10, 5):
+        head += [f"d = {d}, K = {k}: none", "sign"]
+    rows = []
+    for policy, label in policies.items():
+        cells = [label]
+        for runs in worlds:
+            found = runs.contrasts([policy], ("clicks", "equality_b"), REFERENCE)
+            clicks, equality = (of.percent for of in found.values())
+            cells.append(f"{signed(clicks, 1)} / {signed(equality, 0)}")
+        rows.append(cells)
+    return markdown(head, rows)
+
+
+@table
+def readings_10() -> str:
+    return _readings(10)
+
+
+@table
+def readings_20() -> str:
+    return _readings(20)
+
+
+@table
+def penalised_readings() -> str:
+    runs = Runs("readings")
+    names = ("reference", "paper", "intended")
+    rows = []
+    for weight in ("log", "rbp", "linear"):
+        for gamma in ("0.0", "0.005"):
+            cells = [weight, gamma.removesuffix(".0")]
+            for reading in names:
+                policy = f"EALinUCB {weight} (reading={reading}, gamma={gamma})"
+                found = runs.contrasts(
+                    [policy], ("clicks", "equality_b"), f"LinUCB (reading={reading})"
+                )
+                clicks, equality = (of.percent for of in found.values())
+                text = f"{signed(clicks, 2 if abs(clicks) < 0.1 else 1)}%"
+                cells.append(f"{text} / {signed(equality, 0)}%" if clicks or equality else SAME)
+            rows.append(cells)
+    return markdown(["policy", "gamma", *(f"`{name}`" for name in names)], rows)
+
+
+@table
+def music() -> str:
+    metrics = ("clicks", "equality_b", "equality_p", "equity_b")
+    policies = {
+        "EARSLinUCB (tolerance=0.05)": "EARSLinUCB",
+        "EALinUCB log": "EALinUCB log",
+        "EALinUCB linear": "EALinUCB linear",
+    }
+    worlds = {
+        (d, k): Runs("rq2", "synthetic-music", d=d, k=k, align="none", rounds=50_000)
+        for d, k in SIZES
+    }
+    found = contrasts(
+        {
+            (size, policy, metric): (runs.of(policy, metric), runs.of("LinUCB", metric))
+            for size, runs in worlds.items()
+            for policy in policies
+            for metric in metrics
+        }
+    )
+    rows = []
+    for size, runs in worlds.items():
+        where = f"{size[0]}, {size[1]}"
+        rows.append([where, "LinUCB", *(level(runs.of("LinUCB", m), 3) for m in metrics)])
+        for policy, label in policies.items():
+            cells = [change(found[size, policy, m], whole=1000) for m in metrics]
+            rows.append([where, label, *cells])
+    return markdown(["d, K", "policy", *(TITLES[m] for m in metrics)], rows, left=2)
+
+
+def fill(text: str) -> str:
+    """Return a document with its tables made anew."""
+
+    def made(match: re.Match[str]) -> str:
+        name = match[2]
+        if name not in TABLES:
+            raise KeyError(f"there is no table {name!r}; there are {', '.join(TABLES)}")
+        return f"{match[1]}{TABLES[name]()}{match[3]}"
+
+    return MARKED.sub(made, text)
+
+
+def documents() -> list[Path]:
+    """Return the documents that have tables."""
+    pages = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+    return [page for page in pages if MARKED.search(page.read_text(encoding="utf-8"))]
+
+
+def main() -> int:
+    stale = []
+    for page in documents():
+        text = page.read_text(encoding="utf-8")
+        filled = fill(text)
+        if filled != text:
+            stale.append(page)
+            if "--check" not in sys.argv:
+                page.write_text(filled, encoding="utf-8")
+    for page in stale:
+        print(page.relative_to(ROOT))
+    return 1 if stale and "--check" in sys.argv else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,101 @@
+"""What a client sends and gets, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RecommendationRequest:
+    """A list to be recommended."""
+
+    user: str
+    """Whom the list is for; somebody unknown starts cold."""
+    k: int = 10
+    """Length of the list; shorter if fewer items are left."""
+    candidates: Iterable[str] | None = None
+    """Choose among these items only."""
+    exclude: Iterable[str] = ()
+    """Items to leave out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Impression:
+    """A list that was recommended, and so counts as shown."""
+
+    id: str
+    """To be given back with the feedback."""
+    user: str
+    items: tuple[str, ...]
+    """Best first: position 1 is the first."""
+    scores: tuple[float, ...]
+    """What the policy ranked the items by."""
+    policy_name: str
+    policy_version: str
+    """Changes with any parameter of the policy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What a user did with a list: a click by position or by item, or none."""
+
+    impression: Impression | str
+    """The list, or its id."""
+    clicked: int | None = None
+    """Position of the click, 1 for the first."""
+    clicked_item: str | None = None
+    """The clicked item, in place of its position."""
+    shown: int | None = None
+    """How many positions the user saw from the top, if not all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What the service learned from an answer."""
+
+    impression_id: str
+    clicked: int | None
+    """Position of the click, 1 for the first; None for no click."""
+    clicked_item: str | None
+    shown: int
+    """Positions that were learned from: up to and with the click."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An item of the catalogue."""
+
+    id: str
+    features: Sequence[float]
+    """As many as the catalogue has; a row of an array will do."""
+    merit: float | None = None
+    """What exposure is measured against, > 0; as before, or 1, if left out."""
+    group: str | None = None
+    """"a|b" is a member of both groups, "" of none; as before if left out."""
+    supplier: str | None = None
+    """Several with a |, none with ""; as before if left out."""
+    popularity: float | None = None
+    """What some policies rank by, >= 0; as before, or 0, if left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueChange:
+    """What a change did to the catalogue."""
+
+    changed: int
+    """Items added or replaced."""
+    total: int
+    """Items in the catalogue now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """Whether the service can recommend now; true as a condition if it can."""
+
+    ready: bool
+    checks: Mapping[str, str]
+    """By what was checked: "ok", or what is wrong."""
+
+    def __bool__(self) -> bool:
+        return self.ready

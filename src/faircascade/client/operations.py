@@ -1,0 +1,222 @@
+"""Every call once, for both clients: what it takes, asks of the service and gives back.
+
+A call yields its requests and is sent their replies; how those travel is not its business.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import quote
+
+from faircascade.client import codec
+from faircascade.client.codec import Json
+from faircascade.client.errors import ServiceError, ServiceUnavailable
+from faircascade.client.models import (
+    CatalogueChange,
+    Feedback,
+    Impression,
+    Item,
+    Readiness,
+    Receipt,
+    RecommendationRequest,
+)
+from faircascade.client.transport import Operation, Request, RetryRule
+
+Page = tuple[list[Item], int | None]
+"""Some items, and the offset of the next ones."""
+
+
+# recommending
+
+
+def recommend(
+    user: str,
+    k: int = 10,
+    *,
+    candidates: Iterable[str] | None = None,
+    exclude: Iterable[str] = (),
+) -> Operation[Impression]:
+    """Return a ranked list of k items for a user, fewer if there are not as many.
+
+    `candidates` restricts the choice to some items, `exclude` leaves some out. The service counts
+    the list as shown, so it is asked again only if it surely did not the first time: if it could
+    not be reached, or said so with a 503 or 429. After a 504 or no answer it may have.
+    """
+    ask = codec.encode_request(RecommendationRequest(user, k, candidates, exclude))
+    reply = yield _post("/v1/recommendations", ask, RetryRule.IF_NOT_PROCESSED)
+    return reply.read(codec.decode_impression)
+
+
+def recommend_many(
+    asks: Iterable[RecommendationRequest],
+) -> Operation[list[Impression | ServiceError]]:
+    """Return a list for each one asked for, in that order, or the error in its place.
+
+    It is asked again only if nothing was counted the first time, as with `recommend`.
+    """
+    requests = [codec.encode_request(ask) for ask in asks]
+    if not requests:
+        return []
+    reply = yield _post(
+        "/v1/recommendations/batch", {"requests": requests}, RetryRule.IF_NOT_PROCESSED
+    )
+    return codec.decode_results(reply, len(requests), "recommendation", codec.decode_impression)
+
+
+# learning
+
+
+def feedback(
+    impression: Impression | str,
+    clicked: int | None = None,
+    *,
+    clicked_item: str | None = None,
+    shown: int | None = None,
+) -> Operation[Receipt]:
+    """Tell what the user did with a list, given itself or by its id; return what was learned.
+
+    `clicked` is the position of the click, 1 for the first, `clicked_item` the item in its place;
+    neither means no click. `shown` says how many positions the user saw from the top, if not all.
+    """
+    answer = codec.encode_feedback(Feedback(impression, clicked, clicked_item, shown))
+    reply = yield _post("/v1/feedback", answer)
+    return reply.read(codec.decode_receipt)
+
+
+def feedback_many(answers: Iterable[Feedback]) -> Operation[list[Receipt | ServiceError]]:
+    """Return what was learned from each answer, in their order, or the error in its place."""
+    feedback = [codec.encode_feedback(answer) for answer in answers]
+    if not feedback:
+        return []
+    reply = yield _post("/v1/feedback/batch", {"feedback": feedback})
+    return codec.decode_results(reply, len(feedback), "receipt", codec.decode_receipt)
+
+
+# catalogue
+
+
+def put_items(items: Iterable[Item]) -> Operation[CatalogueChange]:
+    """Add items, or change those whose ids are in the catalogue already.
+
+    What an item leaves out stays as it was; an empty group or supplier takes the label away.
+    """
+    reply = yield _post("/v1/items", {"items": [codec.encode_item(item) for item in items]})
+    return reply.read(codec.decode_change)
+
+
+def remove_item(item: str) -> Operation[None]:
+    """Remove an item from the catalogue; lists that show it can still be answered."""
+    yield Request(method="DELETE", path=_path("/v1/items/", "item", item))
+
+
+def item(item: str) -> Operation[Item]:
+    """Return an item of the catalogue."""
+    reply = yield _get(_path("/v1/items/", "item", item))
+    return reply.read(codec.decode_item)
+
+
+def item_page(offset: int, limit: int | None) -> Operation[Page]:
+    """Return the items of the catalogue from an offset on, as many as a page has."""
+    reply = yield _get("/v1/items", offset=offset, limit=limit)
+
+    def page(document: Any) -> Page:
+        items = [codec.decode_item(entry) for entry in document["items"]]
+        end = offset + len(items)
+        return items, end if items and end < document["total"] else None
+
+    return reply.read(page)
+
+
+# users
+
+
+def user(user: str) -> Operation[Json]:
+    """Return what the service keeps of a user."""
+    reply = yield _get(_path("/v1/users/", "user", user))
+    return reply.read(codec.json_object)
+
+
+def erase_user(user: str) -> Operation[None]:
+    """Make the service forget a user."""
+    yield Request(method="DELETE", path=_path("/v1/users/", "user", user))
+
+
+# exposure
+
+
+def exposure(window: str = "24h", *, limit: int | None = None) -> Operation[Json]:
+    """Return what exposure items had in a window (all, 1h, 24h or 7d), and how fair that was.
+
+    `limit` says how many items to name at either end, and how many groups and suppliers at most.
+    """
+    reply = yield _get("/v1/exposure", window=window, limit=limit)
+    return reply.read(codec.json_object)
+
+
+def exposure_items(
+    window: str = "24h",
+    *,
+    by: str | None = None,
+    order: str = "over",
+    offset: int = 0,
+    limit: int | None = None,
+) -> Operation[Json]:
+    """Return a page of the exposure of every item, in the order over, under or clicks.
+
+    `by` is item, group or supplier: whose exposure.
+    """
+    reply = yield _get(
+        "/v1/exposure/items", window=window, by=by, order=order, offset=offset, limit=limit
+    )
+    return reply.read(codec.json_object)
+
+
+def exposure_history(window: str = "24h") -> Operation[Json]:
+    """Return how clicks and fairness went in a window (1h, 24h or 7d), step by step."""
+    reply = yield _get("/v1/exposure/history", window=window)
+    return reply.read(codec.json_object)
+
+
+# the service itself
+
+
+def policy() -> Operation[Json]:
+    """Return the policy that ranks, with its parameters."""
+    reply = yield _get("/v1/policy")
+    return reply.read(codec.json_object)
+
+
+def ready() -> Operation[Readiness]:
+    """Return whether the service can recommend now, and what is wrong if not; asks only once."""
+    try:
+        reply = yield Request(
+            method="GET", path="/readyz", retry=RetryRule.NEVER, answers=frozenset({503})
+        )
+        return reply.read(codec.decode_readiness)
+    except ServiceUnavailable as error:
+        return Readiness(ready=False, checks={"service": str(error)})
+
+
+# requests
+
+
+def _get(path: str, **params: str | int | None) -> Request:
+    given = {name: value for name, value in params.items() if value is not None}
+    return Request(method="GET", path=path, params=given)
+
+
+def _post(path: str, body: Json, retry: RetryRule = RetryRule.ALWAYS) -> Request:
+    text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Request(method="POST", path=path, content=text.encode(), retry=retry)
+
+
+def _path(folder: str, name: str, id: str) -> str:
+    if not isinstance(id, str):
+        raise TypeError(f"{name} must be text, got {id!r}")
+    if not id:  # the folder's own path, which means something else
+        raise ValueError(f"{name} must not be empty")
+    if id in (".", ".."):  # quote() leaves dots alone, and /v1/items/.. would become /v1
+        return folder + id.replace(".", "%2E")
+    return folder + quote(id, safe="")

@@ -1,0 +1,381 @@
+"""Users to serve: a catalogue, true preferences, and how users click and change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
+
+import numpy as np
+
+from faircascade import storage
+from faircascade.clicks import Cascade, ClickDraws, ClickModel
+from faircascade.data.base import DataError, Ratings
+from faircascade.data.factors import (
+    Align,
+    Preferences,
+    item_features,
+    mean_relevance,
+    truncated_svd,
+    user_preferences,
+)
+from faircascade.data.prepare import Sampling, Split, binarise, sample_users, split_positives
+from faircascade.environment.delays import Delay, NoDelay
+from faircascade.environment.dynamics import Dynamics, Still
+from faircascade.errors import ParameterError
+from faircascade.numerics import one_blas_thread, ordered_sum
+from faircascade.ranking import attraction_of
+from faircascade.registry import as_component, from_spec, to_spec
+from faircascade.types import (
+    Bools,
+    Floats,
+    Ids,
+    Ints,
+    Items,
+    Pool,
+    Rows,
+    Users,
+    as_ids,
+    check_finite,
+    whole,
+)
+
+VERSION = 2
+_USERS_AT_ONCE = 256
+
+PARTS = ("click_model", "dynamics", "delay")
+"""The components of an environment, by their kinds."""
+
+Merit = Literal["svd", "popularity", "column"] | Floats | Callable[[Split], Floats]
+ZeroRows = Literal["exclude", "keep"]
+
+
+class Response(NamedTuple):
+    """What users did with their slates, and what these were worth."""
+
+    clicks: Bools  # (n, K)
+    value: Floats  # (n,), in the click model's terms
+
+
+class Optimum(NamedTuple):
+    """The best that could be shown in a round."""
+
+    slates: Ints  # catalogue rows, (n, K)
+    values: Floats  # (n,)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Environment:
+    """Simulated users: who they are, what attracts them, and how they click and change."""
+
+    engines: ClassVar[frozenset[str]] = frozenset({"cpu", "gpu"})
+    """Compiled engines that know this class. It is not inherited, see `registry.engines_of`."""
+
+    items: Items
+    users: Users
+    k: int
+    """Length of a slate, K."""
+    click_model: ClickModel = field(default_factory=Cascade)
+    """What users click in a slate; a name will do."""
+    dynamics: Dynamics = field(default_factory=Still)
+    """How users and items change by round; a name will do."""
+    delay: Delay = field(default_factory=NoDelay)
+    """When feedback reaches the policy; a name will do."""
+    info: dict[str, Any] = field(default_factory=dict)
+    """How it was made: the data, the options, what was floored or left out."""
+
+    def __post_init__(self) -> None:
+        for part in PARTS:
+            object.__setattr__(self, part, as_component(part, getattr(self, part)))
+        eligible = int(self.items.eligible.sum())
+        if not 1 <= self.k <= eligible:
+            rule = f"must be between 1 and {eligible} (the items that can be recommended)"
+            raise ParameterError("k", rule, self.k)
+        if len(self.users) == 0:
+            raise DataError("an environment needs at least one user")
+
+    @classmethod
+    def from_ratings(
+        cls,
+        ratings: Ratings,
+        *,
+        dim: int = 10,
+        k: int = 10,
+        seed: int = 0,
+        users: int = 1000,
+        sampling: Sampling = "active",
+        threshold: float = 4.0,
+        train_share: float = 0.5,
+        normalize: bool = True,
+        zero_rows: ZeroRows = "exclude",
+        preferences: Preferences = "svd",
+        align: Align = "sign",
+        merit: Merit | None = None,
+        merit_floor: float = 1e-3,
+        click_model: ClickModel | None = None,
+        dynamics: Dynamics | None = None,
+        delay: Delay | None = None,
+    ) -> Environment:
+        """Sample users, binarise, split in half, and factorise both halves (spec of the paper).
+
+        Features come from the train half, preferences from the test half. `merit` is "svd" (mean
+        rank-`dim` relevance), "popularity" (share of users who like the item), "column" (given
+        with the data; the default where there is one), an array with one value for each of
+        `ratings.item_ids`, or a function of the `Split`. `click_model`, `dynamics` and `delay` are
+        components or their names: `cascade`, `still` and `none` unless given.
+        """
+        for name, value, choices in (
+            ("sampling", sampling, get_args(Sampling)),
+            ("zero_rows", zero_rows, get_args(ZeroRows)),
+            ("preferences", preferences, get_args(Preferences)),
+            ("align", align, get_args(Align)),
+        ):
+            if value not in choices:
+                raise ParameterError(name, f"must be one of {', '.join(choices)}", value)
+        if merit_floor <= 0:
+            raise ParameterError("merit_floor", "must be positive", merit_floor)
+        dim, k, seed, users = (
+            whole(dim, "dim"),
+            whole(k, "k"),
+            whole(seed, "seed"),
+            whole(users, "users"),
+        )
+        threshold, train_share = float(threshold), float(train_share)
+        if merit is not None and not isinstance(merit, str) and not callable(merit):
+            ratings, merit = with_merit(ratings, merit), "column"
+        sample = sample_users(ratings, users, sampling, seed)
+        positives = binarise(sample, threshold)
+        if positives.n_items < k:
+            rule = f"must be at most {positives.n_items} (the items with a positive)"
+            raise ParameterError("k", rule, k)
+        split = split_positives(positives, train_share, seed)
+        with one_blas_thread():
+            svd = truncated_svd(split.train, dim, raw_signs=align == "none")
+            X = item_features(split.train, svd, normalize=normalize)
+            theta = user_preferences(split.test, svd, X, method=preferences, align=align)
+            worth = _merit_of(split, merit, dim)
+        zero = np.asarray(~X.any(axis=1))
+        items = Items.of(
+            X,
+            ids=positives.item_ids,
+            eligible=~zero if zero_rows == "exclude" else None,
+            merit=np.maximum(worth, merit_floor),
+            popularity=np.asarray(split.train.sum(axis=0), dtype=np.float64).ravel(),
+            groups=dict(positives.item_groups),
+        )
+        info = {
+            "data": ratings.name,
+            "seed": seed,
+            "sampling": sampling,
+            "threshold": threshold,
+            "train_share": train_share,
+            "normalize": normalize,
+            "zero_rows": zero_rows,
+            "preferences": preferences,
+            "align": align,
+            "merit": _merit_name(split, merit),
+            "merit_floor": float(merit_floor),
+            "items_with_zero_row": int(zero.sum()),
+            "items_with_floored_merit": int((worth < merit_floor).sum()),
+            "positives": len(positives),
+            "users_without_positives": sample.n_users - positives.n_users,
+            "notes": list(ratings.notes),
+        }
+        return cls(
+            items=items,
+            users=Users(ids=positives.user_ids, preferences=theta),
+            k=k,
+            click_model=click_model or Cascade(),
+            dynamics=dynamics or Still(),
+            delay=delay or NoDelay(),
+            info=info,
+        )
+
+    @classmethod
+    def from_arrays(
+        cls,
+        features: Floats,
+        preferences: Floats,
+        *,
+        k: int = 10,
+        merit: Floats | None = None,
+        popularity: Floats | None = None,
+        item_ids: Sequence[Any] | Ids | None = None,
+        user_ids: Sequence[Any] | Ids | None = None,
+        groups: dict[str, Any] | None = None,
+        click_model: ClickModel | None = None,
+        dynamics: Dynamics | None = None,
+        delay: Delay | None = None,
+        name: str = "arrays",
+    ) -> Environment:
+        """Build an environment from feature rows (m, d) and true preferences (n, d)."""
+        items = Items.of(features, ids=item_ids, merit=merit, popularity=popularity, groups=groups)
+        theta = check_finite(preferences, "preferences")
+        if theta.ndim != 2 or theta.shape[1] != items.dim:
+            raise ValueError(
+                f"preferences must be users x {items.dim} (the features), got shape {theta.shape}"
+            )
+        users = Users(ids=as_ids(user_ids, len(theta), "user"), preferences=theta)
+        return cls(
+            items=items,
+            users=users,
+            k=k,
+            click_model=click_model or Cascade(),
+            dynamics=dynamics or Still(),
+            delay=delay or NoDelay(),
+            info={"data": name},
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Environment({self.info.get('data', '?')!r}: {len(self.users):,} users, "
+            f"{len(self.items):,} items, d={self.items.dim}, k={self.k})"
+        )
+
+    @property
+    def preferences(self) -> Floats:
+        """True preferences theta*, (n, d)."""
+        if self.users.preferences is None:
+            raise ValueError("an environment needs users with known preferences")
+        return self.users.preferences
+
+    def take(self, rows: Rows) -> Self:
+        """Return the same environment with some of its users, each at most once."""
+        if not isinstance(rows, slice) and len(np.unique(rows)) < len(rows):
+            raise ValueError("rows must name each user at most once")
+        return replace(self, users=self.users[rows])
+
+    def preferences_at(self, round: int, rows: Rows = slice(None)) -> Floats:
+        """Return the preferences of some users in a round, (n, d)."""
+        if not self.dynamics.changes:
+            return self.preferences[rows]
+        return self.dynamics.preferences(self.users[rows], round)
+
+    def pool_at(self, round: int) -> Pool:
+        """Return the items that can be recommended in a round."""
+        present = self.dynamics.present(self.items, round) if self.dynamics.changes else None
+        if present is None:
+            return self.items.pool
+        rows = np.flatnonzero(self.items.eligible & present)
+        if len(rows) < self.k:
+            raise ValueError(
+                f"dynamics {self.dynamics.name!r} must leave at least k = {self.k} items to "
+                f"recommend, got {len(rows)} in round {round}"
+            )
+        return self.items.among(rows)
+
+    def attraction(self, slates: Ints, rows: Rows = slice(None), *, round: int = 1) -> Floats:
+        """Return w of the listed items (n, K) for the users in `rows`, (n, K)."""
+        shown = self.items.by_feature[:, slates]  # (d, n, K)
+        theta = self.preferences_at(round, rows).T[:, :, None]  # (d, n, 1)
+        return np.asarray(np.clip(ordered_sum(shown * theta), 0.0, 1.0))
+
+    def respond(self, slates: Ints, rows: Rows = slice(None), *, round: int, seed: int) -> Response:
+        """Let users react to their slates (n, K); draws belong to user, round, item or position."""
+        attraction = self.attraction(slates, rows, round=round)
+        draws = ClickDraws(
+            seed=seed,
+            round=round,
+            users=self.users.keys[rows],
+            items=self.items.keys[slates],
+        )
+        return Response(
+            self.click_model.click(attraction, draws), self.click_model.value(attraction)
+        )
+
+    def optimum(self, round: int) -> Optimum:
+        """Return the best slates of all users in a round, and what they are worth."""
+        return self._first_optimum if not self.dynamics.changes else self._optimum(round)
+
+    @cached_property
+    def _first_optimum(self) -> Optimum:
+        return self._optimum(1)
+
+    def _optimum(self, round: int) -> Optimum:
+        pool, preferences = self.pool_at(round), self.preferences_at(round)
+        slates = np.concatenate(
+            [
+                self.click_model.best(
+                    attraction_of(preferences[start : start + _USERS_AT_ONCE], pool), self.k, pool
+                )
+                for start in range(0, len(self.users), _USERS_AT_ONCE)
+            ]
+        )
+        return Optimum(slates, self.click_model.value(self.attraction(slates, round=round)))
+
+    def save(self, path: str | Path) -> None:
+        """Write the prepared environment to one .npz file."""
+        storage.save_arrays(
+            path,
+            kind="environment",
+            version=VERSION,
+            meta={
+                **self._rules(),
+                "info": self.info,
+                "fingerprint": self.fingerprint,
+            },
+            arrays=self._arrays(),
+        )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Environment:
+        """Read an environment that `save` wrote."""
+        meta, arrays = storage.load_arrays(path, kind="environment", version=VERSION)
+        env = cls(
+            items=Items.restore(arrays),
+            users=Users(ids=arrays["user_ids"], preferences=arrays["preferences"]),
+            k=meta["k"],
+            info=meta["info"],
+            **{part: from_spec(part, meta[part]) for part in PARTS},
+        )
+        if env.fingerprint != meta["fingerprint"]:
+            raise ValueError(f"{path}: contents do not match their fingerprint")
+        return env
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of the contents: equal worlds have equal fingerprints."""
+        return storage.fingerprint(self._arrays(), self._rules())
+
+    def _rules(self) -> dict[str, Any]:
+        return {"k": self.k} | {part: to_spec(getattr(self, part)) for part in PARTS}
+
+    def _arrays(self) -> dict[str, Any]:
+        known = {"user_ids": self.users.ids, "preferences": self.preferences}
+        return self.items.arrays() | known
+
+
+def with_merit(ratings: Ratings, merit: Any) -> Ratings:
+    """Return the ratings with a merit given for each of their items."""
+    values = np.asarray(merit, dtype=np.float64)
+    if values.shape != (ratings.n_items,):
+        raise ValueError(
+            f"merit must have one value for each of the {ratings.n_items} items of the ratings, "
+            f"got shape {values.shape}"
+        )
+    return replace(ratings, item_merit=values)
+
+
+def _merit_name(split: Split, merit: Merit | None) -> str:
+    if merit is None:
+        return "svd" if split.ratings.item_merit is None else "column"
+    return merit if isinstance(merit, str) else "given"
+
+
+def _merit_of(split: Split, merit: Merit | None, dim: int) -> Floats:
+    """Return the merit of each item before flooring."""
+    whole = split.train + split.test
+    if callable(merit):
+        return np.asarray(merit(split), dtype=np.float64)
+    name = _merit_name(split, merit)
+    if name == "svd":
+        return mean_relevance(whole, dim)
+    if name == "popularity":
+        return np.asarray(whole.mean(axis=0), dtype=np.float64).ravel()
+    if name == "column":
+        if split.ratings.item_merit is None:
+            raise DataError(f"{split.ratings.name}: has no merit column")
+        return split.ratings.item_merit
+    raise ParameterError("merit", "must be 'svd', 'popularity' or 'column'", name)

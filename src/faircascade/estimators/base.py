@@ -1,0 +1,131 @@
+"""The contract of an estimator: what is learned, and what is believed because of it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircascade.random import Words
+from faircascade.ranking import Scores
+from faircascade.registry import Component
+from faircascade.types import Bools, Floats, Ids, Ints, Pool, Rows
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Evidence:
+    """Feedback as an estimator gets it: what was seen of each slate, and what that is worth."""
+
+    items: Ids
+    """Ids of the items, (n, K)."""
+    features: Floats
+    """Their feature rows as they were shown, (n, K, d)."""
+    clicks: Bools
+    """Which positions were clicked, (n, K)."""
+    seen: Floats
+    """How much of each position was seen, in [0, 1], (n, K)."""
+    targets: Floats
+    """What the reward model makes of each position, 0 where nothing was seen, (n, K)."""
+
+
+class Beliefs:
+    """What is believed of the items of a pool for some users. Each method is one kind of belief;
+    an estimator names those that it has in `offers`."""
+
+    def mean(self) -> Scores:
+        """Return how attractive the items are expected to be."""
+        raise NotImplementedError
+
+    def width(self) -> Scores:
+        """Return how uncertain that is: half the width of a confidence interval."""
+        raise NotImplementedError
+
+    def sample(self, scale: float, *, seed: int, users: Words, round: int | Ints) -> Scores:
+        """Return a draw from the posterior, its spread times a scale.
+
+        Draws are keyed by seed, user (`users` are keys, (n,)) and round, and by the item where
+        items are drawn independently.
+        """
+        raise NotImplementedError
+
+    def counts(self) -> Floats:
+        """Return how often each item was seen, (n, p)."""
+        raise NotImplementedError
+
+    def widths_of(self, slates: Ints) -> Floats:
+        """Return the widths of listed items, catalogue rows (n, K), (n, K); 0 if there are none."""
+        return np.zeros(slates.shape)
+
+
+class Estimator(Component):
+    """Parameters only; what is learned lives in the state that `start` returns.
+
+    A state has a row for each user. Nobody outside looks into it: explorations and re-rankers
+    see beliefs, stores and the service see sums, engines and files see `arrays`.
+    """
+
+    kind: ClassVar[str] = "estimator"
+
+    offers: ClassVar[frozenset[str]] = frozenset({"mean"})
+    """The beliefs that it has: `mean`, `width`, `sample`, `counts`."""
+    shares: ClassVar[bool] = False
+    """True if users learn from each other, so that they cannot be simulated apart."""
+
+    @abstractmethod
+    def start(self, users: int, dim: int) -> Any:
+        """Return the state of users without feedback, for items of `dim` features."""
+
+    @abstractmethod
+    def update(self, state: Any, rows: Rows, evidence: Evidence) -> None:
+        """Learn from evidence on some users, each at most once."""
+
+    @abstractmethod
+    def beliefs(self, state: Any, rows: Rows, pool: Pool) -> Beliefs:
+        """Return what is believed of a pool of items for some users."""
+
+    @abstractmethod
+    def take(self, state: Any, rows: Rows) -> Any:
+        """Return a copy of the state of some users."""
+
+    @abstractmethod
+    def join(self, states: Sequence[Any]) -> Any:
+        """Return one state for the users of several, in their order."""
+
+    @abstractmethod
+    def arrays(self, state: Any) -> dict[str, NDArray[Any]]:
+        """Return the state as arrays by name, to be stored."""
+
+    @abstractmethod
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> Any:
+        """Return the state that `arrays` described; it may hold others besides."""
+
+    def sums(self, state: Any) -> Floats:
+        """Return what was learned as sums over feedback, one row a user, (n, s).
+
+        Sums can be kept apart from the policy and grow in any order, by several processes at
+        once. The service needs them.
+        """
+        raise TypeError(f"estimator {self.name!r} does not keep what it learns as sums")
+
+    def increments(self, evidence: Evidence) -> Floats:
+        """Return what evidence adds to the sums of its users, (n, s)."""
+        raise TypeError(f"estimator {self.name!r} does not keep what it learns as sums")
+
+    def from_sums(self, sums: Floats, dim: int) -> Any:
+        """Return the state that sums (n, s) make."""
+        raise TypeError(f"estimator {self.name!r} does not keep what it learns as sums")
+
+    def scale_warning(self, norm: float, rows: float) -> str:
+        """Return what is wrong with the scale of features, if anything.
+
+        `norm` is the largest norm of the items' features; so many rows are learned of a user.
+        """
+        return ""
+
+    def describe(self, state: Any, row: int) -> dict[str, Any]:
+        """Return what is known of one user as plain data, for people to look at."""
+        return {}

@@ -1,0 +1,156 @@
+"""From a store's address, a policy and a source of items to a service that has started."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from faircascade.policies import EALinUCB, Policy
+from faircascade.registry import from_spec, to_spec
+from faircascade.service.catalogue.importer import import_items
+from faircascade.service.catalogue.sources import RankerFile, Source
+from faircascade.service.service import Service
+from faircascade.service.settings import ServiceSettings
+from faircascade.service.stores.base import Store, StoreShape
+from faircascade.service.stores.registry import public_address, store_at
+from faircascade.types import Users
+
+log = logging.getLogger(__name__)
+
+_SERVED = "served"
+"""Under which name a store remembers what it was served with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedPolicy:
+    """What decides the lists, beside what was learned."""
+
+    policy: Policy
+    seed: int
+
+    def plain(self) -> Any:
+        """Return it as plain data, None if it holds a function."""
+        try:
+            return json.loads(json.dumps({"policy": to_spec(self.policy), "seed": self.seed}))
+        except TypeError:
+            return None
+
+
+PolicyChoice = Callable[[Policy | None], Policy]
+"""From the policy of last time to that of now."""
+
+
+async def start_service(
+    address: str,
+    *,
+    source: Source | None = None,
+    policy: Policy | PolicyChoice | None = None,
+    seed: int | None = None,
+    settings: ServiceSettings | None = None,
+) -> Service:
+    """Return a service whose store is open and holds what the source has.
+
+    Without a source, the store must have items already. A policy that is not given is that of a
+    ranker, or what the store was served with last, or `EALinUCB()`; likewise the seed, or 0. A
+    function is told the last one, if there was any, and returns another.
+    """
+    settings = settings or ServiceSettings()
+    store = store_at(address, ttl=settings.ttl)
+    kept = await store.stored_shape()
+    contents = None
+    if kept is not None:
+        dim = kept.dim
+    elif source is not None:
+        contents = source.contents()
+        dim = contents.dim
+    else:
+        raise ValueError(_no_items(address))
+    last = await _last(store, kept)
+    served = _chosen(policy, seed, source, last)
+    _check(served.policy, dim, kept, address)
+    service = Service(served.policy, store, dim=dim, settings=settings, seed=served.seed)
+    await service.start()
+    try:
+        if store.durability is not None:
+            log.warning(store.durability)
+        if source is not None:
+            log.info(await import_items(service, source, contents))
+        if len(service.catalogue) == 0:
+            raise ValueError(_no_items(address))
+        if last is not None and last.plain() != served.plain():
+            log.warning("policy changed; user models are kept", extra=_change(last, served))
+        await store.set_meta(_SERVED, served.plain())
+    except BaseException:
+        await service.stop()
+        raise
+    return service
+
+
+def _no_items(address: str) -> str:
+    store = public_address(address)
+    return f"{store}: has no items yet; start with --items FILE, --ranker FILE or --demo"
+
+
+async def _last(store: Store, kept: StoreShape | None) -> ServedPolicy | None:
+    """Return what a store was served with last, as far as that can be told."""
+    if kept is None:
+        return None
+    await store.open(kept)
+    try:
+        plain = await store.get_meta(_SERVED)
+    finally:
+        await store.close()
+    if plain is None:
+        return None
+    try:
+        return ServedPolicy(policy=from_spec("policy", plain["policy"]), seed=plain["seed"])
+    except (ValueError, TypeError, KeyError) as error:  # a component that is not installed any more
+        log.warning(
+            "the last policy of this store is not installed here", extra={"reason": str(error)}
+        )
+        return None
+
+
+def _chosen(
+    policy: Policy | PolicyChoice | None,
+    seed: int | None,
+    source: Source | None,
+    last: ServedPolicy | None,
+) -> ServedPolicy:
+    if isinstance(source, RankerFile):
+        last = ServedPolicy(policy=source.ranker.policy, seed=source.ranker.seed)
+    if policy is None:
+        policy = EALinUCB() if last is None else last.policy
+    elif not isinstance(policy, Policy):
+        policy = policy(None if last is None else last.policy)
+    if seed is None:
+        seed = 0 if last is None else last.seed
+    return ServedPolicy(policy=policy, seed=seed)
+
+
+def _check(policy: Policy, dim: int, kept: StoreShape | None, address: str) -> None:
+    """Refuse a policy that cannot be served, or not with what the store holds."""
+    if policy.omniscient:
+        raise ValueError(
+            f"policy {policy.name!r} cannot be served: it needs to know what users like"
+        )
+    try:
+        nobody = policy.start(Users(ids=np.empty(0, dtype=str)), dim)
+        size = policy.sums(nobody).shape[1]
+    except TypeError as error:
+        raise ValueError(f"{error}, so it cannot be served") from error
+    if kept is not None and kept.sums != size:
+        raise ValueError(
+            f"{public_address(address)}: keeps {kept.sums} numbers per user, "
+            f"policy {policy.name!r} "
+            f"learns {size}; use another --store or a policy that learns as many"
+        )
+
+
+def _change(last: ServedPolicy, served: ServedPolicy) -> dict[str, Any]:
+    return {"before": last.plain(), "now": served.plain()}

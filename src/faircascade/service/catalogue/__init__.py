@@ -1,0 +1,1 @@
+"""The catalogue in memory, and the import of items from files, saved rankers and the demo."""

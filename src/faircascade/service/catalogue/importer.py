@@ -1,0 +1,89 @@
+"""Import the items and users of a source into a store, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from faircascade.service.catalogue.sources import RankerFile, Source, SourceContents
+from faircascade.service.messages import ItemChange
+from faircascade.service.service import Service
+from faircascade.service.stores.base import StoredItem
+
+CHUNK = 2_000
+"""Items that are written at once; a store answers nobody else meanwhile."""
+
+
+async def import_items(
+    service: Service, source: Source, contents: SourceContents | None = None
+) -> str:
+    """Put the items and users of a source into the store, and return a summary.
+
+    Nothing is removed. A source that the store had last time is left alone, so that what was
+    changed or removed since then stays as it is. `contents` is what was read of it already.
+    """
+    store = service.store
+    kept = await store.get_meta(source.kind)
+    ours = {"from": source.label, "fingerprint": source.fingerprint}
+    if kept is not None and kept["fingerprint"] == ours["fingerprint"] and kept["complete"]:
+        return (
+            f"{source.label}: unchanged since the last import; the catalogue in the store is kept"
+        )
+    if isinstance(source, RankerFile):
+        await _check_place(service, source, kept)
+    contents = contents or source.contents()
+    if contents.dim != service.dim:
+        raise ValueError(
+            f"{source.label}: has {contents.dim} features per item, the store has {service.dim}; "
+            "use another --store"
+        )
+    await store.set_meta(source.kind, {**ours, "complete": False})
+    if contents.users:
+        await store.put_users(contents.users, contents.sums, contents.rounds)
+    said = await _put(service, contents.items)
+    await store.set_meta(source.kind, {**ours, "complete": True})
+    users = f"{len(contents.users):,} users" if contents.users else ""
+    return f"{source.label}: {', '.join(filter(None, [said, users, *contents.notes]))}"
+
+
+async def _check_place(service: Service, source: RankerFile, kept: Any) -> None:
+    """Refuse a ranker where other users are: what was learned of them would be lost."""
+    begun = kept is not None and kept["fingerprint"] == source.fingerprint
+    if begun or len(service.catalogue) == 0:
+        return
+    had = f"has the ranker {kept['from']}" if kept is not None else "is in use"
+    raise ValueError(
+        f"{source.label}: a ranker needs an empty store, and this one {had}; use another "
+        "--store, or leave --ranker out to continue with what is there"
+    )
+
+
+async def _put(service: Service, items: Sequence[ItemChange]) -> str:
+    """Add and change items; those that are there already as they are to be stay untouched."""
+    there = service.catalogue.at
+    new = [item for item in items if there(item.item) is None]
+    changed = [item for item in items if (known := there(item.item)) and _differs(item, known)]
+    for piece in _pieces([*new, *changed]):
+        await service.store.put_items([service.patch(item) for item in piece])
+    await service.follow_catalogue()
+    parts = {"new": len(new), "changed": len(changed)}
+    parts["as before"] = len(items) - sum(parts.values())
+    return f"{len(items):,} items ({', '.join(f'{n:,} {what}' for what, n in parts.items() if n)})"
+
+
+def _pieces(items: Sequence[ItemChange]) -> Iterator[Sequence[ItemChange]]:
+    for begin in range(0, len(items), CHUNK):
+        yield items[begin : begin + CHUNK]
+
+
+def _differs(item: ItemChange, known: StoredItem) -> bool:
+    given = {
+        "merit": (item.merit, known.merit),
+        "popularity": (item.popularity, known.popularity),
+        "group": (item.group, known.groups.get("group")),
+        "supplier": (item.supplier, known.groups.get("supplier")),
+    }
+    same = all(value is None or value == had for value, had in given.values())
+    return not (same and np.array_equal(item.features, known.features))

@@ -1,0 +1,28 @@
+"""What the routes need: the service, its metrics and its limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+
+from faircascade.service.http.metrics import Metrics
+from faircascade.service.http.readiness import StoreProbe
+from faircascade.service.limits import Limits
+from faircascade.service.service import Service
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dependencies:
+    """The service behind an application, and what counts its work."""
+
+    service: Service
+    metrics: Metrics
+    limits: Limits
+    store_probe: StoreProbe
+
+
+def dependencies_of(request: Request) -> Dependencies:
+    """Return the dependencies of the application that a request came to."""
+    found: Dependencies = request.app.state.dependencies
+    return found

@@ -1,0 +1,77 @@
+"""Lists are handed out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from faircascade.service import messages
+from faircascade.service.http.dependencies import dependencies_of
+from faircascade.service.http.json_route import JSONRoute, json_response
+from faircascade.service.http.problems import refused
+from faircascade.service.http.responses import ALWAYS, STORE, UNSURE, WRITING, problem_responses
+from faircascade.service.http.schemas import (
+    Recommendation,
+    RecommendationBatch,
+    RecommendationRequest,
+    RecommendationResults,
+)
+from faircascade.service.messages import Refused
+
+router = APIRouter(route_class=JSONRoute, prefix="/v1", tags=["recommendations"])
+
+
+@router.post(
+    "/recommendations",
+    operation_id="recommend",
+    summary="Recommend a list",
+    response_model=Recommendation,
+    response_description="The list, which counts as shown from now on.",
+    responses=problem_responses(*ALWAYS, *WRITING, *STORE, *UNSURE, 409),
+)
+async def recommend(request: Request, body: RecommendationRequest) -> Response:
+    """Rank items for a user.
+
+    Give `impression_id` back with the feedback. A list without feedback teaches nothing, and still
+    counts as exposure. After a 503 nothing was counted, so ask again; after a 504 the list may have
+    been.
+    """
+    deps = dependencies_of(request)
+    (answer,) = await deps.service.recommend([body])
+    deps.metrics.recommended(answer)
+    if isinstance(answer, Refused):
+        raise answer
+    return json_response(answer.document())
+
+
+@router.post(
+    "/recommendations/batch",
+    operation_id="recommendMany",
+    summary="Recommend many lists",
+    response_model=RecommendationResults,
+    response_description="A result for each request; some may be problems.",
+    responses=problem_responses(*ALWAYS, *WRITING, *STORE, *UNSURE),
+)
+async def recommend_many(request: Request, body: RecommendationBatch) -> Response:
+    """Rank items for many users at once, which is much faster than one by one.
+
+    A batch that breaks a rule of its schema is refused as a whole. Beyond that each request
+    succeeds or fails by itself. After a 503 no list was counted, after a 504 some may have been.
+    """
+    deps = dependencies_of(request)
+    answers = await deps.service.recommend(body.requests)
+    results = []
+    for place, answer in enumerate(answers):
+        deps.metrics.recommended(answer)
+        results.append(_result(place, answer))
+    return json_response({"results": results})
+
+
+def _result(place: int, answer: messages.Recommendation | Refused) -> dict[str, Any]:
+    if isinstance(answer, Refused):
+        problem = refused(answer, f"body.requests.{place}.")
+        return {"status": problem["status"], "problem": problem}
+    return {"status": 200, "recommendation": answer.document()}

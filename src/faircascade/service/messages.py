@@ -1,0 +1,166 @@
+"""Requests to the service and its answers, in process and over HTTP alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from faircascade.service.ids import LONGEST_ID, Id
+from faircascade.service.limits import Limited
+from faircascade.types import Floats
+
+
+class Reason(Enum):
+    """Why something was refused."""
+
+    INVALID = "invalid"
+    """It can never succeed as it is."""
+    UNKNOWN = "unknown"
+    """What it speaks of is not there, or not any more."""
+    CONFLICT = "conflict"
+    """It contradicts what happened before."""
+
+
+class Refused(Exception):  # noqa: N818 - an answer rather than an error
+    """The service will not do it; nothing changed."""
+
+    def __init__(self, reason: Reason, field: str, message: str) -> None:
+        super().__init__(f"{field} {message}")
+        self.reason = reason
+        self.field = field
+        """What it is about, such as `k`."""
+        self.message = message
+        """Reads on from the field: `must be at least 1, got 0`."""
+
+
+def invalid(field: str, message: str) -> Refused:
+    """Return a refusal of what can never succeed."""
+    return Refused(Reason.INVALID, field, message)
+
+
+MOST = 1_000_000_000
+"""Larger than any number of things; keeps numbers short enough to be repeated in a message."""
+
+
+def whole(given: Any) -> Any:
+    """Return a number without a fraction as an integer, and anything else as it is."""
+    return int(given) if isinstance(given, float) and given.is_integer() else given
+
+
+Count = Annotated[int, Field(ge=1, le=MOST), BeforeValidator(whole)]
+"""3.0 is a whole number in JSON, as in its schemas; "3" and true are none."""
+
+
+class Model(BaseModel):
+    """Unknown fields are refused: a misspelt one would be ignored otherwise."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def example(*examples: dict[str, Any]) -> ConfigDict:
+    """Return the configuration of a model with examples."""
+    return ConfigDict(json_schema_extra={"examples": list(examples)})
+
+
+SomeIds = Annotated[list[Id], Limited("candidates")]
+
+
+class RecommendationRequest(Model):
+    model_config = example(
+        {"user": "user-7", "k": 3},
+        {"user": "user-7", "k": 3, "candidates": ["song-1", "song-2", "song-3", "song-4"]},
+        {"user": "user-7", "exclude": ["song-9"]},
+    )
+    user: Id = Field(description="Whom the list is for; somebody unknown starts cold.")
+    k: Annotated[Count, Limited("k")] = Field(
+        default=10, description="Length of the list; shorter if fewer items are left."
+    )
+    candidates: SomeIds | None = Field(
+        default=None,
+        description="Choose among these items only; those not in the catalogue are ignored.",
+    )
+    exclude: SomeIds = Field(
+        default=[], description="Items to leave out; those not in the catalogue are ignored."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendation:
+    """A list that was handed out, and so counts as shown."""
+
+    impression_id: str
+    user: str
+    items: Sequence[str]
+    """Best first."""
+    scores: Sequence[float]
+    """What the policy ranked the items by."""
+    policy: Mapping[str, str]
+    """Its name and version."""
+
+    def document(self) -> dict[str, Any]:
+        """Return it as the API describes it: plain dictionaries are the fastest to write."""
+        ranked = zip(self.items, self.scores, strict=True)
+        return {
+            "impression_id": self.impression_id,
+            "user": self.user,
+            "items": [{"item": item, "score": score} for item, score in ranked],
+            "policy": self.policy,
+        }
+
+
+class FeedbackRequest(Model):
+    model_config = example(
+        {"impression_id": "1f-Zq3vT0kX5mE", "clicked_position": 2},
+        {"impression_id": "1f-Zq3vT0kX5mE", "clicked_item": "song-8"},
+        {"impression_id": "1f-Zq3vT0kX5mE", "clicked_position": None, "shown": 4},
+    )
+    impression_id: str = Field(
+        min_length=1, max_length=LONGEST_ID, description="Of the list that it is about."
+    )
+    clicked_position: Count | None = Field(
+        default=None, description="Position of the click, 1 for the first; null for none."
+    )
+    clicked_item: Id | None = Field(
+        default=None, description="The clicked item, in place of its position."
+    )
+    shown: Count | None = Field(
+        default=None, description="How many positions the user saw from the top, if not all."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedbackReceipt:
+    """What was learned from feedback, now or before."""
+
+    impression_id: str
+    clicked_position: int | None
+    clicked_item: str | None
+    shown: int
+    """Positions learned from: up to and including the click."""
+    repeated: bool = False
+    """True if it had been learned before; not sent, so that a repeated answer is the same."""
+
+    def document(self) -> dict[str, Any]:
+        """Return it as the API describes it."""
+        return {
+            "impression_id": self.impression_id,
+            "clicked_position": self.clicked_position,
+            "clicked_item": self.clicked_item,
+            "shown": self.shown,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemChange:
+    """An item as it is to be; what is None stays as it was, an empty label is removed."""
+
+    item: str
+    features: Floats | Sequence[float]
+    merit: float | None = None
+    popularity: float | None = None
+    group: str | None = None
+    supplier: str | None = None

@@ -1,0 +1,278 @@
+"""The service without HTTP: recommend, learn, keep the catalogue, forget users."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from faircascade.policies import Policy
+from faircascade.registry import to_spec
+from faircascade.service.batching import Batcher
+from faircascade.service.catalogue.catalogue import Catalogue
+from faircascade.service.exposure import ExposureTracker
+from faircascade.service.ids import LARGEST_FEATURE
+from faircascade.service.learning import model_updates, read_feedback
+from faircascade.service.messages import (
+    FeedbackReceipt,
+    FeedbackRequest,
+    ItemChange,
+    Reason,
+    Recommendation,
+    RecommendationRequest,
+    Refused,
+    invalid,
+)
+from faircascade.service.ranking import Ranking
+from faircascade.service.settings import ServiceSettings
+from faircascade.service.stores.base import (
+    Impression,
+    ItemPatch,
+    ModelUpdate,
+    Store,
+    StoredItem,
+    StoreDown,
+    StoreShape,
+    UpdateOutcome,
+    UserRecord,
+)
+from faircascade.types import Users
+
+log = logging.getLogger(__name__)
+
+MAX_BATCH = 64
+"""Separate requests that are processed together at most."""
+
+
+class Service:
+    """A policy, a store and the catalogue."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        store: Store,
+        *,
+        dim: int,
+        settings: ServiceSettings | None = None,
+        seed: int = 0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.policy = policy
+        self.store = store
+        self.settings = settings or ServiceSettings()
+        self.seed = seed
+        self.clock = clock
+        self.version = version_of(policy)
+        self.catalogue = Catalogue.empty(dim)
+        self.exposure = ExposureTracker(clock, lambda: self.catalogue.recipients)
+        self.started = False
+        self.stopping = False
+        """True when new requests had better go elsewhere."""
+        self._policy = policy
+        self._catalogue_version = 0
+        self._changing = asyncio.Lock()
+        self._ranking = Ranking(
+            self._policy,
+            store,
+            exposure=self.exposure,
+            version={"name": policy.name, "version": self.version},
+            seed=seed,
+            clock=clock,
+        )
+        self._recommending = Batcher(self._recommend, most=MAX_BATCH)
+        self._learning = Batcher(self._learn, most=MAX_BATCH)
+
+    @property
+    def dim(self) -> int:
+        """Features of an item."""
+        return self.catalogue.items.dim
+
+    async def start(self) -> None:
+        """Open the store and read what is needed to answer; users stay where they are."""
+        nobody = self._policy.start(Users(ids=np.empty(0, dtype=str)), self.dim)
+        size = self._policy.sums(nobody).shape[1]
+        await self.store.open(StoreShape(dim=self.dim, sums=size))
+        await self.follow_catalogue()
+        await self.exposure.restore(self.store)
+        await self.exposure.catch_up(self.store)
+        self.started = True
+
+    async def stop(self) -> None:
+        """Keep the counts and close the store."""
+        try:
+            await self.exposure.catch_up(self.store)
+            await self.exposure.keep(self.store)
+        except StoreDown as error:  # they are made again from the events
+            log.warning("counts were not kept", extra={"reason": str(error)})
+        finally:
+            await self.store.close()
+            self.started = False
+
+    # recommending
+
+    async def recommend(
+        self, requests: Sequence[RecommendationRequest]
+    ) -> Sequence[Recommendation | Refused]:
+        """Answer each: a list of k items, or fewer if there are not as many, or a refusal."""
+        return await self._recommending(requests)
+
+    async def _recommend(
+        self, requests: Sequence[RecommendationRequest]
+    ) -> list[Recommendation | Refused]:
+        catalogue = self.catalogue
+        results: dict[int, Recommendation | Refused] = {}
+        valid: dict[int, RecommendationRequest] = {}
+        for place, request in enumerate(requests):
+            if (refused := self._check(request, catalogue)) is not None:
+                results[place] = refused
+            else:
+                valid[place] = request
+        if valid:
+            served = await self._ranking.serve(list(valid.values()), catalogue)
+            results.update(zip(valid, served, strict=True))
+        return [results[place] for place in range(len(requests))]
+
+    def _check(self, request: RecommendationRequest, catalogue: Catalogue) -> Refused | None:
+        """Return why a request is refused, if it is."""
+        limits = self.settings
+        if not 1 <= request.k <= limits.max_k:
+            return invalid("k", f"must be between 1 and {limits.max_k}, got {request.k}")
+        for name, given in (("candidates", request.candidates or ()), ("exclude", request.exclude)):
+            if len(given) > limits.max_candidates:
+                rule = f"must name at most {limits.max_candidates:,} items, got {len(given):,}"
+                return invalid(name, rule)
+        if catalogue.left(request.candidates, request.exclude) == 0:
+            return Refused(Reason.CONFLICT, "candidates", "and exclude leave no item to recommend")
+        return None
+
+    # learning
+
+    async def learn(
+        self, requests: Sequence[FeedbackRequest]
+    ) -> Sequence[FeedbackReceipt | Refused]:
+        """Learn each feedback once; the same one again changes nothing."""
+        return await self._learning(requests)
+
+    async def _learn(self, requests: Sequence[FeedbackRequest]) -> list[FeedbackReceipt | Refused]:
+        found = await self.store.impressions([request.impression_id for request in requests])
+        await self._know_names(found)
+        now = self.clock()
+        outcomes = [
+            read_feedback(request, i, self.catalogue, oldest=now - self.settings.ttl)
+            for request, i in zip(requests, found, strict=True)
+        ]
+        results = model_updates(outcomes, self._policy, now)
+        updates = [update for update in results if isinstance(update, ModelUpdate)]
+        learned = iter(await self.store.learn(updates) if updates else ())
+        return [r if isinstance(r, Refused) else self._receipt(r, next(learned)) for r in results]
+
+    async def _know_names(self, impressions: Sequence[Impression | None]) -> None:
+        """Make sure that listed items are known, also those that another service just added."""
+        stored = self.catalogue.stored
+        if not all(
+            slot in stored for i in impressions if i is not None for slot in i.slots.tolist()
+        ):
+            await self.follow_catalogue()
+
+    def _receipt(self, update: ModelUpdate, outcome: UpdateOutcome) -> FeedbackReceipt | Refused:
+        impression = update.impression
+        if outcome is UpdateOutcome.UNKNOWN:
+            return Refused(
+                Reason.UNKNOWN, "impression_id", f"{impression.id!r} is not known any more"
+            )
+        if outcome is UpdateOutcome.CONFLICT:
+            return Refused(
+                Reason.CONFLICT,
+                "impression_id",
+                f"{impression.id!r} was answered differently before; that answer stays",
+            )
+        clicked = update.clicked
+        names = self.catalogue.names(impression.slots[clicked - 1 : clicked]) if clicked else [None]
+        return FeedbackReceipt(
+            impression_id=impression.id,
+            clicked_position=clicked or None,
+            clicked_item=names[0],
+            shown=update.examined,
+            repeated=outcome is UpdateOutcome.REPEATED,
+        )
+
+    # catalogue
+
+    async def follow_catalogue(self) -> None:
+        """Take in what changed in the store, by us or by another service."""
+        if await self.store.catalogue_version() == self._catalogue_version:
+            return
+        async with self._changing:
+            version, items = await self.store.items(self._catalogue_version)
+            self.catalogue = await asyncio.to_thread(_prepared, self.catalogue, items)
+            self._catalogue_version = version
+
+    async def put_items(self, changes: Sequence[ItemChange]) -> None:
+        """Add items, or give those that are there new features and labels; all or none."""
+        await self.store.put_items([self.patch(change) for change in changes])
+        await self.follow_catalogue()
+
+    def patch(self, change: ItemChange) -> ItemPatch:
+        """Return a change as the store takes it, or refuse it."""
+        features = np.array(change.features, dtype=np.float64)
+        if features.shape != (self.dim,):
+            raise invalid(
+                "features", f"must be {self.dim} numbers, got {features.size} for {change.item!r}"
+            )
+        if not (np.abs(features) <= LARGEST_FEATURE).all():
+            raise invalid(
+                "features", f"must be between -{LARGEST_FEATURE:g} and {LARGEST_FEATURE:g}"
+            )
+        labels = {"group": change.group, "supplier": change.supplier}
+        return ItemPatch(
+            id=change.item,
+            features=features,
+            merit=change.merit,
+            popularity=change.popularity,
+            groups={column: label for column, label in labels.items() if label is not None},
+        )
+
+    async def remove_item(self, name: str) -> None:
+        """Take an item out of the catalogue; lists that show it can still be answered."""
+        if self.catalogue.at(name) is None:
+            raise Refused(Reason.UNKNOWN, "item", f"{name!r} is not in the catalogue")
+        if not await self.store.remove_items([name]):
+            raise Refused(Reason.CONFLICT, "item", f"{name!r} is the last one, and must stay")
+        await self.follow_catalogue()
+
+    # users
+
+    async def user(self, user: str, *, impressions: int = 20) -> UserRecord:
+        """Return all that is kept of a user."""
+        record = await self.store.user(user, impressions=impressions)
+        if record is None:
+            raise Refused(Reason.UNKNOWN, "user", f"{user!r} is not known")
+        await self._know_names(record.impressions)
+        return record
+
+    async def erase(self, user: str) -> None:
+        """Forget a user; exposure stays counted, and does not say whose it was."""
+        if not await self.store.erase(user):
+            raise Refused(Reason.UNKNOWN, "user", f"{user!r} is not known")
+
+
+def version_of(policy: Policy) -> str:
+    """Return a short text that changes with any parameter of a policy."""
+    try:
+        spec = json.dumps(to_spec(policy), sort_keys=True)
+    except TypeError:  # a parameter is a function
+        spec = repr(policy)
+    return hashlib.sha256(spec.encode()).hexdigest()[:12]
+
+
+def _prepared(catalogue: Catalogue, items: Sequence[StoredItem]) -> Catalogue:
+    """Return a changed catalogue with everything made that requests would wait for."""
+    after = catalogue.changed(items)
+    recipients = after.recipients
+    _ = recipients.rank, recipients.merit_share, recipients.by_group, recipients.by_supplier
+    return after

@@ -1,0 +1,157 @@
+"""Checks of the parts of an environment, of observations and of reward models."""
+
+from __future__ import annotations
+
+import dataclasses
+from itertools import permutations, product
+
+import numpy as np
+
+from faircascade.clicks import ClickDraws, ClickModel
+from faircascade.environment import Delay, Dynamics
+from faircascade.observations import Observation
+from faircascade.random import keys_of
+from faircascade.ranking import Scores
+from faircascade.registry import Component, from_spec, parameters_of, to_spec
+from faircascade.rewards import RewardModel
+from faircascade.testing.environments import small_environment
+from faircascade.testing.requirement import require, require_same
+from faircascade.types import Floats
+
+SLATES = 20_000
+"""Slates that averages are taken over."""
+
+
+def check_component(part: Component) -> None:
+    """Check what all registered parts promise: documented, frozen, and the same from its spec."""
+    cls = type(part)
+    require(dataclasses.is_dataclass(cls), f"{cls.__name__} must be a dataclass")
+    require(cls.__dataclass_params__.frozen, f"{cls.__name__} must be frozen")  # type: ignore[attr-defined]
+    require(cls.kind, f"{cls.__name__} must derive from the base class of its kind")
+    require("name" in vars(cls), f"{cls.__name__} must be registered: @register('its-name')")
+    doc = cls.__doc__ or ""
+    require(doc and not doc.startswith(f"{cls.__name__}("), f"{cls.__name__} needs a docstring")
+    spec = to_spec(part)
+    names = {"name", *(parameter.name for parameter in parameters_of(cls))}
+    require(set(spec) == names, f"the spec of {cls.__name__} must name {names}, got {set(spec)}")
+    require(from_spec(cls.kind, spec) == part, f"{cls.__name__} must be equal after its spec")
+    require(hash(from_spec(cls.kind, spec)) == hash(part), f"{cls.__name__} must hash by value")
+
+
+def check_click_model(model: ClickModel) -> None:
+    """Check that clicks follow attraction, and that slates are worth what their clicks are."""
+    check_component(model)
+    rng = np.random.default_rng(0)
+    attraction = np.tile(rng.uniform(0, 0.5, size=4), (SLATES, 1))
+    clicks = model.click(attraction, _draws(SLATES, 4))
+    require(clicks.shape == attraction.shape, f"clicks must be (n, K), got {clicks.shape}")
+    require(clicks.dtype == bool, f"clicks must be True or False, got {clicks.dtype}")
+    require_same(model.click(attraction, _draws(SLATES, 4)), clicks, "the same draws, twice")
+    few = slice(10, 20)
+    require_same(
+        model.click(attraction[few], _draws(SLATES, 4, few)), clicks[few], "users on their own"
+    )
+    nothing = model.click(np.zeros((50, 4)), _draws(50, 4))
+    require(not nothing.any(), "items that attract nobody must not be clicked")
+    value = model.value(attraction)
+    require(value.shape == (SLATES,), f"values must be (n,), got {value.shape}")
+    require((model.value(np.zeros((1, 4))) == 0).all(), "slates that attract nobody are worth 0")
+    outcome = model.outcome(clicks)
+    if outcome is not None:
+        error = float(outcome.std()) / SLATES**0.5
+        off = abs(float(outcome.mean()) - float(value[0]))
+        require(off <= 5 * error, f"value must be the mean outcome, got {off / error:.1f} errors")
+    _check_best(model)
+
+
+def _check_best(model: ClickModel) -> None:
+    """Compare the best slates with all there are."""
+    env = small_environment(users=8, items=5, k=3)
+    pool = env.items.pool
+    attraction = np.random.default_rng(1).uniform(0.01, 0.99, size=(8, 5))
+    best = model.best(Scores.final(attraction), 3, pool)
+    require(best.shape == (8, 3), f"best slates must be (n, k), got {best.shape}")
+    require(all(len(set(row)) == 3 for row in best.tolist()), "a slate shows an item once")
+    if model.best_is_optimal:
+        found = model.value(np.take_along_axis(attraction, best, axis=1))
+        every = [model.value(attraction[:, list(slate)]) for slate in permutations(range(5), 3)]
+        require((found >= np.max(every, axis=0) - 1e-12).all(), "`best` must be the best there is")
+
+
+def _draws(n: int, k: int, rows: slice = slice(None)) -> ClickDraws:
+    items = np.tile(keys_of(np.arange(k)), (n, 1))
+    return ClickDraws(seed=1, round=1, users=keys_of(np.arange(n))[rows], items=items[rows])
+
+
+def check_observation(observation: Observation) -> None:
+    """Check that what was not shown was not seen, for all clicks on slates of up to four."""
+    check_component(observation)
+    for k in range(1, 5):
+        every = [
+            (clicks, shown)
+            for clicks in product([False, True], repeat=k)
+            for shown in range(1, k + 1)
+            if not any(clicks[shown:])
+        ]
+        clicks, shown = (np.array(part) for part in zip(*every, strict=True))
+        seen = observation.seen(clicks, shown)
+        require(seen.shape == clicks.shape, f"seen must be (n, K), got {seen.shape}")
+        require(((seen >= 0) & (seen <= 1)).all(), "seen must be between 0 and 1")
+        hidden = np.arange(k) >= shown[:, None]
+        require(not seen[hidden].any(), "a position that was not shown was not seen")
+        require_same(observation.seen(clicks[:1], shown[:1]), seen[:1], "a user alone")
+
+
+def check_dynamics(dynamics: Dynamics) -> None:
+    """Check that changes depend on the round and the user alone."""
+    check_component(dynamics)
+    env = small_environment()
+    users, items = env.users, env.items
+    for round in (1, 2, 50):
+        preferences = dynamics.preferences(users, round)
+        require(
+            preferences.shape == env.preferences.shape,
+            f"preferences must be {env.preferences.shape}",
+        )
+        require(np.isfinite(preferences).all(), "preferences must be finite")
+        require_same(dynamics.preferences(users, round), preferences, "the same round, twice")
+        require_same(dynamics.preferences(users[2:4], round), preferences[2:4], "users apart")
+        present = dynamics.present(items, round)
+        if present is not None:
+            require(present.shape == (len(items),), f"present must be (m,), got {present.shape}")
+            require(present.dtype == bool, f"present must be True or False, got {present.dtype}")
+        if not dynamics.changes:
+            require_same(preferences, env.preferences, "dynamics that change nothing")
+            require(present is None or present.all(), "dynamics that change nothing keep all items")
+
+
+def check_delay(delay: Delay) -> None:
+    """Check that delays are whole numbers that depend on the user, the round and the seed."""
+    check_component(delay)
+    users = keys_of(np.arange(20))
+    for round in (1, 7):
+        waits = delay.rounds(users, round, 1)
+        require(waits.shape == (20,), f"rounds must be (n,), got {waits.shape}")
+        require(waits.dtype.kind == "i", f"rounds must be whole numbers, got {waits.dtype}")
+        require((waits >= 0).all(), f"rounds must be at least 0, got {waits.min()}")
+        require_same(delay.rounds(users, round, 1), waits, "the same round, twice")
+        require_same(delay.rounds(users[3:9], round, 1), waits[3:9], "users apart")
+
+
+def check_reward_model(reward: RewardModel) -> None:
+    """Check that the table is finite, and says nothing of positions below the last one seen."""
+    check_component(reward)
+    for k in (1, 2, 10):
+        try:
+            table = reward.table(k)
+        except ValueError:  # weights for slates of one length
+            continue
+        for name, part in (("clicked", table.clicked), ("ignored", table.ignored)):
+            require(part.shape == (k, k), f"{name} must be (K, K), got {part.shape}")
+            require(np.isfinite(part).all(), f"{name} must be finite")
+        require(not np.triu(table.ignored, 1).any(), "what was not seen must not be penalised")
+        _check_targets(table.targets(np.eye(k, dtype=bool), np.tri(k)), k)
+
+
+def _check_targets(targets: Floats, k: int) -> None:
+    require(not np.triu(targets, 1).any(), f"targets of slates of {k} end where users looked last")

@@ -1,0 +1,584 @@
+"""The contract of stores as checks.
+
+`check_store(new_store)` is what an author of a store calls; `STORE_CHECKS` are the checks one by
+one, for a test runner that reports each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from faircascade.service.stores.base import (
+    Impression,
+    ItemPatch,
+    ModelUpdate,
+    Store,
+    StoreShape,
+    UpdateOutcome,
+)
+from faircascade.types import Floats
+
+SHAPE = StoreShape(dim=3, sums=5)
+"""What stores are opened with, unless a check is about another shape."""
+START = 1_700_000_000.0
+"""When the first impressions are handed out."""
+
+Check = Callable[[Store], Awaitable[None]]
+"""Takes a store over an empty location that is not open, and raises an `AssertionError`."""
+
+
+def check_store(new_store: Callable[[], Store]) -> None:
+    """Check a store against the contract in `faircascade.service.stores.base`.
+
+    Every call of `new_store` returns a store over a new, empty location, not open yet. A check may
+    close a store and open it again, which must find what was kept. An `AssertionError` names the
+    check that failed.
+    """
+    for check in STORE_CHECKS:
+        run_store_check(check, new_store)
+
+
+def run_store_check(check: Check, new_store: Callable[[], Store]) -> None:
+    """Run one of `STORE_CHECKS`."""
+
+    async def run() -> None:
+        await check(new_store())
+
+    try:
+        asyncio.run(run())
+    except AssertionError as error:
+        raise AssertionError(f"{_name(check)}: {error}") from error
+
+
+def _name(check: Check) -> str:
+    return str(getattr(check, "__name__", check))
+
+
+# examples
+
+
+def new_impression(
+    user: str,
+    slots: Sequence[int] = (0, 1),
+    *,
+    round: int = 1,
+    dim: int = SHAPE.dim,
+    start: float = START,
+) -> Impression:
+    """Return an impression to be recorded, with features of its own."""
+    rng = np.random.default_rng([round, len(user), *slots])
+    return Impression(
+        id="",
+        user=user,
+        slots=np.array(slots, dtype=np.int32),
+        features=rng.normal(size=(len(slots), dim)),
+        round=round,
+        time=start + round,
+    )
+
+
+def new_update(
+    impression: Impression,
+    clicked: int = 0,
+    *,
+    examined: int | None = None,
+    increments: Floats | None = None,
+) -> ModelUpdate:
+    """Return feedback on an impression; without increments it adds one to every sum."""
+    return ModelUpdate(
+        impression=impression,
+        clicked=clicked,
+        examined=clicked or len(impression.slots) if examined is None else examined,
+        increments=np.ones(SHAPE.sums) if increments is None else increments,
+        time=impression.time + 1,
+    )
+
+
+def new_item(name: str, **values: Any) -> ItemPatch:
+    """Return an item to be put into the catalogue."""
+    features = np.random.default_rng(len(name)).normal(size=SHAPE.dim)
+    return ItemPatch(**{"id": name, "features": features, **values})
+
+
+async def hand_out(store: Store, user: str, count: int = 1) -> list[Impression]:
+    """Record impressions of a user, and return them as the store has them."""
+    states = await store.begin_round([user] * count)
+    new = [new_impression(user, round=int(number)) for number in states.rounds]
+    kept = await store.impressions(await store.record(new, units=None))
+    return [impression for impression in kept if impression is not None]
+
+
+async def sums_of(store: Store, user: str) -> Floats:
+    """Return the sums of a known user."""
+    record = await store.user(user, impressions=0)
+    assert record is not None, f"user {user!r} is not known"
+    return record.sums
+
+
+async def all_events(store: Store) -> list[tuple[float, list[int], int | None]]:
+    """Return all events, a few at a time."""
+    found: list[Any] = []
+    cursor = ""
+    while some := await store.events(cursor, 100):
+        cursor = some[-1][0]
+        found += [(event.time, event.slots.tolist(), event.clicked) for _, event in some]
+    return found
+
+
+# assertions
+
+
+def _equal(found: Any, expected: Any, what: str) -> None:
+    if found != expected:
+        raise AssertionError(f"{what}: expected {_short(expected)}, got {_short(found)}")
+
+
+def _same(found: Floats, expected: Floats, what: str) -> None:
+    if not np.array_equal(found, expected):
+        raise AssertionError(f"{what}: expected {_short(expected)}, got {_short(found)}")
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 300 else text[:297] + "..."
+
+
+def _opened(check: Check) -> Check:
+    """Open the store before a check, and close it afterwards."""
+
+    @wraps(check)
+    async def run(store: Store) -> None:
+        await store.open(SHAPE)
+        try:
+            await check(store)
+        finally:
+            await store.close()
+
+    return run
+
+
+async def _reopen(store: Store) -> None:
+    await store.close()
+    await store.open(SHAPE)
+
+
+# checks
+
+
+async def another_shape_is_refused(store: Store) -> None:
+    """A store opened for one shape raises a ValueError when opened for another."""
+    await store.open(SHAPE)
+    await store.ping()
+    await store.close()
+    for shape in (StoreShape(dim=3, sums=12), StoreShape(dim=4, sums=5)):
+        try:
+            await store.open(shape)
+        except ValueError:
+            continue
+        await store.close()
+        raise AssertionError(f"a store of {SHAPE} must refuse to be opened for {shape}")
+    await store.open(SHAPE)
+    await store.close()
+
+
+async def the_shape_is_known_before_opening(store: Store) -> None:
+    _equal(await store.stored_shape(), None, "stored_shape() of an empty store")
+    await store.open(SHAPE)
+    await store.close()
+    _equal(await store.stored_shape(), SHAPE, "stored_shape() of a store that was opened")
+
+
+@_opened
+async def an_empty_store_knows_nothing(store: Store) -> None:
+    _equal(await store.user("ada", impressions=5), None, "user() of an unknown user")
+    _equal(await store.erase("ada"), False, "erase() of an unknown user")
+    _equal(await store.items(), (0, []), "items()")
+    _equal(await store.catalogue_version(), 0, "catalogue_version()")
+    _equal(await store.events("", 10), [], "events()")
+    _equal(await store.counts(), ("", None), "counts()")
+    _equal(await store.get_meta("anything"), None, "get_meta() of an unknown name")
+
+
+@_opened
+async def empty_batches_change_nothing(store: Store) -> None:
+    states = await store.begin_round([], accounts=True)
+    _equal(states.sums.shape, (0, SHAPE.sums), "shape of the sums of nobody")
+    _equal(len(states.rounds), 0, "rounds of nobody")
+    _equal(await store.record([], units=np.ones(3, dtype=np.int64)), [], "record([])")
+    _equal(await store.impressions([]), [], "impressions([])")
+    _equal(await store.learn([]), [], "learn([])")
+    await store.put_users([], np.empty((0, SHAPE.sums)), np.empty(0, dtype=np.int64))
+    await store.put_items([])
+    _equal(await store.remove_items([]), True, "remove_items([])")
+    _equal(await store.items(), (0, []), "items()")
+    _equal(await all_events(store), [], "events")
+
+
+@_opened
+async def the_first_feedback_on_an_impression_is_learned(store: Store) -> None:
+    (shown,) = await hand_out(store, "ada")
+    first, other = new_update(shown, clicked=2), new_update(shown, clicked=1)
+    fewer = new_update(shown, clicked=0, examined=1)
+    _equal(
+        await store.learn([first, first, other, fewer]),
+        [
+            UpdateOutcome.LEARNED,
+            UpdateOutcome.REPEATED,
+            UpdateOutcome.CONFLICT,
+            UpdateOutcome.CONFLICT,
+        ],
+        "outcomes",
+    )
+    _equal(await store.learn([other]), [UpdateOutcome.CONFLICT], "a different answer later")
+    (kept,) = await store.impressions([shown.id])
+    assert kept is not None, "an impression with feedback is still there"
+    _equal((kept.clicked, kept.examined), (2, 2), "the feedback that is kept")
+    _same(await sums_of(store, "ada"), np.ones(SHAPE.sums), "sums after one update")
+    expected = [(shown.time, [0, 1], None), (first.time, [1], 2)]
+    _equal(await all_events(store), expected, "events")
+
+
+@_opened
+async def no_click_is_feedback_too(store: Store) -> None:
+    (shown,) = await hand_out(store, "ada")
+    update = new_update(shown, clicked=0)
+    outcomes = [UpdateOutcome.LEARNED, UpdateOutcome.REPEATED]
+    _equal(await store.learn([update, update]), outcomes, "outcomes")
+    (kept,) = await store.impressions([shown.id])
+    assert kept is not None, "an impression with feedback is still there"
+    _equal((kept.clicked, kept.examined), (0, 2), "the feedback that is kept")
+    _equal((await all_events(store))[-1], (update.time, [], 0), "the event of the feedback")
+
+
+@_opened
+async def an_impression_keeps_the_features_that_it_showed(store: Store) -> None:
+    await store.put_items([new_item("a"), new_item("b")])
+    (shown,) = await hand_out(store, "ada")
+    await store.put_items([new_item("a", features=np.zeros(SHAPE.dim))])
+    await store.remove_items(["b"])
+    (kept,) = await store.impressions([shown.id])
+    assert kept is not None, "an impression of a removed item is still there"
+    _same(kept.features, shown.features, "features after the items changed")
+
+
+@_opened
+async def no_slot_is_given_twice(store: Store) -> None:
+    async def slots() -> dict[str, tuple[int, bool]]:
+        return {item.id: (item.slot, item.removed) for item in (await store.items())[1]}
+
+    await store.put_items([new_item("a"), new_item("b"), new_item("c")])
+    await store.remove_items(["a", "b", "never put"])
+    _equal(await slots(), {"a": (0, True), "b": (1, True), "c": (2, False)}, "slots")
+    await store.put_items([new_item("b"), new_item("d"), new_item("d")])
+    expected = {"a": (0, True), "b": (1, False), "c": (2, False), "d": (3, False)}
+    _equal(await slots(), expected, "slots after an item came back and another was added")
+
+
+async def _item(store: Store, name: str) -> tuple[float, float, dict[str, str]]:
+    """Return merit, popularity and labels of an item that is not removed."""
+    (item,) = (item for item in (await store.items())[1] if item.id == name)
+    assert not item.removed, f"item {name!r} is removed"
+    return item.merit, item.popularity, dict(item.groups)
+
+
+@_opened
+async def what_a_patch_leaves_out_stays(store: Store) -> None:
+    await store.put_items([new_item("a")])
+    _equal(await _item(store, "a"), (1.0, 0.0, {}), "defaults")
+    await store.put_items([new_item("a", merit=0.1 + 0.2, groups={"group": "jazz"})])
+    await store.put_items([new_item("a", popularity=5e-324, groups={"supplier": "x|y"})])
+    labels = {"group": "jazz", "supplier": "x|y"}
+    _equal(await _item(store, "a"), (0.1 + 0.2, 5e-324, labels), "after two patches")
+    features = np.arange(3.0)
+    await store.put_items([new_item("a", groups={"group": "", "never": ""}, features=features)])
+    expected = (0.1 + 0.2, 5e-324, {"supplier": "x|y"})
+    _equal(await _item(store, "a"), expected, "an empty label removes it")
+    (item,) = (await store.items())[1]
+    _same(item.features, features, "features")
+
+
+@_opened
+async def patches_of_one_item_are_made_in_order(store: Store) -> None:
+    await store.put_items(
+        [
+            new_item("a", merit=2.0, groups={"group": "jazz", "empty": ""}),
+            new_item("b"),
+            new_item("a", popularity=3.0, groups={"group": "", "supplier": "x"}),
+            new_item("a", merit=4.0),
+        ]
+    )
+    _equal(await _item(store, "a"), (4.0, 3.0, {"supplier": "x"}), "item a")
+    _equal(await _item(store, "b"), (1.0, 0.0, {}), "item b")
+
+
+@_opened
+async def a_removed_item_comes_back_empty(store: Store) -> None:
+    old = new_item("a", merit=7.0, popularity=8.0, groups={"group": "jazz", "supplier": "x"})
+    await store.put_items([old, new_item("b")])
+    await store.remove_items(["a"])
+    await store.put_items([new_item("a", groups={"supplier": "y"})])
+    _equal(await _item(store, "a"), (1.0, 0.0, {"supplier": "y"}), "item a")
+
+
+@_opened
+async def the_last_items_cannot_be_removed(store: Store) -> None:
+    _equal(await store.remove_items(["never put"]), True, "removing from an empty catalogue")
+    await store.put_items([new_item("gone"), new_item("a"), new_item("b")])
+    await store.remove_items(["gone"])
+    version = await store.catalogue_version()
+    for ids in (["a", "b"], ["b", "a", "b", "gone", "never put"]):
+        _equal(await store.remove_items(ids), False, f"remove_items({ids}), all that is left")
+    _equal(await store.remove_items(["gone", "never put"]), True, "removing what is not there")
+    items = [(item.id, item.removed) for item in (await store.items())[1]]
+    _equal(items, [("gone", True), ("a", False), ("b", False)], "items")
+    _equal((await store.items(version))[1], [], "changes since the version")
+    _equal(await store.remove_items(["a", "a"]), True, "removing one of two")
+    _equal(await store.remove_items(["b"]), False, "removing the last")
+    await store.put_items([new_item("gone")])
+    _equal(await store.remove_items(["b"]), True, "removing it when another is back")
+
+
+@_opened
+async def known_users_are_not_overwritten(store: Store) -> None:
+    sums = np.full((3, SHAPE.sums), 10.0)
+    await store.put_users(["ada"], sums[:1], np.array([5]))
+    (shown,) = await hand_out(store, "ada")
+    _equal(shown.round, 6, "round after five")
+    await store.learn([new_update(shown)])
+    await hand_out(store, "bob")
+    await store.put_users(["ada", "bob", "eve"], 2 * sums, np.array([3, 3, 3]))
+    states = await store.begin_round(["ada", "bob", "eve"])
+    _equal(states.sums[:, 0].tolist(), [11.0, 0.0, 20.0], "sums")
+    _equal(states.rounds.tolist(), [7, 2, 4], "rounds")
+
+
+@_opened
+async def an_erased_user_starts_anew(store: Store) -> None:
+    shown = await hand_out(store, "ada", 3)
+    await store.record([new_impression("ada", round=4)], units=np.array([5, 3]))
+    (others,) = await hand_out(store, "adam")
+    await store.learn([new_update(shown[0]), new_update(others)])
+    events = await all_events(store)
+    _equal(await store.erase("ada"), True, "erase()")
+    _equal(await store.erase("ada"), False, "erase() again")
+    _equal(await store.user("ada", impressions=9), None, "user()")
+    _equal(await store.impressions([one.id for one in shown]), [None] * 3, "impressions()")
+    outcomes = set(await store.learn([new_update(one) for one in shown]))
+    _equal(outcomes, {UpdateOutcome.UNKNOWN}, "learn()")
+    _equal(await all_events(store), events, "events, which name nobody")
+    _same(await sums_of(store, "adam"), np.ones(SHAPE.sums), "sums of another user")
+    again = await store.begin_round(["ada"], accounts=True)
+    _equal(again.rounds.tolist(), [1], "rounds")
+    _same(again.sums, np.zeros((1, SHAPE.sums)), "sums")
+    _equal(list(again.accounts), [{}], "accounts")
+
+
+@_opened
+async def a_round_begun_before_an_erasure_is_not_given_again(store: Store) -> None:
+    await hand_out(store, "ada", 3)
+    begun = int((await store.begin_round(["ada"])).rounds[0])
+    await store.erase("ada")
+    await store.record([new_impression("ada", round=begun)], units=None)
+    later = int((await store.begin_round(["ada"])).rounds[0])
+    assert later > begun, f"the next round must be above {begun}, got {later}"
+
+
+@_opened
+async def accounts_grow_by_units_of_positions(store: Store) -> None:
+    lists = [new_impression("ada", (7, 2, 9)), new_impression("ada", (2, 7), round=2)]
+    await store.record(lists, units=np.array([2**40, 20, 1]))
+    await store.record([new_impression("bob", (7,))], units=None)
+    states = await store.begin_round(["ada", "bob"], accounts=True)
+    _equal(list(states.accounts), [{7: 2**40 + 20, 2: 20 + 2**40, 9: 1}, {}], "accounts")
+
+
+@_opened
+async def large_batches_keep_their_order(store: Store) -> None:
+    n = 1_203
+    users = [f"user {i % 401}" for i in range(n)]
+    states = await store.begin_round(users)
+    _equal(states.rounds.tolist(), [1 + i // 401 for i in range(n)], "rounds")
+    lists = [
+        new_impression(u, (i, i + 1), round=int(r))
+        for i, (u, r) in enumerate(zip(users, states.rounds, strict=True))
+    ]
+    ids = await store.record(lists, units=None)
+    kept = [one for one in await store.impressions(ids) if one is not None]
+    found = [(one.user, int(one.slots[0])) for one in kept]
+    _equal(found, [(u, i) for i, u in enumerate(users)], "impressions")
+    updates = [
+        new_update(one, increments=np.full(SHAPE.sums, float(i))) for i, one in enumerate(kept)
+    ]
+    _equal(await store.learn(updates), [UpdateOutcome.LEARNED] * n, "outcomes")
+    events = [event[1] for event in await all_events(store)]
+    _equal(events, [*([i, i + 1] for i in range(n)), *([] for _ in range(n))], "events")
+    sums = (await store.begin_round(users[:401])).sums
+    expected = np.array([i + (i + 401) + (i + 802) for i in range(401)], dtype=np.float64)
+    _same(sums, np.repeat(expected[:, None], SHAPE.sums, axis=1), "sums")
+
+
+def _sums_add_up(s: int) -> Check:
+    """Sums of any length add up in order, to the last bit."""
+
+    async def check(store: Store) -> None:
+        rng = np.random.default_rng(s)
+        await store.open(StoreShape(dim=SHAPE.dim, sums=s))
+        try:
+            total = np.zeros(s)
+            for shown in await hand_out(store, "ada", 4):
+                increments = rng.normal(size=s) * 10.0 ** rng.integers(-20, 20, size=s)
+                await store.learn([new_update(shown, increments=increments)])
+                total = total + increments
+            _same(await sums_of(store, "ada"), total, f"{s} sums")
+        finally:
+            await store.close()
+
+    check.__name__ = f"{s}_sums_add_up_to_the_last_bit"
+    return check
+
+
+@_opened
+async def a_large_catalogue_is_read_whole(store: Store) -> None:
+    await store.put_items([new_item(f"i{n}", merit=1.0 + n) for n in range(10_000)])
+    version, items = await store.items()
+    found = [(item.slot, item.id) for item in items]
+    _equal(found, [(n, f"i{n}") for n in range(10_000)], "items")
+    _equal(items[9_000].merit, 9_001.0, "merit")
+    await store.remove_items([f"i{n}" for n in range(5, 10_000)])
+    _equal(len((await store.items(version))[1]), 9_995, "changes since the version")
+
+
+@_opened
+async def rounds_begun_at_once_differ(store: Store) -> None:
+    users = ["ada", "bob", "ada"]
+    states = await asyncio.gather(*(store.begin_round(users) for _ in range(20)))
+    rounds = Counter(
+        pair for one in states for pair in zip(users, one.rounds.tolist(), strict=True)
+    )
+    expected = [("ada", n) for n in range(1, 41)] + [("bob", n) for n in range(1, 21)]
+    _equal(rounds, Counter(expected), "rounds")
+
+
+@_opened
+async def of_feedback_that_comes_at_once_one_is_learned(store: Store) -> None:
+    shown = await hand_out(store, "ada", 5)
+    batches = [[new_update(one, clicked=1) for one in shown] for _ in range(8)]
+    learned = await asyncio.gather(*map(store.learn, batches))
+    outcomes = Counter(outcome for some in learned for outcome in some)
+    expected = Counter({UpdateOutcome.LEARNED: 5, UpdateOutcome.REPEATED: 35})
+    _equal(outcomes, expected, "outcomes")
+    _same(await sums_of(store, "ada"), np.full(SHAPE.sums, 5.0), "sums")
+    _equal(len(await all_events(store)), 10, "events")
+
+
+@_opened
+async def older_counts_do_not_replace_newer_ones(store: Store) -> None:
+    await hand_out(store, "ada", 12)
+    cursors = [cursor for cursor, _ in await store.events("", 12)]
+    _equal(len(set(cursors)), 12, "different cursors")
+    await store.keep_counts(cursors[10], b"eleven\0")
+    await store.keep_counts(cursors[8], b"nine")
+    await _reopen(store)
+    cursor, counts = await store.counts()
+    _equal(counts, b"eleven\0", "counts")
+    _equal(len(await store.events(cursor, 10)), 1, "events after the cursor")
+    await hand_out(store, "ada", 1)
+    _equal(len(await store.events(cursor, 10)), 2, "events after another impression")
+
+
+@_opened
+async def what_was_kept_is_there_after_reopening(store: Store) -> None:
+    await store.put_items([new_item("a", merit=2.0, groups={"group": "jazz"}), new_item("b")])
+    await store.set_meta("policy", {"name": "ealinucb", "seed": 3})
+    (shown,) = await hand_out(store, "ada")
+    await store.record([new_impression("ada", round=2)], units=np.array([5, 3]))
+    await store.learn([new_update(shown, clicked=2)])
+    version, events = await store.catalogue_version(), await all_events(store)
+    await _reopen(store)
+    _equal(await store.catalogue_version(), version, "catalogue_version()")
+    _equal(await _item(store, "a"), (2.0, 0.0, {"group": "jazz"}), "item a")
+    _equal(await store.get_meta("policy"), {"name": "ealinucb", "seed": 3}, "get_meta()")
+    _equal(await all_events(store), events, "events")
+    _same(await sums_of(store, "ada"), np.ones(SHAPE.sums), "sums")
+    states = await store.begin_round(["ada"], accounts=True)
+    _equal((states.rounds.tolist(), list(states.accounts)), ([3], [{0: 5, 1: 3}]), "user state")
+    (kept,) = await store.impressions([shown.id])
+    assert kept is not None, "an impression is still there"
+    _equal((kept.clicked, kept.slots.tolist()), (2, [0, 1]), "impression")
+
+
+@_opened
+async def users_may_have_any_names(store: Store) -> None:
+    users = ["ada", "ada:", "Bö b", "日本 \U0001f3b5*?[a]", "x" * 256, "%s'\"; --"]
+    ids = await store.record(
+        [new_impression(user, (n,)) for n, user in enumerate(users)], units=np.array([3])
+    )
+    kept = [one for one in await store.impressions(ids) if one is not None]
+    _equal([one.user for one in kept], users, "users of impressions")
+    states = await store.begin_round(users, accounts=True)
+    _equal(list(states.accounts), [{n: 3} for n in range(len(kept))], "accounts")
+    for name, user in zip(ids, users, strict=True):
+        record = await store.user(user, impressions=1)
+        assert record is not None, f"user {user!r} is not known"
+        _equal([one.id for one in record.impressions], [name], "newest impressions")
+        _equal(await store.erase(user), True, "erase()")
+
+
+@_opened
+async def any_text_may_be_asked_for_as_an_impression(store: Store) -> None:
+    (shown,) = await hand_out(store, "ada")
+    almost = [shown.id[:-1], shown.id + "A", shown.id.swapcase()]
+    others = ["", "-", "0-", "1f-x", "f" * 20 + "-x", "\0", "'", "日本"]
+    for text in [*almost, *others]:
+        _equal(await store.impressions([text]), [None], f"impressions([{text!r}])")
+        update = new_update(replace(shown, id=text))
+        _equal(await store.learn([update]), [UpdateOutcome.UNKNOWN], f"learn() of {text!r}")
+
+
+@_opened
+async def what_is_not_expired_stays(store: Store) -> None:
+    ids = await store.record([new_impression("ada", round=n) for n in range(1, 8)], units=None)
+    while await store.expire(START + 4):
+        pass
+    found = await store.impressions(ids)
+    kept = [one is not None for one in found[3:]]
+    _equal(kept, [True] * 4, "impressions handed out later")
+    _equal(len(await all_events(store)), 7, "events")
+
+
+STORE_CHECKS: tuple[Check, ...] = (
+    another_shape_is_refused,
+    the_shape_is_known_before_opening,
+    an_empty_store_knows_nothing,
+    empty_batches_change_nothing,
+    the_first_feedback_on_an_impression_is_learned,
+    no_click_is_feedback_too,
+    an_impression_keeps_the_features_that_it_showed,
+    no_slot_is_given_twice,
+    what_a_patch_leaves_out_stays,
+    patches_of_one_item_are_made_in_order,
+    a_removed_item_comes_back_empty,
+    the_last_items_cannot_be_removed,
+    known_users_are_not_overwritten,
+    an_erased_user_starts_anew,
+    a_round_begun_before_an_erasure_is_not_given_again,
+    accounts_grow_by_units_of_positions,
+    large_batches_keep_their_order,
+    *(_sums_add_up(s) for s in (1, 127, 128, 129, 256, 6_100)),
+    a_large_catalogue_is_read_whole,
+    rounds_begun_at_once_differ,
+    of_feedback_that_comes_at_once_one_is_learned,
+    older_counts_do_not_replace_newer_ones,
+    what_was_kept_is_there_after_reopening,
+    users_may_have_any_names,
+    any_text_may_be_asked_for_as_an_impression,
+    what_is_not_expired_stays,
+)
+"""Every check, by what it asserts."""

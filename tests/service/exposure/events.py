@@ -1,0 +1,96 @@
+"""Events, catalogues and a slow account that tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import strategies as st
+
+from faircascade.metrics import Record
+from faircascade.rerankers.ledger import exposure_units
+from faircascade.service.exposure import Recipients
+from faircascade.service.exposure.counts import Counts
+from faircascade.service.stores.base import Event
+
+NOW = 1_700_000_000.0
+"""Some time; not at the begin of any step."""
+
+
+def listed(time: float, *slots: int) -> Event:
+    """A list that was handed out."""
+    return Event(time=time, slots=np.array(slots, dtype=np.int32))
+
+
+def answered(time: float, *slots: int) -> Event:
+    """An answer: a click on an item, or none."""
+    slots_ = np.array(slots, dtype=np.int32)
+    return Event(time=time, slots=slots_, clicked=3 if slots else 0)
+
+
+def catalogue(m: int, *, first: int = 0, seed: int = 0, **columns) -> Recipients:
+    """A catalogue of m items in slots from `first` on, with random merit."""
+    return Recipients(
+        slots=np.arange(first, first + m, dtype=np.int32),
+        ids=[f"item-{slot}" for slot in range(first, first + m)],
+        merit=np.random.default_rng(seed).uniform(0.1, 1.0, m),
+        **columns,
+    )
+
+
+def events_at(times: st.SearchStrategy[float], *, items: int = 8) -> st.SearchStrategy[Event]:
+    """Lists, answers and clicks at given times."""
+    slots = st.lists(st.integers(0, items - 1), max_size=5, unique=True)
+    return st.one_of(
+        st.builds(lambda time, slots: listed(time, *slots), times, slots),
+        st.builds(lambda time, slots: answered(time, *slots[:1]), times, slots),
+    )
+
+
+def slowly(events: Sequence[Event], slots: int) -> tuple[list[list[int]], list[int]]:
+    """Count events one by one: by slot (3, slots), and in total (3,)."""
+    by_slot = [[0] * slots for _ in range(3)]
+    totals = [0, 0, 0]
+    for event in events:
+        if event.clicked is None:
+            totals[0] += 1
+            units = exposure_units(len(event.slots))
+            for position, slot in enumerate(event.slots.tolist()):
+                by_slot[0][slot] += 1
+                by_slot[1][slot] += int(units[position])
+            continue
+        totals[1] += 1
+        if event.clicked > 0:
+            totals[2] += 1
+            by_slot[2][int(event.slots[0])] += 1
+    return by_slot, totals
+
+
+def plainly(counts: Counts, slots: int) -> tuple[list[list[int]], list[int]]:
+    """Counts in the form of `slowly`; slots beyond must be empty."""
+    assert counts.by_slot.dtype == counts.totals.dtype == np.int64
+    assert not counts.by_slot[:, slots:].any()
+    return counts.of(np.arange(slots)).tolist(), counts.totals.tolist()
+
+
+def record_of(events: Sequence[Event], recipients: Recipients, k: int) -> Record:
+    """What the library's own metrics measure, over the items of a catalogue."""
+    row = {slot: r for r, slot in enumerate(recipients.slots.tolist())}
+    appearances = np.zeros((len(recipients), k), dtype=np.int64)
+    clicks = np.zeros_like(appearances)
+    for event in events:
+        for position, slot in enumerate(event.slots.tolist()):
+            if slot in row:
+                into = appearances if event.clicked is None else clicks
+                into[row[slot], position] += 1
+    return Record(
+        appearances=appearances,
+        item_clicks=clicks,
+        merit=recipients.merit,
+        popularity=np.zeros(len(recipients)),
+        served=sum(event.clicked is None for event in events),
+        clicks=int(clicks.sum()),
+        regret=np.nan,
+        realised_regret=np.nan,
+        fairness_regret=np.nan,
+    )

@@ -1,0 +1,102 @@
+"""A service without HTTP for tests: a small catalogue, a store in a folder, a clock to turn."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from faircascade.policies import EALinUCB, Policy
+from faircascade.service.messages import (
+    FeedbackReceipt,
+    FeedbackRequest,
+    ItemChange,
+    Recommendation,
+    RecommendationRequest,
+)
+from faircascade.service.service import Service
+from faircascade.service.settings import ServiceSettings
+from faircascade.service.stores.base import Store
+from faircascade.service.stores.sqlite import SQLiteStore
+
+DIM = 4
+
+
+@dataclass
+class Clock:
+    """Time that stands still until it is turned."""
+
+    now: float = 1_700_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def features_of(items: int, dim: int = DIM, seed: int = 0) -> np.ndarray:
+    """Return feature rows of length 1."""
+    rows = np.random.default_rng(seed).normal(size=(items, dim))
+    return rows / np.linalg.norm(rows, axis=1)[:, None]
+
+
+def changes(items: int = 12, dim: int = DIM) -> list[ItemChange]:
+    """Return items a, b, c, ... of two groups and three suppliers."""
+    return [
+        ItemChange(
+            item=chr(ord("a") + n) if n < 26 else f"item-{n}",
+            features=row,
+            merit=1.0 + n % 3,
+            group=("jazz", "pop")[n % 2],
+            supplier=("blue", "red", "green")[n % 3],
+        )
+        for n, row in enumerate(features_of(items, dim))
+    ]
+
+
+@asynccontextmanager
+async def serving(
+    folder: Path | str,
+    policy: Policy | None = None,
+    *,
+    store: Store | None = None,
+    settings: ServiceSettings | None = None,
+    clock: Clock | None = None,
+    items: int = 12,
+    seed: int = 0,
+) -> AsyncIterator[Service]:
+    """Start a service on a store in a folder, with items if it has none."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    service = Service(
+        policy or EALinUCB(weight="log", gamma=0.01),
+        store or SQLiteStore(Path(folder) / "store.db"),
+        dim=DIM,
+        settings=settings,
+        seed=seed,
+        clock=clock or Clock(),
+    )
+    await service.start()
+    try:
+        if not len(service.catalogue):
+            await service.put_items(changes(items))
+        yield service
+    finally:
+        await service.stop()
+
+
+async def recommend(service: Service, user: str = "ann", k: int = 3, **options) -> Recommendation:
+    """Ask for one list; a refusal is raised."""
+    (answer,) = await service.recommend([RecommendationRequest(user=user, k=k, **options)])
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+async def learn(service: Service, impression: str | Recommendation, **answer) -> FeedbackReceipt:
+    """Answer one list; a refusal is raised."""
+    name = impression if isinstance(impression, str) else impression.impression_id
+    (receipt,) = await service.learn([FeedbackRequest(impression_id=name, **answer)])
+    if isinstance(receipt, Exception):
+        raise receipt
+    return receipt

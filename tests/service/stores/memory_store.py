@@ -1,0 +1,197 @@
+"""A store of one's own, in one file: everything in memory, by the name in `memory:NAME`."""
+
+from __future__ import annotations
+
+import secrets
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from faircascade.service.stores.base import (
+    Event,
+    Impression,
+    ItemPatch,
+    ModelUpdate,
+    Store,
+    StoredItem,
+    StoreShape,
+    UpdateOutcome,
+    UserRecord,
+    UserStates,
+)
+from faircascade.service.stores.registry import register_store
+from faircascade.types import Floats, Ints
+
+
+@dataclass
+class User:
+    sums: Floats
+    rounds: int = 0
+    account: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+
+
+@register_store("memory")
+class MemoryStore(Store):
+    """Keeps everything as long as the process lives."""
+
+    address_form = "memory:NAME"
+    _by_address: ClassVar[dict[str, MemoryStore]] = {}
+
+    def __init__(self) -> None:
+        self._shape: StoreShape | None = None
+        self._meta: dict[str, Any] = {}
+        self._items: dict[str, tuple[int, StoredItem]] = {}  # with the version of its last change
+        self._version = 0
+        self._users: dict[str, User] = {}
+        self._impressions: dict[str, Impression] = {}
+        self._events: list[Event] = []
+        self._counts: tuple[str, bytes | None] = ("", None)
+
+    @classmethod
+    def from_address(cls, address: str, *, ttl: float) -> MemoryStore:
+        return cls._by_address.setdefault(address, cls())
+
+    async def stored_shape(self) -> StoreShape | None:
+        return self._shape
+
+    async def open(self, shape: StoreShape) -> None:
+        if self._shape not in (None, shape):
+            raise ValueError(f"holds {self._shape}, asked for {shape}")
+        self._shape = shape
+
+    async def close(self) -> None: ...
+
+    async def ping(self) -> None: ...
+
+    async def get_meta(self, name: str) -> Any:
+        return self._meta.get(name)
+
+    async def set_meta(self, name: str, value: Any) -> None:
+        self._meta[name] = value
+
+    async def catalogue_version(self) -> int:
+        return self._version
+
+    async def items(self, after: int = 0) -> tuple[int, list[StoredItem]]:
+        return self._version, [item for version, item in self._items.values() if version > after]
+
+    async def put_items(self, changes: Sequence[ItemPatch]) -> None:
+        for change in changes:
+            self._version += 1
+            _, old = self._items.get(change.id, (0, None))
+            slot = len(self._items) if old is None else old.slot
+            if old is None or old.removed:
+                old = StoredItem(id=change.id, features=change.features, slot=slot)
+            labels = {**old.groups, **change.groups}
+            new = replace(
+                old,
+                features=change.features,
+                merit=old.merit if change.merit is None else change.merit,
+                popularity=old.popularity if change.popularity is None else change.popularity,
+                groups={column: label for column, label in labels.items() if label},
+            )
+            self._items[change.id] = self._version, new
+
+    async def remove_items(self, ids: Sequence[str]) -> bool:
+        live = {name for name, (_, item) in self._items.items() if not item.removed}
+        gone = live & set(ids)
+        if gone and gone == live:
+            return False
+        self._version += bool(gone)
+        for name in gone:
+            self._items[name] = self._version, replace(self._items[name][1], removed=True)
+        return True
+
+    def _user(self, name: str) -> User:
+        assert self._shape is not None
+        return self._users.setdefault(name, User(np.zeros(self._shape.sums)))
+
+    async def begin_round(self, users: Sequence[str], *, accounts: bool = False) -> UserStates:
+        assert self._shape is not None
+        found = [self._user(name) for name in users]
+        rounds = np.empty(len(users), dtype=np.int64)
+        for place, user in enumerate(found):
+            user.rounds += 1
+            rounds[place] = user.rounds
+        return UserStates(
+            sums=np.array([user.sums for user in found]).reshape(len(users), self._shape.sums),
+            rounds=rounds,
+            accounts=[dict(user.account) for user in found] if accounts else (),
+        )
+
+    async def record(self, impressions: Sequence[Impression], *, units: Ints | None) -> list[str]:
+        ids = [secrets.token_urlsafe(16) for _ in impressions]
+        for name, shown in zip(ids, impressions, strict=True):
+            self._impressions[name] = replace(shown, id=name)
+            self._events.append(Event(time=shown.time, slots=shown.slots))
+            user = self._user(shown.user)
+            user.rounds = max(user.rounds, shown.round)
+            gains = () if units is None else units.tolist()
+            for slot, gain in zip(shown.slots.tolist(), gains, strict=False):
+                user.account[slot] += gain
+        return ids
+
+    async def impressions(self, ids: Sequence[str]) -> list[Impression | None]:
+        return [self._impressions.get(name) for name in ids]
+
+    async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
+        return [self._learn(update) for update in updates]
+
+    def _learn(self, update: ModelUpdate) -> UpdateOutcome:
+        shown = self._impressions.get(update.impression.id)
+        if shown is None:
+            return UpdateOutcome.UNKNOWN
+        if shown.clicked is not None:
+            same = (shown.clicked, shown.examined) == (update.clicked, update.examined)
+            return UpdateOutcome.REPEATED if same else UpdateOutcome.CONFLICT
+        answered = replace(shown, clicked=update.clicked, examined=update.examined)
+        self._impressions[shown.id] = answered
+        user = self._user(shown.user)
+        user.sums = user.sums + update.increments
+        hit = (
+            shown.slots[update.clicked - 1 : update.clicked] if update.clicked else shown.slots[:0]
+        )
+        self._events.append(Event(time=update.time, slots=hit, clicked=update.clicked))
+        return UpdateOutcome.LEARNED
+
+    async def user(self, user: str, *, impressions: int) -> UserRecord | None:
+        if user not in self._users:
+            return None
+        kept = [one for one in self._impressions.values() if one.user == user]
+        return UserRecord(
+            user=user,
+            sums=self._users[user].sums,
+            rounds=self._users[user].rounds,
+            impressions=kept[::-1][:impressions],
+            count=len(kept),
+        )
+
+    async def erase(self, user: str) -> bool:
+        kept = {name: one for name, one in self._impressions.items() if one.user != user}
+        self._impressions = kept
+        return self._users.pop(user, None) is not None
+
+    async def put_users(self, users: Sequence[str], sums: Floats, rounds: Ints) -> None:
+        for name, row, number in zip(users, sums, rounds.tolist(), strict=True):
+            self._users.setdefault(name, User(row.copy(), number))
+
+    async def events(self, after: str, limit: int) -> list[tuple[str, Event]]:
+        first = int(after or 0)
+        some = self._events[first : first + limit]
+        return [(str(number), event) for number, event in enumerate(some, first + 1)]
+
+    async def counts(self) -> tuple[str, bytes | None]:
+        return self._counts
+
+    async def keep_counts(self, cursor: str, counts: bytes) -> None:
+        if int(cursor or 0) >= int(self._counts[0] or 0):
+            self._counts = cursor, counts
+
+    async def expire(self, before: float) -> int:
+        old = [name for name, one in self._impressions.items() if one.time < before]
+        for name in old:
+            del self._impressions[name]
+        return len(old)

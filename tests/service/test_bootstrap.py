@@ -1,0 +1,348 @@
+"""What a service starts with, and what a store remembers from one start to the next."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from faircascade.policies import EALinUCB, LinTS, LinUCB, Optimal, Random
+from faircascade.ranker import Ranker
+from faircascade.service.bootstrap import start_service
+from faircascade.service.catalogue import importer
+from faircascade.service.catalogue.sources import ItemsFile, RankerFile
+from faircascade.service.messages import ItemChange, Recommendation, RecommendationRequest
+from faircascade.service.service import Service
+from faircascade.service.stores.base import ItemPatch, StoreDown
+from faircascade.service.stores.registry import public_address, store_at
+from faircascade.service.stores.sqlite import SQLiteStore
+from faircascade.types import Items
+
+CSV = "item,x,y,group,merit\na,1,0,p,1\nb,0,1,q,2\nc,1,1,q,3\n"
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(work)
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.chdir(tmp_path)
+    caplog.set_level(logging.INFO)
+
+
+def items(text: str = CSV, name: str = "items.csv") -> ItemsFile:
+    Path(name).write_text(text)
+    return ItemsFile(name)
+
+
+@asynccontextmanager
+async def started(**given: Any) -> AsyncIterator[Service]:
+    service = await start_service("sqlite:store.db", **given)
+    try:
+        yield service
+    finally:
+        await service.stop()
+
+
+def names(service: Service) -> list[str]:
+    return sorted(service.catalogue.rows)
+
+
+def test_the_items_of_a_file_are_served(caplog: pytest.LogCaptureFixture) -> None:
+    async def work() -> None:
+        async with started(source=items()) as service:
+            assert names(service) == ["a", "b", "c"]
+            item = service.catalogue.at("b")
+            assert item is not None
+            assert (item.merit, item.groups) == (2.0, {"group": "q"})
+
+    run(work())
+    said = "items.csv: 3 items (3 new), features: 2 columns ('x', 'y')"
+    assert said in [record.getMessage() for record in caplog.records]
+
+
+def test_without_a_source_the_store_must_have_items() -> None:
+    async def work() -> None:
+        with pytest.raises(ValueError, match=r"sqlite:store\.db: has no items yet; start with"):
+            await start_service("sqlite:store.db")
+        async with started(source=items()):
+            pass
+        async with started() as service:
+            assert names(service) == ["a", "b", "c"]
+
+    run(work())
+
+
+def test_a_file_is_read_once_so_that_what_was_removed_stays_removed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def work() -> None:
+        async with started(source=items()) as service:
+            await service.remove_item("b")
+            await service.put_items([ItemChange(item="a", features=[5.0, 5.0])])
+        async with started(source=items()) as service:
+            assert names(service) == ["a", "c"]
+            item = service.catalogue.at("a")
+            assert item is not None
+            assert item.features.tolist() == [5.0, 5.0]
+
+    run(work())
+    said = "items.csv: unchanged since the last import; the catalogue in the store is kept"
+    assert said in [record.getMessage() for record in caplog.records]
+
+
+def test_a_file_that_changed_adds_and_changes_and_removes_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def work() -> None:
+        async with started(source=items()):
+            pass
+        text = "item,x,y,group,merit\na,1,0,p,1\nb,0,2,q,2\nd,1,1,q,3\n"
+        async with started(source=items(text)) as service:
+            assert names(service) == ["a", "b", "c", "d"]
+
+    run(work())
+    assert any("3 items (1 new, 1 changed, 1 as before)" in r.getMessage() for r in caplog.records)
+
+
+def test_other_columns_of_the_same_file_are_another_file() -> None:
+    async def work() -> None:
+        source = items()
+        async with started(source=source):
+            pass
+        swapped = ItemsFile(source.path, "y,x")
+        async with started(source=swapped) as service:
+            item = service.catalogue.at("a")
+            assert item is not None
+            assert item.features.tolist() == [0.0, 1.0]
+
+    run(work())
+
+
+def test_a_file_with_other_features_than_the_store_is_refused() -> None:
+    async def work() -> None:
+        async with started(source=items()):
+            pass
+        wider = items("item,x,y,z\na,1,2,3\n", "wider.csv")
+        with pytest.raises(
+            ValueError, match=r"wider\.csv: has 3 features per item, the store has 2"
+        ):
+            await start_service("sqlite:store.db", source=wider)
+        async with started() as service:  # it was let go
+            assert names(service) == ["a", "b", "c"]
+
+    run(work())
+
+
+def test_a_policy_that_is_not_given_is_that_of_last_time() -> None:
+    async def work() -> None:
+        async with started(source=items()) as service:
+            assert service.policy == EALinUCB()
+        async with started(policy=LinUCB(alpha=0.5), seed=7):
+            pass
+        async with started() as service:
+            assert service.policy == LinUCB(alpha=0.5)
+            assert service.seed == 7
+
+    run(work())
+
+
+def test_another_policy_keeps_what_was_learned_and_is_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def work() -> None:
+        async with started(source=items(), policy=LinUCB()) as service:
+            (given,) = await service.recommend([RecommendationRequest(user="ann", k=2)])
+            assert isinstance(given, Recommendation)
+        async with started(policy=LinTS(ridge=3.0)) as service:
+            assert (await service.user("ann")).rounds == 1
+
+    run(work())
+    (told,) = (r for r in caplog.records if r.getMessage().startswith("policy changed"))
+    assert vars(told)["before"]["policy"]["name"] == "linucb"
+    assert vars(told)["now"]["policy"]["name"] == "lints"
+
+
+def test_policies_that_cannot_be_served_are_refused() -> None:
+    async def work() -> None:
+        with pytest.raises(ValueError, match="policy 'optimal' cannot be served"):
+            await start_service("sqlite:store.db", source=items(), policy=Optimal())
+        async with started(source=items()):
+            pass
+        with pytest.raises(ValueError, match=r"keeps 6 numbers per user, policy 'random' learns 0"):
+            await start_service("sqlite:store.db", policy=Random())
+
+    run(work())
+
+
+def test_a_policy_without_sums_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def sums(self: Random, state: object) -> None:
+        raise TypeError("policy 'random' does not keep what it learns as sums")
+
+    monkeypatch.setattr(Random, "sums", sums)
+
+    async def work() -> None:
+        with pytest.raises(ValueError, match="does not keep what it learns as sums, so it cannot"):
+            await start_service("sqlite:store.db", source=items(), policy=Random())
+
+    run(work())
+
+
+def trained(path: str = "ranker.npz", **changed: Any) -> Ranker:
+    catalogue = Items.of(
+        np.eye(3),
+        ids=["a", "b", "c"],
+        eligible=np.array([True, True, False]),
+        groups={"genre": ["p", "q", "q"], "supplier": ["s", "s", "t"]},
+    )
+    ranker = Ranker(LinUCB(alpha=0.3), items=replace(catalogue, **changed), seed=5)
+    for clicked in (1, None, 2):
+        ranker.update(ranker.recommend("ann", k=2), clicked)
+    ranker.recommend("bob", k=1)
+    ranker.save(path)
+    return ranker
+
+
+def test_a_ranker_goes_on_where_it_stood() -> None:
+    async def work() -> None:
+        ranker = trained()
+        async with started(source=RankerFile("ranker.npz")) as service:
+            assert service.policy == LinUCB(alpha=0.3)
+            assert service.seed == 5
+            assert names(service) == ["a", "b"]  # c cannot be recommended
+            item = service.catalogue.at("b")
+            assert item is not None
+            assert item.groups == {"group": "q", "supplier": "s"}
+            assert (await service.user("ann")).rounds == 3
+            for user in ("ann", "bob", "new"):
+                expected = ranker.recommend(user, k=2)
+                (given,) = await service.recommend([RecommendationRequest(user=user, k=2)])
+                assert isinstance(given, Recommendation)
+                assert tuple(given.items) == expected.items
+                np.testing.assert_allclose(given.scores, expected.scores, atol=1e-12)
+
+    run(work())
+
+
+def test_a_ranker_is_imported_once() -> None:
+    async def work() -> None:
+        trained()
+        async with started(source=RankerFile("ranker.npz")) as service:
+            await service.recommend([RecommendationRequest(user="ann", k=2)])
+        async with started(source=RankerFile("ranker.npz")) as service:
+            assert (await service.user("ann")).rounds == 4
+
+    run(work())
+
+
+def test_a_ranker_is_imported_again_if_that_was_not_finished(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def work() -> None:
+        trained()
+        with monkeypatch.context() as broken:
+            broken.setattr(Service, "patch", None)
+            with pytest.raises(TypeError):
+                await start_service("sqlite:store.db", source=RankerFile("ranker.npz"))
+        async with started(source=RankerFile("ranker.npz")) as service:
+            assert (await service.user("ann")).rounds == 3
+            assert names(service) == ["a", "b"]
+
+    run(work())
+
+
+def test_many_items_come_in_by_pieces_and_a_start_that_stopped_between_them_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    put, patch, sizes = SQLiteStore.put_items, Service.patch, []
+
+    async def counted(self: SQLiteStore, changes: Sequence[ItemPatch]) -> None:
+        sizes.append(len(changes))
+        await put(self, changes)
+
+    def failing(self: Service, change: ItemChange) -> ItemPatch:
+        if change.item == "e":
+            raise StoreDown("gone")
+        return patch(self, change)
+
+    monkeypatch.setattr(SQLiteStore, "put_items", counted)
+    monkeypatch.setattr(importer, "CHUNK", 2)
+    source = items("item,x,y\n" + "".join(f"{name},1,0\n" for name in "abcde"))
+
+    async def work() -> None:
+        with monkeypatch.context() as broken:
+            broken.setattr(Service, "patch", failing)
+            with pytest.raises(StoreDown):
+                await start_service("sqlite:store.db", source=source)
+        assert sizes == [2, 2]
+        async with started(source=source) as service:
+            assert names(service) == ["a", "b", "c", "d", "e"]
+        assert sizes == [2, 2, 1]  # those that were there stay untouched
+
+    run(work())
+
+
+def test_a_folder_of_items_is_refused_also_where_items_are_already() -> None:
+    async def work() -> None:
+        async with started(source=items()):
+            pass
+        with pytest.raises(ValueError, match="--items must be a file: Parquet, CSV or TSV"):
+            await start_service("sqlite:store.db", source=ItemsFile("."))
+
+    run(work())
+
+
+def test_a_ranker_does_not_overwrite_what_others_learned() -> None:
+    async def work() -> None:
+        trained()
+        async with started(source=RankerFile("ranker.npz")):
+            pass
+        trained("other.npz", merit=np.array([1.0, 2.0, 3.0]))
+        with pytest.raises(
+            ValueError, match=r"other\.npz: a ranker needs an empty store.*ranker\.npz"
+        ):
+            await start_service("sqlite:store.db", source=RankerFile("other.npz"))
+
+    run(work())
+
+
+def test_a_store_that_is_in_use_takes_no_ranker() -> None:
+    async def work() -> None:
+        async with started(source=items("item,x,y,z\na,1,2,3\n")):
+            pass
+        trained()
+        with pytest.raises(ValueError, match="empty store, and this one is in use"):
+            await start_service("sqlite:store.db", source=RankerFile("ranker.npz"))
+
+    run(work())
+
+
+@pytest.mark.parametrize("address", ["store.db", "mysql://x", "sqlite:", "sqlite::memory:", ""])
+def test_an_address_that_is_no_store_is_refused(address: str) -> None:
+    with pytest.raises(ValueError, match=r"store must .*sqlite:PATH"):
+        store_at(address, ttl=1.0)
+
+
+def test_a_password_in_the_address_of_a_store_is_not_shown() -> None:
+    assert public_address("redis://me:secret@cache:6379/1") == "redis://cache:6379/1"
+    assert public_address("redis://cache:6379/1?password=secret&a=b#c") == "redis://cache:6379/1"
+    assert public_address("unix:///run/redis.sock?db=1&password=secret") == "unix:///run/redis.sock"
+    assert public_address("sqlite:a@b.db") == "sqlite:a@b.db"
+
+
+def test_a_file_that_is_not_a_store_is_refused() -> None:
+    Path("store.db").write_text("This is a letter to somebody, and rather long at that." * 100)
+
+    async def work() -> None:
+        with pytest.raises(ValueError, match=r"store\.db: cannot be opened as a store"):
+            await start_service("sqlite:store.db", source=items())
+
+    run(work())

@@ -1,0 +1,230 @@
+"""A part in one file is picked up everywhere, and no engine runs it as something else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import faircascade as fc
+from faircascade import registry, testing
+from faircascade.cli.main import app
+from faircascade.clicks import Cascade, ClickModel
+from faircascade.engine import simulation
+from faircascade.environment import Delay, Dynamics, Environment, NoDelay, Still
+from faircascade.estimators import Estimator, Ridge
+from faircascade.experiment.running.executors.local import Local
+from faircascade.experiment.spec import Spec
+from faircascade.exploration import UCB, Exploration
+from faircascade.observations import FirstClick, Observation
+from faircascade.policies import Policy
+from faircascade.rerankers import Identity, Reranker
+from faircascade.rewards import RewardModel, Standard
+from tests.own_parts import parts_of_the_contributing_guide
+from tests.worlds import small_world
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[ModuleType]:
+    with parts_of_the_contributing_guide() as module:
+        yield module
+
+
+def test_the_checks_of_the_library_pass(own: ModuleType) -> None:
+    testing.check_click_model(own.Skimmer())
+    testing.check_estimator(own.ItemMean())
+    testing.check_dynamics(own.Rotation())
+    testing.check_reward_model(own.TopHeavy())
+    testing.check_metric(own.TopItem())
+    testing.check_dataset(own.CoinFlips())
+
+
+@pytest.mark.parametrize("engine", ["auto", "loop"])
+def test_several_clicks_are_counted_learned_and_traced(
+    own: ModuleType, engine: str, tmp_path: Path
+) -> None:
+    env = small_world(users=40, k=5, click_model=own.Skimmer(patience=0.95))
+    trace = tmp_path / "trace.parquet"
+    result = fc.simulate(env, fc.LinUCB(), rounds=60, seed=1, engine=engine, trace=trace)
+    assert result.engine == "loop"
+    assert result.clicks > result.clicked > 0
+    assert result.record.item_clicks.sum() == result.record.clicks
+    rows = pq.read_table(trace)
+    clicks = rows["reward"].to_numpy().reshape(-1, 5)
+    seen = rows["seen"].to_numpy().reshape(-1, 5)
+    assert clicks.sum() == result.record.clicks
+    assert (clicks.sum(axis=1) > 1).any()
+    first = np.where(clicks.any(axis=1), clicks.argmax(axis=1) + 1, 5)
+    assert np.array_equal(seen.sum(axis=1), first)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--click-model", "skimmer", "--set", "click_model.patience=0.8"], None),
+        (["--policy", "bandit", "--set", "estimator=item_mean"], None),
+        (["--dynamics", "rotation", "--set", "dynamics.period=20"], None),
+        (["--click-model", "skimmer", "--set", "click_model.patience=2"], "patience"),
+        (["--click-model", "skimer"], "did you mean 'skimmer'"),
+        (["--dynamics", "rotation", "--engine", "cpu"], "does not support dynamics 'rotation'"),
+    ],
+)
+def test_the_command_line_takes_them(own: ModuleType, arguments: list[str], said: str) -> None:
+    small = ["--users", "20", "--set", "data.users=20", "--set", "data.items=60", "--rounds", "10"]
+    run = CliRunner().invoke(app, ["simulate", *small, "--k", "4", "--json", *arguments])
+    if said is None:
+        assert run.exit_code == 0, run.output
+        assert json.loads(run.stdout)["rounds"] == 10
+    else:
+        assert said in str(run.exception) + run.output
+
+
+def test_a_spec_file_takes_them_with_grids_and_all(own: ModuleType, tmp_path: Path) -> None:
+    spec = {
+        "name": "own",
+        "data": {"name": "coin-flips"},
+        "environment": {
+            "k": 3,
+            "dim": 4,
+            "click_model": {"name": "skimmer", "patience": {"grid": [0.5, 1]}},
+            "dynamics": "rotation",
+        },
+        "run": {"rounds": 20, "seeds": 1},
+        "policies": [{"name": "linucb"}, {"name": "bandit", "estimator": "item_mean"}],
+    }
+    cells = Spec.of(spec).cells("ratings")
+    assert len({cell.key for cell in cells}) == len(cells) == 4
+    found = fc.run_experiment(spec, tmp_path / "own", executor=Local(workers=1))
+    assert len(found) > 0
+
+
+def test_a_tabular_estimator_learns_which_items_are_clicked(own: ModuleType) -> None:
+    env = small_world(users=20, items=12, k=3)
+    run = {"rounds": 400, "seed": 1}
+    bandit = fc.Bandit(estimator=own.ItemMean(), exploration=UCB(alpha=0.5))
+    learned, drawn = (fc.simulate(env, p, **run) for p in (bandit, fc.Random()))
+    assert learned.clicks > 1.2 * drawn.clicks
+    weighed = replace(bandit, reward=registry.build("reward", "exposure_aware", {"gamma": 0.1}))
+    assert fc.simulate(env, weighed, **run).clicks > drawn.clicks
+
+
+def test_a_tabular_estimator_works_online_while_items_come_and_go(own: ModuleType) -> None:
+    ranker = fc.Ranker(fc.Bandit(estimator=own.ItemMean()), items=np.eye(4), item_ids=list("abcd"))
+    slate = ranker.recommend("u", k=4)
+    ranker.remove_items(["b"])
+    ranker.add_items(np.ones((1, 4)), ["e"])
+    ranker.update(slate, clicked=[slate.items.index("c") + 1])
+    assert set(ranker.recommend("u", k=4).items) == set("acde")
+    assert ranker._states["u"].learned.ids.tolist()[-1] in "abcd"
+
+
+def test_parts_that_do_not_fit_are_refused(own: ModuleType) -> None:
+    with pytest.raises(ValueError, match=r"'thompson' needs the sample .* 'item_mean'"):
+        fc.Bandit(estimator=own.ItemMean(), exploration="thompson")
+
+
+def test_regret_follows_an_environment_that_changes(own: ModuleType) -> None:
+    still = small_world(users=10, k=3)
+    turning = replace(still, dynamics=own.Rotation(period=100))
+    run = {"rounds": 300, "seed": 1}
+    assert fc.simulate(turning, fc.Optimal(), **run).regret == 0
+    assert fc.simulate(still, fc.Optimal(), **run).regret == 0
+    assert (
+        fc.simulate(turning, fc.LinUCB(), **run).regret
+        > fc.simulate(still, fc.LinUCB(), **run).regret
+    )
+
+
+class Boom(Exception):  # noqa: N818
+    """The part was asked."""
+
+
+def boom(*_: Any, **__: Any) -> Any:
+    raise Boom
+
+
+BASES: dict[str, tuple[type, tuple[str, ...]]] = {
+    "click model": (Cascade, ("click",)),
+    "click model's value": (Cascade, ("value",)),
+    "dynamics": (Still, ("preferences", "present")),
+    "delay": (NoDelay, ("rounds",)),
+    "environment": (Environment, ("respond",)),
+    "observation": (FirstClick, ("seen",)),
+    "estimator": (Ridge, ("update",)),
+    "estimator's beliefs": (Ridge, ("beliefs",)),
+    "exploration": (UCB, ("scores",)),
+    "reward": (Standard, ("table",)),
+    "re-ranker": (Identity, ("arrange",)),
+    "recipe": (fc.LinUCB, ("recommend",)),
+    "yardstick": (fc.Random, ("recommend",)),
+}
+
+
+def raising(kind: str) -> Any:
+    """A subclass of a part that the compiled engines know, with some of its methods raising."""
+    base, methods = BASES[kind]
+    body = dict.fromkeys(methods, boom)
+    if base is Still:
+        body["changes"] = True
+    made = type(f"My{base.__name__}", (base,), body)
+    return dataclass(frozen=True, kw_only=True)(made)
+
+
+def job_with(kind: str) -> tuple[Environment, Policy]:
+    cls = raising(kind)
+    env, policy = small_world(users=4), fc.LinUCB()
+    if cls.__mro__[1] is Environment:
+        return cls(**{f: getattr(env, f) for f in ("items", "users", "k")}), policy
+    part = cls()
+    place = getattr(part, "kind", "")
+    if place == "policy":
+        return env, part
+    if place in ("click_model", "dynamics", "delay"):
+        return replace(env, **{place: part}), policy
+    return env, fc.Bandit(**{place: part})
+
+
+@pytest.mark.parametrize("kind", BASES)
+@pytest.mark.parametrize("engine", ["auto", "cpu", "loop"])
+def test_a_part_that_no_engine_knows_is_asked_or_refused_and_never_replaced(
+    kind: str, engine: str, monkeypatch
+) -> None:
+    monkeypatch.setattr(simulation, "SHORT", 0)
+    env, policy = job_with(kind)
+    if engine == "cpu" and kind not in ("reward", "click model's value"):
+        with pytest.raises(ValueError, match=r"engine 'cpu' does not support .*'My"):
+            fc.simulate(env, policy, rounds=3, engine=engine)
+    else:
+        with pytest.raises((Boom, ValueError)):
+            fc.simulate(env, policy, rounds=3, engine=engine)
+
+
+def test_the_bases_are_of_every_kind_that_a_simulation_has() -> None:
+    contracts = {
+        ClickModel, Delay, Dynamics, Estimator, Exploration, Observation, Policy, Reranker,
+        RewardModel, Environment,
+    }  # fmt: skip
+    assert {c for c in contracts if any(issubclass(b, c) for b, _ in BASES.values())} == contracts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unregistered(Cascade):
+    """A subclass that changes nothing, and cannot be known for that."""
+
+    note: str = field(default="")
+
+
+def test_a_subclass_runs_with_the_same_numbers_in_loop() -> None:
+    env = small_world(users=4)
+    same = replace(env, click_model=Unregistered())
+    assert fc.simulate(same, fc.LinUCB(), rounds=20).metrics == (
+        fc.simulate(env, fc.LinUCB(), rounds=20).metrics
+    )
