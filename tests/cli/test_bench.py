@@ -118,7 +118,7 @@ def test_the_authors_package_is_measured_beside_ours() -> None:
 
 
 def test_a_process_of_its_own_measures_time_and_memory(run) -> None:
-    environments = bench.EnvironmentStore(ratings=load_dataset("synthetic"), users=8)
+    environments = bench.BenchEnvironments(ratings=load_dataset("synthetic"), users=8)
     sizes = bench.QUICK.with_given(large_rounds=2, large_users=8, large_items=500)
     (task,) = bench.plan(bench.choose(["large"]), environments, sizes, threads=1)
     measured = task.measure()
@@ -171,7 +171,7 @@ def test_a_run_without_its_cores_is_remarked() -> None:
 
 
 def test_more_items_keeps_the_first_copy_and_the_norms() -> None:
-    environments = bench.EnvironmentStore(
+    environments = bench.BenchEnvironments(
         ratings=load_dataset("synthetic", users=40, items=60), users=20
     )
     env, more = environments.paper, environments.tenfold

@@ -200,7 +200,7 @@ def test_a_baseline_that_cannot_be_run_ends_it(
         raise ValueError("not today")
 
     counting(monkeypatch, refuse)
-    with pytest.raises(ValueError, match="LinUCB, the baseline, cannot be run: not today"):
+    with pytest.raises(ValueError, match="the baseline, LinUCB, cannot be run: not today"):
         searched(tmp_path)
 
 

@@ -108,9 +108,9 @@ def test_the_end_of_a_range_is_a_step() -> None:
         ('policy = "ealinucb"', "", 25, "policy"),
         ("maximize =", "maximise =", 27, "did you mean 'maximize'"),
         ('"equality_p"', '"equality"', 27, "did you mean 'equality_p'"),
-        ('"equality_p"', '"regret"', 27, "maximize would make regret worse: use minimize"),
-        ("maximize =", "minimize =", 27, "minimize would make equality_p worse: use maximize"),
-        ('maximize = "equality_p"', "", 25, "either maximize or minimize"),
+        ('"equality_p"', '"regret"', 27, "use minimize"),
+        ("maximize =", "minimize =", 27, "use maximize"),
+        ('maximize = "equality_p"', "", 25, "maximize"),
         ("clicks >= -3%", "clicks > -3%", 28, "a bound must be like"),
         ("clicks >= -3%", "clikcs >= -3%", 28, "did you mean 'clicks'"),
         ('"clicks >= -3%"', '["clicks >= -3%", 4]', 28, "subject_to must be"),
@@ -156,7 +156,7 @@ def test_a_mistake_is_told_with_the_line_and_what_was_meant(
 
 def test_mistakes_about_the_table_as_a_whole() -> None:
     without = TUNE[: TUNE.index("[tune]")]
-    with pytest.raises(SpecError, match=r"mine\.toml: the spec must have a table \[tune\]"):
+    with pytest.raises(SpecError, match=r"mine\.toml: the spec must have the table \[tune\]"):
         search(without)
     with pytest.raises(SpecError, match=r"mine\.toml:25: \[tune.search\] must name"):
         search(TUNE[: TUNE.index("[tune.search]")])
