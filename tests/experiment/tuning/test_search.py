@@ -161,7 +161,7 @@ def test_mistakes_about_the_table_as_a_whole() -> None:
     with pytest.raises(SpecError, match=r"mine\.toml:25: \[tune.search\] must name"):
         search(TUNE[: TUNE.index("[tune.search]")])
     twice = TUNE.replace("[tune]", '[[policies]]\nname = "ealinucb"\nweight = "rbp"\n\n[tune]')
-    with pytest.raises(SpecError, match=r"mine\.toml:30: .* several times: say its number, 1 or 2"):
+    with pytest.raises(SpecError, match=r"mine\.toml:30: .* several times.* 1 or 2"):
         search(twice)
     with pytest.raises(SpecError, match=r"--set run.rounds=0: rounds must be at least 1 to tune"):
         search(TUNE, "run.rounds=0")
