@@ -58,7 +58,7 @@ DEVICE void learn(const Cell& cell, Desk& desk, int examined) {
 
 // Put the inverse of M into a matrix: `numerics.inverse`.
 DEVICE void invert(Desk& desk, Real* A) {
-    Real *column = desk.v, *done = desk.drawn;
+    Real *column = desk.v, *ratio = desk.x[0], *done = desk.drawn;  // the slate has been learned
     EVERY_LANE(i, D * D) A[i] = desk.M[pair_of(i / D, i % D)];
     EVERY_LANE(a, D) done[a] = 0;
     meet();
@@ -73,7 +73,10 @@ DEVICE void invert(Desk& desk, Real* A) {
         }
         meet();
         if (lane() == 0) done[pivot] = 1;
-        EVERY_LANE(a, D) column[a] = A[a * D + pivot];
+        EVERY_LANE(a, D) {
+            column[a] = A[a * D + pivot];
+            ratio[a] = A[a * D + pivot] / A[pivot * D + pivot];
+        }
         meet();
         EVERY_LANE(i, D * D) {
             int row = i / D, b = i % D;
@@ -81,9 +84,9 @@ DEVICE void invert(Desk& desk, Real* A) {
             if (row == pivot && b == pivot)
                 A[i] = -1 / column[pivot];
             else if (row == pivot || b == pivot)
-                A[i] = column[row == pivot ? b : row] / column[pivot];
+                A[i] = ratio[row == pivot ? b : row];
             else
-                A[i] = A[i] - column[low] * (column[high] / column[pivot]);
+                A[i] = A[i] - column[low] * ratio[high];
         }
         meet();
     }

@@ -86,7 +86,7 @@ DEVICE void add_up(const Cell& cell, int rounds) {
             sums[REGRET] += cell.regrets[at];
             sums[WIDTH] += cell.widths[at];
         }
-        for (int i = 0; i < COUNTS; i++) {
+        UNROLL for (int i = 0; i < COUNTS; i++) {
             Int total = sum_of(sums[i]);
             if (lane() == 0) cell.by_round[i * (Int)rounds + round] = total;
         }
