@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from faircascade import numerics
-from faircascade.numerics import one_blas_thread, ordered_dot, quadratic_form
+from faircascade.numerics import (
+    ROUNDOFF,
+    inverse,
+    one_blas_thread,
+    ordered_dot,
+    quadratic_form,
+)
 
 
 def dot_by_hand(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -65,3 +71,16 @@ def test_linear_algebra_stays_at_one_thread_until_the_last_one_leaves():
         assert threads() == {1}
         second.__exit__(None, None, None)
         assert threads() == before
+
+
+@given(d=st.integers(1, 8), seed=st.integers(0, 10**6))
+def test_the_inverse_is_symmetric_and_as_exact_as_the_condition_allows(d: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(d, max(1, d // 2), 3)) * 10.0 ** rng.uniform(0, 3)
+    A = np.einsum("aki,bki->abi", x, x) + np.eye(d)[:, :, None]
+    A = 0.5 * (A + A.transpose(1, 0, 2))
+    found = inverse(A)
+    assert np.array_equal(found, found.transpose(1, 0, 2))
+    for i in range(3):
+        residual = np.abs(A[:, :, i].astype(np.longdouble) @ found[:, :, i] - np.eye(d)).max()
+        assert residual < 4 * d * ROUNDOFF * np.linalg.cond(A[:, :, i])

@@ -131,7 +131,7 @@ class Ridge(Estimator):
         `norm` is the largest one, and `rows` are learned of a user. The condition of M is at most
         1 + gain / ridge * rows * norm^2. Runs in few directions were refused near 5e7.
         """
-        condition = self.gain / self.ridge * rows * norm**2
+        condition = self.gain / self.ridge * rows * (norm * norm)
         if condition > LARGEST_CONDITION:
             return (
                 f"the largest feature norm is {norm:.3g}, so that M may reach a condition of "
