@@ -52,7 +52,6 @@ def test_every_policy_flag_reaches_the_policy(run) -> None:
         "alpha": 0.5,
         "sigma": 2.0,
         "ridge": 3.0,
-        "observation": {"name": "first-click"},
         "reranker": {"name": "identity"},
     }
 
