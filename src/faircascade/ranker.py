@@ -29,7 +29,7 @@ from faircascade.types import (
 )
 
 
-class World(Protocol):
+class SimulatedEnvironment(Protocol):
     """Where a simulation took place."""
 
     @property
@@ -44,7 +44,7 @@ class Simulated(Protocol):
     @property
     def state(self) -> Any: ...
     @property
-    def env(self) -> World: ...
+    def env(self) -> SimulatedEnvironment: ...
     @property
     def rounds(self) -> int: ...
     @property

@@ -165,7 +165,7 @@ def test_a_long_lazy_run_is_the_full_one_and_keeps_its_inverse(policy) -> None:
     env = small_world(users=11, items=600, dim=6, k=5, seed=3)
     job = {"env": env, "policy": policy, "checkpoints": (20_000,), "seed": 1, "threads": 2}
     users = cpu.Learning(Job(**job))
-    run = cpu.Run(Job(**job), users)
+    run = cpu.CpuRun(Job(**job), users)
     lazy = run.to_the_end()
     assert run.work[0] > 0.9 * run.work.sum()  # most lists came from the front alone
     assert_same(cpu.run(Job(**job, lazy=False)), lazy)
@@ -187,7 +187,7 @@ def test_no_item_scores_more_than_the_limit_of_its_tier(env, exploration, rounds
     policy = Bandit(exploration=exploration)
     job = Job(env=env, policy=policy, checkpoints=(rounds,), seed=5, threads=1)
     users = cpu.Learning(job)
-    outcome = run_or_refuse(lambda _: cpu.Run(job, users).to_the_end(), job)
+    outcome = run_or_refuse(lambda _: cpu.CpuRun(job, users).to_the_end(), job)
     assume(outcome is not None)
     state = outcome.state.learned
     shortlist, sums = users.shortlist, users.sums
@@ -225,11 +225,11 @@ def test_parts_of_the_users_merge_to_the_whole_in_every_reported_number() -> Non
         assert np.array_equal(getattr(whole.state.learned, name), getattr(joined.learned, name))
 
 
-def one_long_step(**options: object) -> cpu.Run:
+def one_long_step(**options: object) -> cpu.CpuRun:
     """A run whose first step is long enough to be interrupted in."""
     env = small_world(users=64, items=400)
     job = Job(env=env, policy=LinUCB(), checkpoints=(20_000,), seed=1, threads=1, **options)
-    run = cpu.Run(job, cpu.Learning(job))
+    run = cpu.CpuRun(job, cpu.Learning(job))
     run.step = job.rounds
     return run
 
@@ -257,7 +257,7 @@ def test_ctrl_c_in_a_step_forgets_that_step_alone() -> None:
     job = Job(
         env=env, policy=LinUCB(), checkpoints=(5, 200_000), seed=1, threads=2, progress=interrupt
     )
-    run = cpu.Run(job, cpu.Learning(job))
+    run = cpu.CpuRun(job, cpu.Learning(job))
     run.step = 5
     run._next_step = lambda rounds, seconds: 200_000
     stopped = run.to_the_end()
@@ -317,7 +317,7 @@ def test_auto_takes_the_compiled_engine_for_all_but_short_runs(monkeypatch) -> N
 def test_thompson_sampling_scores_every_item() -> None:
     env = small_world(users=3, items=50)
     job = Job(env=env, policy=LinTS(), checkpoints=(20,), seed=1, threads=1)
-    run = cpu.Run(job, cpu.Learning(job))
+    run = cpu.CpuRun(job, cpu.Learning(job))
     run.to_the_end()
     assert run.work[:-1].sum() == 0
     assert run.work[-1] == 60
@@ -393,7 +393,7 @@ def test_lanes_without_a_user_learn_nothing() -> None:
     env = small_world(users=9)
     job = Job(env=env, policy=LinUCB(), checkpoints=(50,), seed=1, threads=1)
     users = cpu.Learning(job)
-    cpu.Run(job, users).to_the_end()
+    cpu.CpuRun(job, users).to_the_end()
     nobody = users.sums.M[1].reshape(-1, USERS)[:, 1:]
     assert np.array_equal(nobody, packing.start_sums(9, 4).M[1].reshape(-1, USERS)[:, 1:])
 

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 import signal
 import weakref
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +21,9 @@ from hypothesis import strategies as st
 from faircascade.engine import join_parts, loop, simulate
 from faircascade.engine.gpu import run as gpu
 from faircascade.engine.gpu import share
-from faircascade.engine.gpu.cells import FIELDS
 from faircascade.engine.gpu.device import NoGPU, is_present, the_gpu
 from faircascade.engine.gpu.source import Shape
+from faircascade.engine.gpu.structs import fields_of
 from faircascade.engine.job import Job, Outcome
 from faircascade.environment import Environment
 from faircascade.policies import (
@@ -210,7 +208,7 @@ def test_what_does_not_fit_is_cut_into_parts(policy, tmp_path: Path) -> None:
     shape = gpu.shape_of([job])
     users = 3.5 * gpu.Cell.bytes_a_user(job, shape) + gpu.Cell.bytes_of_interval(job)
     small = Emulated(free=gpu.Cell.bytes_of_items(job, shape) + int(users / gpu.FOR_STATE))
-    under = gpu.Run([job], small)
+    under = gpu.GpuRun([job], small)
     assert [len(part) for part in under.parts] == [1, 1, 1]
     (found,) = under.to_the_end()
     assert len(under.shelf) == 1  # the items were packed and sent once
@@ -249,7 +247,9 @@ def test_room_for_what_is_counted_is_that_of_every_catalogue() -> None:
         for env in envs
     ]
     rounds = [
-        gpu.Run(order, Emulated(free=50 * 2**20))._room_for_rounds() for order in (jobs, jobs[::-1])
+        gpu.GpuRun(order, Emulated(free=50 * 2**20))._room_for_rounds()
+        for order in (jobs, jobs[::-1])
+        for order in (jobs, jobs[::-1])
     ]
     assert rounds[0] == rounds[1] < 300
 
@@ -259,7 +259,7 @@ def test_room_for_what_is_counted_is_that_of_every_catalogue() -> None:
 @pytest.mark.parametrize("each", [1e-5, 1e-3, 0.1, 0.4])
 def test_launches_are_short_unless_longer_ones_pay(fixed: float, each: float) -> None:
     job = Job(env=world(items=40, dim=3, k=4), policy=LinUCB(), checkpoints=(9,), seed=0, threads=1)
-    under, rounds, spent, done = gpu.Run([job], Emulated()), 1, 0.0, 0
+    under, rounds, spent, done = gpu.GpuRun([job], Emulated()), 1, 0.0, 0
     while spent < 60:
         seconds = fixed + each * rounds
         assert seconds < max(2 * gpu.LONGEST_STEP, fixed + each)
@@ -348,25 +348,11 @@ def test_without_a_gpu_one_line_says_what_to_do() -> None:
 # records
 
 
-def fields_of(struct: str) -> list[str]:
-    """Return the names of the fields of a struct of records.cuh, in their order."""
-    text = (files("faircascade.engine.gpu") / "kernels" / "records.cuh").read_text()
-    body = re.search(rf"struct {struct} {{(.*?)\n}};", text, re.S)
-    assert body is not None
-    declarations = re.sub(r"//[^\n]*", "", body[1]).split(";")
-    names = [re.findall(r"\*?(\w+)(?:\[[^\]]*\])?\s*(?:,|$)", one.strip()) for one in declarations]
-    return [name for group in names for name in group]
-
-
-def test_a_cells_fields_are_those_of_the_kernel() -> None:
-    assert fields_of("Cell") == [name for name, _ in FIELDS]
-
-
 @pytest.mark.skipif(not compiler(), reason="no C++ compiler")
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 @pytest.mark.parametrize(("items", "d", "k"), [(40, 3, 4), (1100, 4, 5)])
 def test_sizes_are_those_of_the_kernel(items: int, d: int, k: int, precision: str) -> None:
     shape = Shape.of(d=d, k=k, items=items, precision=precision)
     library = Emulated().kernel(shape).library
-    assert library.bytes_of_cell() == 8 * len(FIELDS)
-    assert library.bytes_of_desk() <= shape.bytes_of_desk <= library.bytes_of_desk() + 32
+    assert library.bytes_of_job() == 8 * len(fields_of("Job"))
+    assert library.bytes_of_desk() == shape.bytes_of_desk

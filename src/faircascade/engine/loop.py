@@ -35,7 +35,7 @@ _POLL_SECONDS = 0.2
 
 
 @dataclass(frozen=True, eq=False)
-class Books:
+class SharedTally:
     """The tally that all shards write to; integers add up the same in any order."""
 
     tally: Tally
@@ -45,7 +45,9 @@ class Books:
 class Shard:
     """Some of the users, served round by round."""
 
-    def __init__(self, job: Job, rows: slice, books: Books, stop: Event, reached: Reached) -> None:
+    def __init__(
+        self, job: Job, rows: slice, books: SharedTally, stop: Event, reached: Reached
+    ) -> None:
         self.job = job
         self.books = books
         self.stop = stop
@@ -189,7 +191,7 @@ def run(job: Job) -> Outcome:
 def _start(job: Job, snapshot: Snapshot, stop: Event) -> list[Shard]:
     """Return all users, at the beginning or where an earlier attempt left them."""
     reached = snapshot.reached()
-    books = Books(reached.tally)
+    books = SharedTally(reached.tally)
     n = len(job.env.users)
     users = [slice(0, n)] if job.policy.indivisible else cut(n, job.threads)
     return [Shard(job, rows, books, stop, reached) for rows in users]

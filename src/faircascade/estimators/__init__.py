@@ -1,7 +1,7 @@
 """What a policy learns."""
 
 from faircascade.estimators.base import Beliefs, Estimator, Evidence
-from faircascade.estimators.item_table import ItemTable
+from faircascade.estimators.item_sums import ItemSums
 from faircascade.estimators.ridge import Ridge
 
-__all__ = ["Beliefs", "Estimator", "Evidence", "ItemTable", "Ridge"]
+__all__ = ["Beliefs", "Estimator", "Evidence", "ItemSums", "Ridge"]

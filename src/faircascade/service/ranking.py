@@ -17,7 +17,7 @@ from faircascade.service.messages import (
     Refused,
     invalid,
 )
-from faircascade.service.scoring import Job, rows_to_slots
+from faircascade.service.scoring import ScoringJob, rows_to_slots
 from faircascade.service.stores.base import Impression, Store, UserStates
 from faircascade.types import Ints, Lists, Pool
 
@@ -105,11 +105,11 @@ class Ranking:
         states: UserStates,
         places: Sequence[int],
         catalogue: Catalogue,
-    ) -> Job:
+    ) -> ScoringJob:
         """Return the scoring of requests for lists of one length out of one pool."""
         pool = catalogue.pool(requests[0].candidates, requests[0].exclude)
         shared = self._policy.scope == "global"
-        return Job(
+        return ScoringJob(
             policy=self._policy,
             pool=pool,
             k=min(requests[0].k, len(pool)),
@@ -121,14 +121,14 @@ class Ranking:
             seed=self._seed,
         )
 
-    async def _run(self, job: Job) -> Lists:
+    async def _run(self, job: ScoringJob) -> Lists:
         """Score, in a thread if it takes long."""
         return await asyncio.to_thread(job.run) if job.size > LARGE else job.run()
 
     def _everybody(self, pool: Pool) -> Ints:
         return self._exposure.units_of(np.asarray(pool.items.ids))
 
-    def _ranked(self, job: Job, lists: Lists) -> list[Ranked]:
+    def _ranked(self, job: ScoringJob, lists: Lists) -> list[Ranked]:
         now, items = self._clock(), job.pool.items
         slots = rows_to_slots(lists, items)  # (n, k)
         features = items.features[lists.items]  # (n, k, d)

@@ -20,7 +20,7 @@ _FEW_USERS = 7
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Job:
+class ScoringJob:
     """Lists of one length, out of one pool."""
 
     policy: Policy

@@ -59,15 +59,15 @@ class EmulatedKernel:
     def __init__(self, shape: Shape, device: Emulated) -> None:
         self._device = device
         self.library = ctypes.CDLL(str(build(shape)))
-        for name in ("bytes_of_desk", "bytes_of_cell"):
+        for name in ("bytes_of_desk", "bytes_of_job"):
             getattr(self.library, name).restype = ctypes.c_longlong
 
     def serve(self, warps: int, arguments: Sequence[Any]) -> None:
         self._device.launches += 1
         self.library.emulate(*map(as_c, arguments))
 
-    def add_up(self, cells: Any, count: int, rounds: int) -> None:
-        self.library.emulate_adding(as_c(cells), count, rounds)
+    def add_up(self, jobs: Any, count: int, rounds: int) -> None:
+        self.library.emulate_adding(as_c(jobs), count, rounds)
 
 
 def as_c(value: Any) -> Any:

@@ -10,16 +10,16 @@ from faircascade.engine.cpu.records import (
     ITEMS,
     USERS,
     Account,
-    Books,
     Contenders,
     Draws,
+    PackedEnvironment,
     Rules,
     Scratch,
     Shortlist,
+    StepCounts,
     Sums,
     Tiers,
     Trace,
-    World,
 )
 from faircascade.engine.job import Job
 from faircascade.metrics.tally import BY_ROUND
@@ -58,7 +58,7 @@ def up(count: int, step: int) -> int:
     return -(-count // step) * step
 
 
-def pack_world(job: Job, like: World | None = None) -> World:
+def pack_environment(job: Job, like: PackedEnvironment | None = None) -> PackedEnvironment:
     """Pack items and users; the items are those of `like`, if that has the same."""
     env, pool = job.env, job.env.items.pool
     place = np.full(len(env.items), -1, dtype=np.int32)
@@ -68,7 +68,11 @@ def pack_world(job: Job, like: World | None = None) -> World:
         "optimal_values": np.array(env.optimum(1).values),
         "optimal_slates": place[env.optimum(1).slates],
     }
-    return like._replace(**users) if like is not None else World(**_pack_items(pool), **users)
+    return (
+        like._replace(**users)
+        if like is not None
+        else PackedEnvironment(**_pack_items(pool), **users)
+    )
 
 
 def _pack_items(pool: Pool) -> dict[str, Any]:
@@ -149,7 +153,7 @@ def pack_rules(job: Job) -> Rules:
     )
 
 
-def pack_contenders(job: Job, policy: Yardstick, world: World) -> Contenders:
+def pack_contenders(job: Job, policy: Yardstick, world: PackedEnvironment) -> Contenders:
     """Return what a yardstick's slates come from."""
     pool, k = job.env.items.pool, job.env.k
     if policy.omniscient:
@@ -187,7 +191,7 @@ def symmetric(halves: Floats) -> Floats:
     return matrices
 
 
-def start_account(job: Job, world: World, rules: Rules) -> Account:
+def start_account(job: Job, world: PackedEnvironment, rules: Rules) -> Account:
     n, p = (len(world.preferences), len(world.keys)) if rules.accounts else (0, 0)
     return Account(
         units=np.zeros((n, p), dtype=np.int64),
@@ -198,7 +202,7 @@ def start_account(job: Job, world: World, rules: Rules) -> Account:
     )
 
 
-def unpack_account(job: Job, world: World, units: Ints) -> Ledger:
+def unpack_account(job: Job, world: PackedEnvironment, units: Ints) -> Ledger:
     """Return the account of every user in the layout of the library: one column an item."""
     ledger = Ledger.of("user", len(units))
     ledger.follow(job.env.items.ids)
@@ -206,7 +210,7 @@ def unpack_account(job: Job, world: World, units: Ints) -> Ledger:
     return ledger
 
 
-def pack_account(job: Job, world: World, ledger: Ledger, account: Account) -> None:
+def pack_account(job: Job, world: PackedEnvironment, ledger: Ledger, account: Account) -> None:
     """Put the account of every user into that of the kernels: `unpack_account` backwards."""
     ledger.follow(job.env.items.ids)
     account.units[:] = ledger.units[:, world.rows]
@@ -214,12 +218,18 @@ def pack_account(job: Job, world: World, ledger: Ledger, account: Account) -> No
     account.total[:] = account.worth.sum(axis=1)
 
 
-def start_shortlist(world: World, rules: Rules) -> Shortlist:
+def set_sizes(front: int, items: int) -> list[int]:
+    """Return how many items the nested sets between the front and all items have room for."""
+    sizes = [WIDER * front]
+    while WIDER * sizes[-1] <= min(LARGEST_SET, items // 2):
+        sizes.append(WIDER * sizes[-1])
+    return sizes
+
+
+def start_shortlist(world: PackedEnvironment, rules: Rules) -> Shortlist:
     n, d = world.preferences.shape if rules.lazy else (0, 1)
     front = up(rules.k + SPARE, ITEMS)
-    room = [WIDER * front]
-    while WIDER * room[-1] <= min(LARGEST_SET, len(world.keys) // 2):
-        room.append(WIDER * room[-1])
+    room = set_sizes(front, len(world.keys))
     groups, tiers = up(n, USERS) // USERS, len(room) + 1
     lanes = (groups, tiers * USERS)
     return Shortlist(
@@ -244,7 +254,7 @@ def start_shortlist(world: World, rules: Rules) -> Shortlist:
     )
 
 
-def make_scratch(world: World, rules: Rules, shortlist: Shortlist) -> Scratch:
+def make_scratch(world: PackedEnvironment, rules: Rules, shortlist: Shortlist) -> Scratch:
     k, d = rules.k, world.features.shape[1]
     front, slate = shortlist.front.shape[1], up(k, ITEMS)
     return Scratch(
@@ -274,9 +284,9 @@ def make_scratch(world: World, rules: Rules, shortlist: Shortlist) -> Scratch:
     )
 
 
-def make_books(job: Job, rounds: int, sets: int) -> Books:
+def make_counts(job: Job, rounds: int, sets: int) -> StepCounts:
     m, k = len(job.env.items), job.env.k
-    return Books(
+    return StepCounts(
         appearances=np.zeros((m, k), dtype=np.int64),
         item_clicks=np.zeros((m, k), dtype=np.int64),
         by_round=np.zeros((len(BY_ROUND), rounds), dtype=np.int64),

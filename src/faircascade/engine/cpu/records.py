@@ -24,7 +24,7 @@ HALVINGS = 40
 Small = NDArray[np.int32]
 
 
-class World(NamedTuple):
+class PackedEnvironment(NamedTuple):
     """Who is served, and from what."""
 
     features: Floats
@@ -251,7 +251,7 @@ class Scratch(NamedTuple):
     """(K,)."""
 
 
-class Books(NamedTuple):
+class StepCounts(NamedTuple):
     """What is counted: one set for each thread, one interval at a time."""
 
     appearances: Ints

@@ -17,7 +17,7 @@ import numpy as np
 from faircascade.engine.capabilities import unsupported
 from faircascade.engine.cpu import packing
 from faircascade.engine.cpu.kernels.compiling import announce
-from faircascade.engine.cpu.records import USERS, Books, Trace
+from faircascade.engine.cpu.records import USERS, StepCounts, Trace
 from faircascade.engine.cpu.users import Learning, Served, Standing
 from faircascade.engine.interrupts import uninterrupted
 from faircascade.engine.job import Job, Outcome, not_finite
@@ -31,7 +31,7 @@ STEP_SECONDS = 0.2
 FIRST_STEP = 1024
 """Lists of the first step; the next ones grow until they take long enough."""
 PARTS = 8
-"""Parts of a step for each thread, so that none is idle for long at its end."""
+"""GroupQueue of a step for each thread, so that none is idle for long at its end."""
 TRACED = 2_000_000
 """Lists of a step at most that is traced."""
 _POLL_SECONDS = 0.1
@@ -45,12 +45,12 @@ def lacks(job: Job) -> str:
 
 
 def run(job: Job) -> Outcome:
-    """Run a job to its end, or to the last round that all users finished when interrupted."""
+    """CpuRun a job to its end, or to the last round that all users finished when interrupted."""
     users = Learning(job) if job.policy.learns else Standing(job)
-    return Run(job, users).to_the_end()
+    return CpuRun(job, users).to_the_end()
 
 
-class Run:
+class CpuRun:
     """A job under way: all users go forward in short steps."""
 
     def __init__(self, job: Job, users: Served) -> None:
@@ -112,7 +112,7 @@ class Run:
     def _compile(self) -> None:
         """Compile or load the kernel by a call that serves nobody."""
         announce(self.users.kernel)
-        books = packing.make_books(self.job, 1, len(self.users.shortlist.room))
+        books = packing.make_counts(self.job, 1, len(self.users.shortlist.room))
         trace = packing.make_trace(self.job, 1)
         self.users.serve(books, trace, self.scratch[0], self.stop, (0, 0), 1, 1)
 
@@ -125,11 +125,11 @@ class Run:
         """Serve all users in some rounds and count what happened, all of it or nothing."""
         rounds = last - first + 1
         books = [
-            packing.make_books(self.job, rounds, len(self.users.shortlist.room))
+            packing.make_counts(self.job, rounds, len(self.users.shortlist.room))
             for _ in self.scratch
         ]
         trace = packing.make_trace(self.job, rounds)
-        parts = Parts(self.parts)
+        parts = GroupQueue(self.parts)
 
         def work(thread: int) -> None:
             for part in parts:
@@ -151,7 +151,7 @@ class Run:
         uninterrupted(pool, self._enter, books, trace, interval, first, last)
 
     def _enter(
-        self, books: list[Books], trace: Trace, interval: int, first: int, last: int
+        self, books: list[StepCounts], trace: Trace, interval: int, first: int, last: int
     ) -> None:
         """Count a step and take it as done."""
         if any(book.broken[0] for book in books):
@@ -185,15 +185,15 @@ class Run:
             self.job.progress(min(1.0, (self.done + more) / self.job.rounds))
 
 
-class Parts:
-    """Parts of the users, each handed out once."""
+class GroupQueue:
+    """GroupQueue of the users, each handed out once."""
 
     def __init__(self, parts: list[tuple[int, int]]) -> None:
         self._left = iter(parts)
         self._lock = Lock()
         self.taken = 0
 
-    def __iter__(self) -> Parts:
+    def __iter__(self) -> GroupQueue:
         return self
 
     def __next__(self) -> tuple[int, int]:

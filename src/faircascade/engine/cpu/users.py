@@ -24,7 +24,7 @@ class Served(ABC):
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.world = packing.pack_world(job)
+        self.world = packing.pack_environment(job)
         self.draws = packing.pack_draws(job)
         self.rules = packing.pack_rules(job)
         self.shortlist = packing.start_shortlist(self.world, self.rules)

@@ -14,8 +14,8 @@ import numpy as np
 
 from faircascade.engine.capabilities import unsupported
 from faircascade.engine.cpu.packing import up
-from faircascade.engine.gpu.cells import Cell, Shelf, to_host
 from faircascade.engine.gpu.device import Device, NoGPU, is_present, no_memory, the_gpu
+from faircascade.engine.gpu.device_job import DeviceJob, Shelf, to_host
 from faircascade.engine.gpu.share import Share
 from faircascade.engine.gpu.source import WARPS, Shape
 from faircascade.engine.interrupts import uninterrupted
@@ -56,16 +56,16 @@ def shape_of(jobs: Sequence[Job]) -> Shape:
 
 
 def run(job: Job) -> Outcome:
-    """Run a job to its end, or to the last round that all users finished when interrupted."""
+    """GpuRun a job to its end, or to the last round that all users finished when interrupted."""
     return run_together([job])[0]
 
 
 def run_together(jobs: Sequence[Job], device: Device | None = None) -> list[Outcome]:
-    """Run jobs that are alike side by side; Ctrl-C ends all of them in the same round."""
+    """GpuRun jobs that are alike side by side; Ctrl-C ends all of them in the same round."""
     device = device or the_gpu()
     device.use()
     try:
-        return Run(jobs, device).to_the_end()
+        return GpuRun(jobs, device).to_the_end()
     except Exception as error:
         if no_memory(error):
             why = str(error).rstrip(".")
@@ -78,7 +78,7 @@ def run_together(jobs: Sequence[Job], device: Device | None = None) -> list[Outc
         device.release()
 
 
-class Run:
+class GpuRun:
     """Jobs under way."""
 
     def __init__(self, jobs: Sequence[Job], device: Device) -> None:
@@ -108,12 +108,12 @@ class Run:
     def _cut(self, states: Sequence[Any]) -> list[list[Share]]:
         """Put the users of all jobs into parts, each small enough for the device's memory."""
         catalogues = {id(job.env.items): job for job in self.jobs}.values()
-        shared = sum(Cell.bytes_of_items(job, self.shape) for job in catalogues)
+        shared = sum(DeviceJob.bytes_of_items(job, self.shape) for job in catalogues)
         room = FOR_STATE * max(0, self.device.free_bytes() - shared)
         parts: list[list[Share]] = [[]]
         used = 0.0
         for number, (job, state) in enumerate(zip(self.jobs, states, strict=True)):
-            each, fixed = Cell.bytes_a_user(job, self.shape), Cell.bytes_of_interval(job)
+            each, fixed = DeviceJob.bytes_a_user(job, self.shape), DeviceJob.bytes_of_interval(job)
             n, begin = len(job.env.users), 0
             while begin < n:
                 fit = int((room - used - fixed) // each)
@@ -216,7 +216,7 @@ class Run:
         users = max(self._users(part) for part in self.parts)
         traced = any(job.trace is not None for job in self.jobs)
         by_interval = max(
-            sum(Cell.bytes_of_interval(share.job) for share in part) for part in self.parts
+            sum(DeviceJob.bytes_of_interval(share.job) for share in part) for part in self.parts
         )
         intervals = 1 if traced else max(1, int(0.5 * room // by_interval))
         place = int(np.searchsorted(self.checkpoints, self.done, side="right"))
@@ -231,7 +231,7 @@ class Run:
         here = int(intervals[0])
         cells = [share.fetch() for share in part]
         for cell in cells:
-            cell.open_books(len(rounds), int(intervals[-1]) - here + 1)
+            cell.open_counts(len(rounds), int(intervals[-1]) - here + 1)
         users = np.cumsum([0, *(cell.values["users"] for cell in cells)])
         scores = shape.room_for_work + max(cell.values["padded"] for cell in cells)
         real = np.dtype(shape.precision)
@@ -257,12 +257,12 @@ class Run:
             if not cell.is_sound():
                 raise not_finite(self.jobs[share.number], last)
             self._count(share, cell, slice(first - 1, last), here)
-            cell.close_books()
+            cell.close_counts()
         if len(self.parts) > 1:
             for share in part:
                 share.park()
 
-    def _count(self, share: Share, cell: Cell, rounds: slice, interval: int) -> None:
+    def _count(self, share: Share, cell: DeviceJob, rounds: slice, interval: int) -> None:
         """Add what happened in a launch to the tally of its job."""
         tally, values = self.tallies[share.number], cell.values
         seen, clicks = to_host(values["appearances"]), to_host(values["item_clicks"])

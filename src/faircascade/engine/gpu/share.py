@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.engine.gpu.cells import Cell, Shelf
+from faircascade.engine.gpu.device_job import DeviceJob, Shelf
 from faircascade.engine.gpu.source import ABSENT, IDEAL, Shape
 from faircascade.engine.job import Job
 from faircascade.engine.trace import TraceRows
@@ -28,12 +28,12 @@ class Share:
         """What is to be written of a trace."""
         self._state = state
         self._shape, self._xp, self._shelf = shape, xp, shelf
-        self._cell: Cell | None = None
+        self._cell: DeviceJob | None = None
 
-    def fetch(self) -> Cell:
+    def fetch(self) -> DeviceJob:
         """Return the users' arrays on the device."""
         if self._cell is None:
-            self._cell = Cell(self.job, self._shape, self._xp, self._shelf)
+            self._cell = DeviceJob(self.job, self._shape, self._xp, self._shelf)
             if self._state is not None:
                 self._cell.resume(self._state)
         return self._cell

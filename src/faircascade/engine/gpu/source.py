@@ -9,8 +9,9 @@ from importlib.resources import files
 from math import pi
 
 from faircascade import random
-from faircascade.engine.cpu.packing import LARGEST_SET, SPARE, WIDER, up
+from faircascade.engine.cpu.packing import SPARE, WIDER, set_sizes, up
 from faircascade.engine.cpu.records import HALVINGS
+from faircascade.engine.gpu.structs import bytes_of
 from faircascade.metrics.tally import BY_ROUND, LARGEST, UNIT
 from faircascade.numerics import AIM, LARGEST_RESIDUAL, RESIDUAL, ROUNDOFF
 from faircascade.ranking import RESOLUTION
@@ -53,11 +54,7 @@ class Shape:
     @classmethod
     def of(cls, *, d: int, k: int, items: int, precision: str) -> Shape:
         """Return the shape of a problem."""
-        room = WIDER * up(k + SPARE, LANES)
-        sets = 1
-        while WIDER * room <= min(LARGEST_SET, items // 2):
-            room *= WIDER
-            sets += 1
+        sets = len(set_sizes(up(k + SPARE, LANES), items))
         return cls(d=d, k=k, sets=sets, precision=precision)
 
     @property
@@ -81,12 +78,16 @@ class Shape:
 
     @property
     def bytes_of_desk(self) -> int:
-        """Bytes of `Desk`, or a few more: what a warp needs of the shared memory."""
-        d, k, front, tiers = self.d, self.k, self.front, self.sets + 1
-        reals = self.pairs + d * d + 4 * d + 1 + k * d + 3 * k + front + tiers * (7 + d)
-        integers = 3 * k + front + self.sets
-        size = 8 if self.precision == "float64" else 4
-        return up(size * reals + 8 * (k + 2 * (k + 1) + front) + 4 * integers, 8) + 16
+        """Bytes of `Desk`: what a warp needs of the shared memory."""
+        lengths = {
+            "D": self.d,
+            "K": self.k,
+            "PAIRS": self.pairs,
+            "FRONT": self.front,
+            "SETS": self.sets,
+            "TIERS": self.sets + 1,
+        }
+        return bytes_of("Desk", 8 if self.precision == "float64" else 4, lengths)
 
     @property
     def bytes_of_block(self) -> int:

@@ -12,7 +12,7 @@ SERVED, CLICKS, CLICKED = (BY_ROUND.index(name) for name in ("served", "clicks",
 OPTIMAL_CLICKS, REGRET, WIDTH = (
     BY_ROUND.index(name) for name in ("optimal_clicks", "regret", "width")
 )
-"""Rows of `Books.by_round`."""
+"""Rows of `StepCounts.by_round`."""
 
 
 @inlined

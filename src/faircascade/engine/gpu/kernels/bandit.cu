@@ -8,29 +8,29 @@ struct Front {
 };
 
 // Take the items in `desk.found` as the front.
-DEVICE void take_front(const Cell& cell, const Desk& desk, Front& front, int size) {
+DEVICE void take_front(const Job& job, const Desk& desk, Front& front, int size) {
     front.size = size;
     UNROLL for (int slot = 0; slot < SLOTS; slot++) {
         int i = slot * LANES + lane();
         front.items[slot] = i < size ? desk.found[i] : 0;
-        const Real* row = cell.features + (Int)front.items[slot] * D;
+        const Real* row = job.features + (Int)front.items[slot] * D;
         UNROLL for (int a = 0; a < D; a++) front.x[slot][a] = row[a];
     }
     meet();
 }
 
 // Rank the front, its first K into the slate; return a score that items elsewhere must not reach.
-DEVICE Real rank_front(const Cell& cell, Desk& desk, const Front& front, Word ties) {
+DEVICE Real rank_front(const Job& job, Desk& desk, const Front& front, Word ties) {
     Real own[SLOTS], width[SLOTS];
     int rank[SLOTS];
-    scores_of<SLOTS>(front.x, desk.theta, desk.M_inv, (Real)cell.alpha, own, width);
+    scores_of<SLOTS>(front.x, desk.theta, desk.M_inv, (Real)job.alpha, own, width);
     UNROLL for (int slot = 0; slot < SLOTS; slot++) {
         int i = slot * LANES + lane();
         own[slot] = i < front.size ? rounded(own[slot]) : (Real)-INFINITY;
         desk.values[i] = own[slot];
     }
     meet();
-    rank_among(cell, desk, front.items, front.size, ties, own, rank);
+    rank_among(job, desk, front.items, front.size, ties, own, rank);
     UNROLL for (int slot = 0; slot < SLOTS; slot++) {
         if (slot * LANES + lane() < front.size && rank[slot] < K) {
             int place = rank[slot];
@@ -46,19 +46,19 @@ DEVICE Real rank_front(const Cell& cell, Desk& desk, const Front& front, Word ti
 
 // Score every item, with a draw from the posterior if the policy makes one, and rank them.
 DEVICE void rank_all(
-    const Cell& cell, Desk& desk, Room& room, Leaders& leaders, Int user, Word ties, Word word
+    const Job& job, Desk& desk, Room& room, Leaders& leaders, Int user, Word ties, Word word
 ) {
     const Real* theta = desk.theta;
-    bool draws_lazily = cell.lazy_draws && cell.drawn_by_merit && cell.noise == 0.0 && K <= LANES;
-    if (draws_lazily && draw_list(cell, desk, room, leaders, user, ties, word)) return;
-    if (cell.noise > 0.0) {
-        draw_theta(cell, desk, user, word, room.work);
+    bool draws_lazily = job.lazy_draws && job.drawn_by_merit && job.noise == 0.0 && K <= LANES;
+    if (draws_lazily && draw_list(job, desk, room, leaders, user, ties, word)) return;
+    if (job.noise > 0.0) {
+        draw_theta(job, desk, user, word, room.work);
         theta = desk.drawn;
     }
-    score_all(cell, theta, desk, room);
-    if (cell.drawn_by_merit || cell.eta > 0.0) adjust(cell, room.scores, user, word);
+    score_all(job, theta, desk, room);
+    if (job.drawn_by_merit || job.eta > 0.0) adjust(job, room.scores, user, word);
     int kept = keep_best(
-        cell, desk, room.scores, 0, (int)cell.items, K, ties, desk.slate, desk.best
+        job, desk, room.scores, 0, (int)job.items, K, ties, desk.slate, desk.best
     );
     if (kept < K) {  // some are not numbers
         EVERY_LANE(position, K) desk.best[position] = (Real)INFINITY;
@@ -68,36 +68,36 @@ DEVICE void rank_all(
 
 // Put a user's list into the slate; return the mean confidence width of what it shows.
 DEVICE double recommend(
-    const Cell& cell, Desk& desk, Room& room, Front& front, Leaders& leaders, Int user, Word word
+    const Job& job, Desk& desk, Room& room, Front& front, Leaders& leaders, Int user, Word word
 ) {
-    Word ties = absorb(cell.tie[user], word);
-    bool as_it_is = cell.epsilon == 0.0 && cell.tolerance == 0.0 && !cell.reorders;
+    Word ties = absorb(job.tie[user], word);
+    bool as_it_is = job.epsilon == 0.0 && job.tolerance == 0.0 && !job.reorders;
     int level = SETS + 1;  // score the set that holds every tier that can matter
-    if (cell.lazy) {
+    if (job.lazy) {
         if (front.size >= K) {
-            Real enough = rank_front(cell, desk, front, ties);
+            Real enough = rank_front(job, desk, front, ties);
             Real limits[TIERS];
             UNROLL for (int tier = 0; tier < TIERS; tier++) limits[tier] = limit_of(desk, tier);
             UNROLL for (int tier = TIERS; tier > 0; tier--)
                 if (level == tier && limits[tier - 1] < enough) level--;
         }
         if (level > 0) {
-            take_front(cell, desk, front, widen(cell, desk, room, ties, level));
-            rank_front(cell, desk, front, ties);
+            take_front(job, desk, front, widen(job, desk, room, ties, level));
+            rank_front(job, desk, front, ties);
         }
     } else {
-        rank_all(cell, desk, room, leaders, user, ties, word);
+        rank_all(job, desk, room, leaders, user, ties, word);
     }
-    if (lane() == 0 && !isfinite(desk.best[K - 1])) *cell.broken = 1;
-    const Real* theta = cell.noise > 0.0 ? desk.drawn : desk.theta;
-    if (cell.epsilon > 0.0) mingle(cell, desk, user, word);
-    if (!cell.lazy || cell.epsilon > 0.0) gather(cell, desk);
-    if (cell.tolerance > 0.0 || cell.reorders) {
-        arrange(cell, desk, user, word, theta);
-        gather(cell, desk);
+    if (lane() == 0 && !isfinite(desk.best[K - 1])) *job.broken = 1;
+    const Real* theta = job.noise > 0.0 ? desk.drawn : desk.theta;
+    if (job.epsilon > 0.0) mingle(job, desk, user, word);
+    if (!job.lazy || job.epsilon > 0.0) gather(job, desk);
+    if (job.tolerance > 0.0 || job.reorders) {
+        arrange(job, desk, user, word, theta);
+        gather(job, desk);
     }
-    if (cell.accounts) enter(cell, desk, user);
-    if (!(as_it_is && cell.lazy && cell.alpha > 0.0)) {  // else the widths are known already
+    if (job.accounts) enter(job, desk, user);
+    if (!(as_it_is && job.lazy && job.alpha > 0.0)) {  // else the widths are known already
         EVERY_LANE(position, K)
             widths_of<1>(desk.x + position, desk.M_inv, desk.shown_widths + position);
         meet();
@@ -111,40 +111,40 @@ DEVICE double recommend(
 // Refine the inverse after so many updates; what was known of scores before is less certain then.
 // Return after how many updates to look again: `ridge.next_interval`.
 DEVICE Int refine_if_due(
-    const Cell& cell, Desk& desk, Room& room, const Front& front, const Leaders& leaders,
+    const Job& job, Desk& desk, Room& room, const Front& front, const Leaders& leaders,
     Int updates, Int interval
 ) {
     if (updates % interval != 0 && (updates & (updates - 1)) != 0) return interval;
     Real residual;
-    Real moved = refine(cell, desk, room.work, interval < cell.refine_every, &residual);
-    if (lane() == 0 && interval == 1 && residual > (Real)LARGEST_RESIDUAL) *cell.broken = 1;
-    if (interval < cell.refine_every || residual > (Real)RESIDUAL) {
-        if (residual < (Real)AIM / 8 && interval < cell.refine_every / 2)
+    Real moved = refine(job, desk, room.work, interval < job.refine_every, &residual);
+    if (lane() == 0 && interval == 1 && residual > (Real)LARGEST_RESIDUAL) *job.broken = 1;
+    if (interval < job.refine_every || residual > (Real)RESIDUAL) {
+        if (residual < (Real)AIM / 8 && interval < job.refine_every / 2)
             interval *= 2;
         else
             for (; residual > (Real)AIM && interval > 1; interval /= 2) residual /= 2;
     }
     int tiers = front.size > 0 ? TIERS : leaders.known ? RISE + 1 : 0;
-    for (int tier = 0; tier < tiers; tier++) grow(cell, desk, tier, moved, interval);
+    for (int tier = 0; tier < tiers; tier++) grow(job, desk, tier, moved, interval);
     return interval;
 }
 
 // Serve a user in rounds first, ..., last.
 DEVICE void serve(
-    const Cell& cell, Desk& desk, Room& room, Int user, int first, int last, const int* intervals
+    const Job& job, Desk& desk, Room& room, Int user, int first, int last, const int* intervals
 ) {
     EVERY_LANE(pair, PAIRS) {
-        desk.M[pair] = cell.M[user * PAIRS + pair];
-        Real entry = cell.M_inv[user * PAIRS + pair];
+        desk.M[pair] = job.M[user * PAIRS + pair];
+        Real entry = job.M_inv[user * PAIRS + pair];
         desk.M_inv[row_of(pair) * D + column_of(pair)] = entry;
         desk.M_inv[column_of(pair) * D + row_of(pair)] = entry;
     }
     EVERY_LANE(a, D) {
-        desk.B[a] = cell.B[user * D + a];
-        desk.theta[a] = cell.theta[user * D + a];
+        desk.B[a] = job.B[user * D + a];
+        desk.theta[a] = job.theta[user * D + a];
     }
     EVERY_LANE(position, K) desk.slate[position] = position;  // whatever comes, these are items
-    Int updates = cell.updates[user], interval = cell.interval[user];
+    Int updates = job.updates[user], interval = job.interval[user];
     Front front;
     Leaders leaders;
     front.size = 0;
@@ -153,49 +153,49 @@ DEVICE void serve(
     for (int t = first; t <= last; t++) {
         int place = t - first;
         Word word = (Word)t;
-        if (!comes(cell, user, word)) {
+        if (!comes(job, user, word)) {
             if (lane() == 0) {
-                Int at = (Int)place * cell.users + user;
-                cell.outcomes[at] = ABSENT;
-                cell.regrets[at] = cell.widths[at] = 0;
+                Int at = (Int)place * job.users + user;
+                job.outcomes[at] = ABSENT;
+                job.regrets[at] = job.widths[at] = 0;
             }
             continue;
         }
-        double width = recommend(cell, desk, room, front, leaders, user, word);
-        int clicked = observe(cell, desk, user, width, word, place, intervals[place]);
+        double width = recommend(job, desk, room, front, leaders, user, word);
+        int clicked = observe(job, desk, user, width, word, place, intervals[place]);
         int seen = seen_up_to(clicked);
         EVERY_LANE(position, seen) {
-            const double* targets = position + 1 == clicked ? cell.clicked : cell.ignored;
+            const double* targets = position + 1 == clicked ? job.clicked : job.ignored;
             desk.weights[position] = (Real)targets[(seen - 1) * K + position];
         }
         meet();
-        learn(cell, desk, seen);
+        learn(job, desk, seen);
         updates++;
-        interval = refine_if_due(cell, desk, room, front, leaders, updates, interval);
+        interval = refine_if_due(job, desk, room, front, leaders, updates, interval);
     }
     bool sound = true;
     EVERY_LANE(pair, PAIRS) {
         Real entry = desk.M_inv[row_of(pair) * D + column_of(pair)];
-        cell.M[user * PAIRS + pair] = desk.M[pair];
-        cell.M_inv[user * PAIRS + pair] = entry;
+        job.M[user * PAIRS + pair] = desk.M[pair];
+        job.M_inv[user * PAIRS + pair] = entry;
         sound = sound && isfinite(entry) && isfinite(desk.M[pair]);
     }
     EVERY_LANE(a, D) {
-        cell.B[user * D + a] = desk.B[a];
-        cell.theta[user * D + a] = desk.theta[a];
+        job.B[user * D + a] = desk.B[a];
+        job.theta[user * D + a] = desk.theta[a];
         sound = sound && isfinite(desk.B[a]) && isfinite(desk.theta[a]);
     }
-    if (!sound) *cell.broken = 1;
+    if (!sound) *job.broken = 1;
     if (lane() == 0) {
-        cell.updates[user] = updates;
-        cell.interval[user] = interval;
+        job.updates[user] = updates;
+        job.interval[user] = interval;
     }
     meet();
 }
 
-// Serve the users of all cells; each warp takes the next one that nobody has.
+// Serve the users of all jobs; each warp takes the next one that nobody has.
 extern "C" GLOBAL void serve_bandits(
-    const Cell* cells, const Int* first_user, int count, int* next, Real* scores,
+    const Job* jobs, const Int* first_user, int count, int* next, Real* scores,
     Int room_for_scores, int* sets, int first, int last, const int* intervals
 ) {
     fill_pair_table();
@@ -207,8 +207,8 @@ extern "C" GLOBAL void serve_bandits(
         if (lane() == 0) taken = take_next(next);
         taken = from_lane(taken, 0);
         if (taken >= first_user[count]) return;
-        int cell = 0;
-        while (taken >= first_user[cell + 1]) cell++;
-        serve(cells[cell], desk, room, taken - first_user[cell], first, last, intervals);
+        int job = 0;
+        while (taken >= first_user[job + 1]) job++;
+        serve(jobs[job], desk, room, taken - first_user[job], first, last, intervals);
     }
 }

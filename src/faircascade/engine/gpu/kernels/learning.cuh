@@ -12,8 +12,8 @@ DEVICE void multiply(Desk& desk, const Real* x) {
 
 // Learn the examined part of the list. Each lane has columns of M^-1 in registers and gets the
 // other lanes' parts of a vector by exchange: nobody waits for shared memory between positions.
-DEVICE void learn(const Cell& cell, Desk& desk, int examined) {
-    Real gain = (Real)cell.gain, scale = (Real)cell.scale;
+DEVICE void learn(const Job& job, Desk& desk, int examined) {
+    Real gain = (Real)job.gain, scale = (Real)job.scale;
     Real columns[COLUMNS][D], sums[COLUMNS];
     UNROLL for (int c = 0; c < COLUMNS; c++) {
         int b = c * LANES + lane();
@@ -96,7 +96,7 @@ DEVICE void invert(Desk& desk, Real* A) {
 
 // Make the inverse better, and theta from it: `ridge.refine`. Return how far the inverse moved (its
 // Frobenius norm); `residual` gets max |M M^-1 - I| before. `room` has space for two matrices.
-DEVICE Real refine(const Cell& cell, Desk& desk, Real* room, bool afresh, Real* residual) {
+DEVICE Real refine(const Job& job, Desk& desk, Real* room, bool afresh, Real* residual) {
     Real *rest = room, *better = room + D * D;
     Real off = 0;
     EVERY_LANE(i, D * D) {
@@ -132,14 +132,14 @@ DEVICE Real refine(const Cell& cell, Desk& desk, Real* room, bool afresh, Real* 
     }
     meet();
     multiply(desk, desk.B);
-    EVERY_LANE(b, D) desk.theta[b] = (Real)cell.scale * desk.v[b];
+    EVERY_LANE(b, D) desk.theta[b] = (Real)job.scale * desk.v[b];
     meet();
     return sqrt(sum_of(moved));
 }
 
 // Draw theta from the posterior: theta + noise * L z, L L^T = M^-1. `L` has space for a matrix.
-DEVICE void draw_theta(const Cell& cell, Desk& desk, Int user, Word word, Real* L) {
-    Word radius = absorb(cell.radius_draw[user], word), angle = absorb(cell.angle_draw[user], word);
+DEVICE void draw_theta(const Job& job, Desk& desk, Int user, Word word, Real* L) {
+    Word radius = absorb(job.radius_draw[user], word), angle = absorb(job.angle_draw[user], word);
     EVERY_LANE(pair, (D + 1) / 2) {
         double first, second;
         normal_pair(absorb(radius, pair), absorb(angle, pair), &first, &second);
@@ -161,7 +161,7 @@ DEVICE void draw_theta(const Cell& cell, Desk& desk, Int user, Word word, Real* 
         }
         meet();
     }
-    Real noise = (Real)cell.noise;
+    Real noise = (Real)job.noise;
     for (int first = 0; first < D; first += LANES) {
         int b = first + lane();
         if (b < D) {

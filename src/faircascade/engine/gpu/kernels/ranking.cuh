@@ -28,7 +28,7 @@ DEVICE Place first_of(Place mine) {
 
 // Find the first of all scored items that come after one: pass by pass, whatever is tied.
 DEVICE Place next_after(
-    const Cell& cell, const Real* scores, const int* items, int count, Word ties, const Place& last
+    const Job& job, const Real* scores, const int* items, int count, Word ties, const Place& last
 ) {
     Place mine = {(Real)-INFINITY, 0, NONE, NONE};
     EVERY_LANE(i, count) {
@@ -36,7 +36,7 @@ DEVICE Place next_after(
         if (last.item != NONE && value > last.value) continue;
         if (mine.item != NONE && value < mine.value) continue;
         int item = items ? items[i] : i;
-        Word lot = absorb(ties, cell.keys[item]);
+        Word lot = absorb(ties, job.keys[item]);
         if (last.item != NONE && !is_before(last.value, last.lot, value, lot)) continue;
         if (mine.item == NONE || is_before(value, lot, mine.value, mine.lot))
             mine = {value, lot, item, i};
@@ -46,7 +46,7 @@ DEVICE Place next_after(
 
 // Count how many of the front come before each item of this lane. Rounded scores are in `values`.
 DEVICE void rank_among(
-    const Cell& cell, Desk& desk, const int* front, int size, Word ties, const Real* own, int* rank
+    const Job& job, Desk& desk, const int* front, int size, Word ties, const Real* own, int* rank
 ) {
     bool tied = false;
     UNROLL for (int slot = 0; slot < SLOTS; slot++) rank[slot] = 0;
@@ -61,7 +61,7 @@ DEVICE void rank_among(
     if (!any(tied)) return;
     UNROLL for (int slot = 0; slot < SLOTS; slot++) {
         int i = slot * LANES + lane();
-        if (i < size) desk.lots[i] = absorb(ties, cell.keys[front[slot]]);
+        if (i < size) desk.lots[i] = absorb(ties, job.keys[front[slot]]);
     }
     meet();
     for (int i = 0; i < size; i++) {
@@ -77,13 +77,13 @@ DEVICE void rank_among(
 
 // `keep_best`, however many are tied.
 DEVICE int keep_best_by_passes(
-    const Cell& cell, const Real* scores, const int* items, int count, int size, Word ties,
+    const Job& job, const Real* scores, const int* items, int count, int size, Word ties,
     int* best, Real* values
 ) {
     Place last = {0, 0, NONE, NONE};
     int kept = 0;
     while (kept < size) {
-        last = next_after(cell, scores, items, count, ties, last);
+        last = next_after(job, scores, items, count, ties, last);
         if (last.item == NONE) break;
         if (lane() == 0) {
             best[kept] = last.item;
@@ -107,7 +107,7 @@ DEVICE Real reached_by(const Real* scores, int count, int size) {
 // Put the first `size` of `count` scored items in order into `best`, their rounded scores into
 // `values`; `items` may be null: then item i has scores[i]. Return how many there are.
 DEVICE int keep_best(
-    const Cell& cell, Desk& desk, const Real* scores, const int* items, int count, int size,
+    const Job& job, Desk& desk, const Real* scores, const int* items, int count, int size,
     Word ties, int* best, Real* values
 ) {
     Real floor = rounded(reached_by(scores, count, size));
@@ -125,7 +125,7 @@ DEVICE int keep_best(
     }
     meet();
     if (found > FRONT)
-        return keep_best_by_passes(cell, scores, items, count, size, ties, best, values);
+        return keep_best_by_passes(job, scores, items, count, size, ties, best, values);
     Real own[SLOTS];
     int mine[SLOTS], rank[SLOTS];
     UNROLL for (int slot = 0; slot < SLOTS; slot++) {
@@ -133,7 +133,7 @@ DEVICE int keep_best(
         own[slot] = i < found ? desk.values[i] : (Real)-INFINITY;
         mine[slot] = i < found ? desk.found[i] : 0;
     }
-    rank_among(cell, desk, mine, found, ties, own, rank);
+    rank_among(job, desk, mine, found, ties, own, rank);
     UNROLL for (int slot = 0; slot < SLOTS; slot++) {
         if (slot * LANES + lane() < found && rank[slot] < size) {
             best[rank[slot]] = mine[slot];

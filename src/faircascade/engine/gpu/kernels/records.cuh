@@ -1,7 +1,8 @@
 // What the kernel works on. Item numbers are rows of the pool; symmetric matrices are stored as
-// their upper half, row by row. `gpu.cells.FIELDS` has these fields in this order, 8 bytes each.
+// their upper half, row by row. Python reads the fields of `Job`, 8 bytes each, and of
+// `Desk` from this text (gpu/structs.py).
 
-struct Cell {
+struct Job {
     // who is served, and from what
     Int users, items, padded;
     const Real* features;        // one row an item, (p, D)

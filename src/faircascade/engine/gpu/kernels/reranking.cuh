@@ -8,16 +8,16 @@ DEVICE bool can_be(double needed, Word draw) {
 }
 
 // Change the scores of all items: `FairX.adjust` and `FairCo.adjust`.
-DEVICE void adjust(const Cell& cell, Real* scores, Int user, Word word) {
-    if (cell.drawn_by_merit) {
-        Word luck = absorb(cell.fair[user], word);
-        Real sharpness = (Real)cell.sharpness;
+DEVICE void adjust(const Job& job, Real* scores, Int user, Word word) {
+    if (job.drawn_by_merit) {
+        Word luck = absorb(job.fair[user], word);
+        Real sharpness = (Real)job.sharpness;
         Real mine = (Real)-INFINITY, floor = (Real)-INFINITY;  // a score below cannot come in
         int turn = 0;
-        for (int first = 0; first < cell.items; first += LANES) {
+        for (int first = 0; first < job.items; first += LANES) {
             int i = first + lane();
-            if (i < cell.items) {
-                Word draw = absorb(luck, cell.keys[i]);
+            if (i < job.items) {
+                Word draw = absorb(luck, job.keys[i]);
                 Real base = sharpness * scores[i], value = (Real)-INFINITY;
                 if (can_be(floor - base, draw)) value = base + (Real)gumbel(draw);
                 scores[i] = value;
@@ -28,11 +28,11 @@ DEVICE void adjust(const Cell& cell, Real* scores, Int user, Word word) {
         }
         meet();
     }
-    if (cell.eta > 0.0) {
-        Int total = cell.total[user];
-        double rate = cell.eta * ((double)cell.catalogue / (double)(total > 1 ? total : 1));
-        const Int* worth = cell.worth + user * cell.items;
-        EVERY_LANE(i, cell.items) scores[i] = scores[i] - (Real)(rate * (double)worth[i]);
+    if (job.eta > 0.0) {
+        Int total = job.total[user];
+        double rate = job.eta * ((double)job.catalogue / (double)(total > 1 ? total : 1));
+        const Int* worth = job.worth + user * job.items;
+        EVERY_LANE(i, job.items) scores[i] = scores[i] - (Real)(rate * (double)worth[i]);
         meet();
     }
 }
@@ -47,44 +47,44 @@ struct Leaders {
 };
 
 // Score all items, and note which did best, and from where on they can have risen.
-DEVICE void score_leaders(const Cell& cell, Desk& desk, Room& room, Leaders& leaders) {
-    score_all(cell, desk.theta, desk, room);
+DEVICE void score_leaders(const Job& job, Desk& desk, Room& room, Leaders& leaders) {
+    score_all(job, desk.theta, desk, room);
     Real mine = (Real)-INFINITY;
     leaders.item = 0;
-    EVERY_LANE(i, cell.items) {
+    EVERY_LANE(i, job.items) {
         if (room.scores[i] > mine) {
             mine = room.scores[i];
             leaders.item = i;
         }
     }
-    begin(cell, desk, RISE, 0, (Real)cell.radius);
+    begin(job, desk, RISE, 0, (Real)job.radius);
     leaders.known = true;
 }
 
 // An item's score with its luck: `FairX.adjust` of one item.
-DEVICE Real drawn_value(const Cell& cell, const Desk& desk, Word luck, int item) {
+DEVICE Real drawn_value(const Job& job, const Desk& desk, Word luck, int item) {
     Real x[1][D], score, width;
-    const Real* row = cell.features + (Int)item * D;
+    const Real* row = job.features + (Int)item * D;
     UNROLL for (int a = 0; a < D; a++) x[0][a] = row[a];
-    scores_of<1>(x, desk.theta, desk.M_inv, (Real)cell.alpha, &score, &width);
-    return (Real)cell.sharpness * score + (Real)gumbel(absorb(luck, cell.keys[item]));
+    scores_of<1>(x, desk.theta, desk.M_inv, (Real)job.alpha, &score, &width);
+    return (Real)job.sharpness * score + (Real)gumbel(absorb(luck, job.keys[item]));
 }
 
 // Collect the items that can come into a list that takes a value of `floor`: how high they scored
 // and can have risen since, and the first bits of their luck, rule out nearly all. Return how many
 // there are; beyond MOST_DRAWN they are not all there.
 DEVICE int within_reach(
-    const Cell& cell, const Desk& desk, Room& room, Word luck, Real floor
+    const Job& job, const Desk& desk, Room& room, Word luck, Real floor
 ) {
     Real rise = limit_of(desk, RISE), rounding = 4 * (D + 4) * ROUNDOFF;
     int found = 0;
-    for (int first = 0; first < cell.items && found <= MOST_DRAWN; first += LANES) {
+    for (int first = 0; first < job.items && found <= MOST_DRAWN; first += LANES) {
         int i = first + lane();
         bool reaches = false;
-        if (i < cell.items) {
+        if (i < job.items) {
             Real score = room.scores[i];
-            double most = cell.sharpness * (double)(score + rise + rounding * fabs(score));
-            reaches = can_be(floor - most - 1e-9 * fabs(most), absorb(luck, cell.keys[i]));
+            double most = job.sharpness * (double)(score + rise + rounding * fabs(score));
+            reaches = can_be(floor - most - 1e-9 * fabs(most), absorb(luck, job.keys[i]));
         }
         unsigned lanes = which(reaches);
         int place = found + before_me(lanes);
@@ -98,20 +98,20 @@ DEVICE int within_reach(
 // Draw a list by merit without scoring every item; return false if that cannot be done. K of the
 // leaders' values are a floor that every listed item reaches.
 DEVICE bool draw_list(
-    const Cell& cell, Desk& desk, Room& room, Leaders& leaders, Int user, Word ties, Word word
+    const Job& job, Desk& desk, Room& room, Leaders& leaders, Int user, Word ties, Word word
 ) {
-    if (cell.items < LANES) return false;
-    Word luck = absorb(cell.fair[user], word);
+    if (job.items < LANES) return false;
+    Word luck = absorb(job.fair[user], word);
     bool fresh = !leaders.known;
     for (;; fresh = true) {
-        if (fresh) score_leaders(cell, desk, room, leaders);
-        Real mine = drawn_value(cell, desk, luck, leaders.item);
+        if (fresh) score_leaders(job, desk, room, leaders);
+        Real mine = drawn_value(job, desk, luck, leaders.item);
         Real floor = largest_but(K, mine) - 2 * (Real)RESOLUTION;
-        int found = within_reach(cell, desk, room, luck, floor);
+        int found = within_reach(job, desk, room, luck, floor);
         if (found >= K && found <= MOST_DRAWN) {
-            EVERY_LANE(i, found) room.work[i] = drawn_value(cell, desk, luck, room.sets[i]);
+            EVERY_LANE(i, found) room.work[i] = drawn_value(job, desk, luck, room.sets[i]);
             meet();
-            keep_best(cell, desk, room.work, room.sets, found, K, ties, desk.slate, desk.best);
+            keep_best(job, desk, room.work, room.sets, found, K, ties, desk.slate, desk.best);
             return true;
         }
         if (fresh) break;
@@ -121,21 +121,21 @@ DEVICE bool draw_list(
 }
 
 // Replace items by random ones at random positions: `exploration.epsilon.mingle`. One lane does it.
-DEVICE void mingle(const Cell& cell, Desk& desk, Int user, Word word) {
+DEVICE void mingle(const Job& job, Desk& desk, Int user, Word word) {
     if (lane() == 0) {
         int *items = desk.slate, *greedy = desk.greedy, *listed = desk.listed, *used = desk.found;
         for (int position = 0; position < K; position++) {
             greedy[position] = items[position];
             used[position] = 0;
         }
-        Word coins = absorb(cell.coin[user], word), lots = absorb(cell.lot[user], word);
+        Word coins = absorb(job.coin[user], word), lots = absorb(job.lot[user], word);
         for (int position = 0; position < K; position++) {
             int pick;
-            if (uniform(absorb(coins, position + 1)) < cell.epsilon) {
+            if (uniform(absorb(coins, position + 1)) < job.epsilon) {
                 double share = uniform(absorb(lots, position + 1));
-                Int rank = (Int)(share * (double)(cell.items - position));
+                Int rank = (Int)(share * (double)(job.items - position));
                 for (int i = 0; i < position; i++) rank += rank >= listed[i];
-                pick = (int)cell.by_key[rank];
+                pick = (int)job.by_key[rank];
             } else {
                 int best = 0;
                 while (used[best]) best++;
@@ -143,7 +143,7 @@ DEVICE void mingle(const Cell& cell, Desk& desk, Int user, Word word) {
             }
             items[position] = pick;
             for (int i = 0; i < K; i++) used[i] |= greedy[i] == pick;
-            int rank = (int)cell.rank[pick], i = position;  // `listed` is kept ascending
+            int rank = (int)job.rank[pick], i = position;  // `listed` is kept ascending
             for (; i > 0 && listed[i - 1] > rank; i--) listed[i] = listed[i - 1];
             listed[i] = rank;
         }
@@ -152,10 +152,10 @@ DEVICE void mingle(const Cell& cell, Desk& desk, Int user, Word word) {
 }
 
 // Return how many items at the top to shuffle: `ears.shuffled_length`.
-DEVICE int shuffled_length(const Cell& cell, Desk& desk, const Real* theta) {
+DEVICE int shuffled_length(const Job& job, Desk& desk, const Real* theta) {
     EVERY_LANE(r, K) {
         Real score, width;
-        scores_of<1>(desk.x + r, theta, desk.M_inv, (Real)cell.alpha, &score, &width);
+        scores_of<1>(desk.x + r, theta, desk.M_inv, (Real)job.alpha, &score, &width);
         double value = (double)rounded(score) * RESOLUTION;
         desk.misses[r] = 1.0 - fmin(fmax(value, 0.0), 1.0);
     }
@@ -172,7 +172,7 @@ DEVICE int shuffled_length(const Cell& cell, Desk& desk, const Real* theta) {
             for (int r = K; r >= 0; r--) {
                 double missed = tails[r];
                 tails[r] = rest;
-                rest = rest + missed * cell.stops[r];
+                rest = rest + missed * job.stops[r];
             }
             polynomials[0] = 1.0;
             for (int r = 1; r <= K; r++) polynomials[r] = 0.0;
@@ -180,13 +180,13 @@ DEVICE int shuffled_length(const Cell& cell, Desk& desk, const Real* theta) {
                 double miss = desk.misses[length - 1];
                 for (int r = length; r > 0; r--)
                     polynomials[r] = polynomials[r] + miss * polynomials[r - 1];
-                const double* share = cell.shares + length * (K + 1);
-                double inside = polynomials[0] * cell.stops[0];
+                const double* share = job.shares + length * (K + 1);
+                double inside = polynomials[0] * job.stops[0];
                 for (int r = 1; r <= length; r++)
-                    inside = inside + polynomials[r] * (share[r] * cell.stops[r]);
+                    inside = inside + polynomials[r] * (share[r] * job.stops[r]);
                 double clicks = 1.0 - inside - tails[length];
                 if (length == 1)
-                    enough = (1.0 - cell.tolerance) * clicks;
+                    enough = (1.0 - job.tolerance) * clicks;
                 else if (clicks > enough)
                     longest = length;
             }
@@ -197,15 +197,15 @@ DEVICE int shuffled_length(const Cell& cell, Desk& desk, const Real* theta) {
 }
 
 // Put the slate into the order in which it is shown: `EARS.arrange` and `Reorder.arrange`.
-DEVICE void arrange(const Cell& cell, Desk& desk, Int user, Word word, const Real* theta) {
+DEVICE void arrange(const Job& job, Desk& desk, Int user, Word word, const Real* theta) {
     int length = K;
-    if (cell.tolerance > 0.0 && cell.tolerance < 1.0) length = shuffled_length(cell, desk, theta);
-    Word luck = absorb(cell.shuffle[user], word);
+    if (job.tolerance > 0.0 && job.tolerance < 1.0) length = shuffled_length(job, desk, theta);
+    Word luck = absorb(job.shuffle[user], word);
     EVERY_LANE(position, length) {
         int item = desk.slate[position];
-        desk.lots[position] = cell.tolerance > 0.0
-            ? absorb(luck, cell.keys[item])
-            : (Word)cell.worth[user * cell.items + item];
+        desk.lots[position] = job.tolerance > 0.0
+            ? absorb(luck, job.keys[item])
+            : (Word)job.worth[user * job.items + item];
     }
     meet();
     if (lane() == 0) {
@@ -224,17 +224,17 @@ DEVICE void arrange(const Cell& cell, Desk& desk, Int user, Word word, const Rea
 }
 
 // Take a list into the user's account of exposure: `Ledger.enter`.
-DEVICE void enter(const Cell& cell, const Desk& desk, Int user) {
-    Int *units = cell.units + user * cell.items, *worth = cell.worth + user * cell.items;
+DEVICE void enter(const Job& job, const Desk& desk, Int user) {
+    Int *units = job.units + user * job.items, *worth = job.worth + user * job.items;
     Int more = 0;
     EVERY_LANE(position, K) {
         int item = desk.slate[position];
-        units[item] += cell.gained[position];
-        Int now = (Int)rint((double)units[item] * cell.prices[item]);
+        units[item] += job.gained[position];
+        Int now = (Int)rint((double)units[item] * job.prices[item]);
         more += now - worth[item];
         worth[item] = now;
     }
     more = sum_of(more);
-    if (lane() == 0) cell.total[user] += more;
+    if (lane() == 0) job.total[user] += more;
     meet();
 }

@@ -44,36 +44,36 @@ template <int N> DEVICE void scores_of(
 DEVICE Real rounded(Real score) { return rint(score / (Real)RESOLUTION); }
 
 // Score every item of the pool.
-DEVICE void score_all(const Cell& cell, const Real* theta, const Desk& desk, Room& room) {
-    for (int first = lane(); first < cell.items; first += AT_ONCE * LANES) {
+DEVICE void score_all(const Job& job, const Real* theta, const Desk& desk, Room& room) {
+    for (int first = lane(); first < job.items; first += AT_ONCE * LANES) {
         Real x[AT_ONCE][D], score[AT_ONCE], width[AT_ONCE];
         UNROLL for (int n = 0; n < AT_ONCE; n++) {
             int i = first + n * LANES;
             UNROLL for (int a = 0; a < D; a++)
-                x[n][a] = i < cell.items ? cell.by_feature[a * cell.padded + i] : (Real)0;
+                x[n][a] = i < job.items ? job.by_feature[a * job.padded + i] : (Real)0;
         }
-        scores_of<AT_ONCE>(x, theta, desk.M_inv, (Real)cell.alpha, score, width);
+        scores_of<AT_ONCE>(x, theta, desk.M_inv, (Real)job.alpha, score, width);
         UNROLL for (int n = 0; n < AT_ONCE; n++)
-            if (first + n * LANES < cell.items) room.scores[first + n * LANES] = score[n];
+            if (first + n * LANES < job.items) room.scores[first + n * LANES] = score[n];
     }
     meet();
 }
 
 // Score some items.
 DEVICE void score_some(
-    const Cell& cell, const Real* theta, const Desk& desk, Room& room, const int* items, int count
+    const Job& job, const Real* theta, const Desk& desk, Room& room, const int* items, int count
 ) {
     EVERY_LANE(i, count) {
         Real x[1][D], width;
-        const Real* row = cell.features + (Int)items[i] * D;
+        const Real* row = job.features + (Int)items[i] * D;
         UNROLL for (int a = 0; a < D; a++) x[0][a] = row[a];
-        scores_of<1>(x, theta, desk.M_inv, (Real)cell.alpha, room.scores + i, &width);
+        scores_of<1>(x, theta, desk.M_inv, (Real)job.alpha, room.scores + i, &width);
     }
     meet();
 }
 
 // Copy the features of the slate next to each other.
-DEVICE void gather(const Cell& cell, Desk& desk) {
-    EVERY_LANE(i, K * D) desk.x[i / D][i % D] = cell.features[(Int)desk.slate[i / D] * D + i % D];
+DEVICE void gather(const Job& job, Desk& desk) {
+    EVERY_LANE(i, K * D) desk.x[i / D][i % D] = job.features[(Int)desk.slate[i / D] * D + i % D];
     meet();
 }

@@ -12,7 +12,7 @@ DEVICE Real limit_of(const Desk& desk, int tier) {
 }
 
 // Allow for a Newton step that moved M^-1, and for the rounding of updates until the next.
-DEVICE void grow(const Cell& cell, Desk& desk, int tier, Real moved, Int updates) {
+DEVICE void grow(const Job& job, Desk& desk, int tier, Real moved, Int updates) {
     if (lane() == 0) {
         Real ceiling = desk.ceiling[tier];
         if (ceiling == (Real)-INFINITY) {  // nobody was left out
@@ -25,7 +25,7 @@ DEVICE void grow(const Cell& cell, Desk& desk, int tier, Real moved, Int updates
             Real rounding = 4 * (D + 4) * ROUNDOFF;
             Real width = sqrt(growth) + rounding * sqrt(norm);
             Real theta = rounding * desk.theta_norm[tier];
-            Real rise = desk.tier_radius[tier] * (theta + (Real)cell.alpha * width);
+            Real rise = desk.tier_radius[tier] * (theta + (Real)job.alpha * width);
             desk.fixed[tier] = ceiling + rise + rounding * (fabs(ceiling) + rise);
             desk.slope[tier] = desk.tier_radius[tier] * (1 + 4 * rounding);
         }
@@ -34,7 +34,7 @@ DEVICE void grow(const Cell& cell, Desk& desk, int tier, Real moved, Int updates
 }
 
 // Note what is left out now: its highest score, its largest norm, and what theta is.
-DEVICE void begin(const Cell& cell, Desk& desk, int tier, Real ceiling, Real radius) {
+DEVICE void begin(const Job& job, Desk& desk, int tier, Real ceiling, Real radius) {
     Real squares = 0, norm = 0;
     EVERY_LANE(a, D) {
         desk.base[tier * D + a] = desk.theta[a];
@@ -51,7 +51,7 @@ DEVICE void begin(const Cell& cell, Desk& desk, int tier, Real ceiling, Real rad
         desk.growth[tier] = 4 * (D + 2) * (D + 2) * ROUNDOFF * norm;
     }
     meet();
-    grow(cell, desk, tier, 0, cell.refine_every);
+    grow(job, desk, tier, 0, job.refine_every);
 }
 
 // Return a score that at most `most` items reach, and not many fewer if possible; it is infinite if
@@ -100,10 +100,10 @@ DEVICE int cut(Real* scores, const int* items, int count, Real least, int* chose
 }
 
 // The largest norm of the items that score less than `least`, all items being scored.
-DEVICE Real radius_below(const Cell& cell, const Real* scores, Real least) {
+DEVICE Real radius_below(const Job& job, const Real* scores, Real least) {
     Real found = 0;
-    EVERY_LANE(i, cell.items) {
-        if (scores[i] < least && cell.norms[i] > found) found = cell.norms[i];
+    EVERY_LANE(i, job.items) {
+        if (scores[i] < least && job.norms[i] > found) found = job.norms[i];
     }
     return largest_of(found);
 }
@@ -115,34 +115,34 @@ DEVICE int start_of(int set) {
 }
 
 // Score the items of a set; return how many there are.
-DEVICE int score_set(const Cell& cell, Desk& desk, Room& room, int level, const int** items) {
+DEVICE int score_set(const Job& job, Desk& desk, Room& room, int level, const int** items) {
     if (level > SETS) {
-        score_all(cell, desk.theta, desk, room);
+        score_all(job, desk.theta, desk, room);
         *items = 0;
-        return (int)cell.items;
+        return (int)job.items;
     }
     *items = room.sets + start_of(level);
-    score_some(cell, desk.theta, desk, room, *items, desk.sizes[level - 1]);
+    score_some(job, desk.theta, desk, room, *items, desk.sizes[level - 1]);
     return desk.sizes[level - 1];
 }
 
 // Score the items of a set and choose all smaller sets anew; the front goes to `desk.found`. Return
 // its size.
-DEVICE int widen(const Cell& cell, Desk& desk, Room& room, Word ties, int level) {
+DEVICE int widen(const Job& job, Desk& desk, Room& room, Word ties, int level) {
     const int* items;
-    int count = score_set(cell, desk, room, level, &items);
+    int count = score_set(job, desk, room, level, &items);
     Real highest = (Real)-INFINITY;
     for (int target = level - 1; target >= 0; target--) {
         int most = target > 0 ? ROOM_OF_SET(target) : FRONT;
         int* chosen = target > 0 ? room.sets + start_of(target) : desk.found;
-        Real radius = (Real)cell.radius, ceiling = (Real)-INFINITY, least = (Real)-INFINITY;
+        Real radius = (Real)job.radius, ceiling = (Real)-INFINITY, least = (Real)-INFINITY;
         if (count > most) {
             Real top;
             least = cutting_score(room.scores, count, most, &top);
             ceiling = least < top ? least : top;
-            if (target == SETS) radius = radius_below(cell, room.scores, least);
+            if (target == SETS) radius = radius_below(job, room.scores, least);
         }
-        begin(cell, desk, target, ceiling, radius);
+        begin(job, desk, target, ceiling, radius);
         highest = ceiling > highest ? ceiling : highest;
         count = least < (Real)INFINITY ? cut(room.scores, items, count, least, chosen) : 0;
         items = chosen;
@@ -158,20 +158,20 @@ DEVICE int widen(const Cell& cell, Desk& desk, Room& room, Word ties, int level)
     }
     if (count >= K && highest < (floor - 1) * (Real)RESOLUTION) return count;
     // many are level with the last of the list, as in the first round: rank the whole set
-    count = score_set(cell, desk, room, level, &items);
+    count = score_set(job, desk, room, level, &items);
     int all = count;
     Place last = {0, 0, NONE, NONE};
     for (count = 0; count < FRONT; count++) {
-        Place next = next_after(cell, room.scores, items, all, ties, last);
+        Place next = next_after(job, room.scores, items, all, ties, last);
         if (next.item == NONE) break;
         last = next;
         if (lane() == 0) desk.found[count] = last.item;
     }
     meet();
-    Place left_out = next_after(cell, room.scores, items, all, ties, last);
-    for (int tier = 0; tier < level - 1; tier++) begin(cell, desk, tier, (Real)-INFINITY, 0);
+    Place left_out = next_after(job, room.scores, items, all, ties, last);
+    for (int tier = 0; tier < level - 1; tier++) begin(job, desk, tier, (Real)-INFINITY, 0);
     Real ceiling = (left_out.value + (Real)0.5) * (Real)RESOLUTION;
     if (left_out.item == NONE) ceiling = (Real)-INFINITY;
-    begin(cell, desk, level - 1, ceiling, (Real)cell.radius);
+    begin(job, desk, level - 1, ceiling, (Real)job.radius);
     return count;
 }

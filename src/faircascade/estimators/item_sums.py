@@ -14,7 +14,7 @@ from faircascade.types import Floats, Ids, Rows
 
 
 @dataclass(kw_only=True, eq=False)
-class ItemTable:
+class ItemSums:
     """Sums of each user and item. Columns are found by item id and come as items are met."""
 
     ids: Ids
@@ -23,7 +23,7 @@ class ItemTable:
     """One or several sums of each user and item, (sums, n, m)."""
 
     @classmethod
-    def start(cls, users: int, sums: int = 1) -> ItemTable:
+    def start(cls, users: int, sums: int = 1) -> ItemSums:
         """Return a table of users without any items."""
         return cls(ids=np.empty(0, dtype="<U1"), sums=np.zeros((sums, users, 0)))
 
@@ -54,12 +54,12 @@ class ItemTable:
             sums[:, :, np.searchsorted(ids, self.ids)] = self.sums
         return sums
 
-    def take(self, rows: Rows) -> ItemTable:
+    def take(self, rows: Rows) -> ItemSums:
         """Return a copy of some users."""
-        return ItemTable(ids=self.ids, sums=self.sums[:, rows].copy())
+        return ItemSums(ids=self.ids, sums=self.sums[:, rows].copy())
 
     @classmethod
-    def join(cls, tables: Sequence[ItemTable]) -> ItemTable:
+    def join(cls, tables: Sequence[ItemSums]) -> ItemSums:
         """Return one table of the users of several, in their order."""
         met = [table.ids for table in tables if len(table.ids)] or [tables[0].ids]
         ids = reduce(np.union1d, met)
@@ -70,6 +70,6 @@ class ItemTable:
         return {"items": self.ids, "item_sums": self.sums}
 
     @classmethod
-    def restore(cls, arrays: Mapping[str, NDArray[Any]]) -> ItemTable:
+    def restore(cls, arrays: Mapping[str, NDArray[Any]]) -> ItemSums:
         """Return the table that `arrays` described."""
         return cls(ids=arrays["items"], sums=arrays["item_sums"])

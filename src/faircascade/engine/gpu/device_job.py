@@ -1,4 +1,4 @@
-"""One policy in one world on the device: its record, its arrays, and what comes back."""
+"""A job on the device: its record, its arrays, and what comes back."""
 
 from __future__ import annotations
 
@@ -7,71 +7,45 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from faircascade.engine.cpu import packing
-from faircascade.engine.cpu.records import World
+from faircascade.engine.cpu.records import PackedEnvironment
 from faircascade.engine.gpu.source import Shape
+from faircascade.engine.gpu.structs import fields_of
 from faircascade.engine.job import Job
 from faircascade.metrics.tally import BY_ROUND
 from faircascade.policies import BanditState
 
-INT, FLOAT, ARRAY = "int", "float", "array"
-_BOOKS = ("appearances", "item_clicks", "outcomes", "regrets", "widths", "by_round", "lists")
-
-FIELDS: tuple[tuple[str, str], ...] = (
-    *((name, INT) for name in ("users", "items", "padded")),
-    *((name, ARRAY) for name in ("features", "by_feature", "norms")),
-    ("radius", FLOAT),
-    *((name, ARRAY) for name in ("keys", "rows", "by_key", "rank", "true_features")),
-    *((name, ARRAY) for name in ("preferences", "optimal_values", "optimal_slates")),
-    *((name, ARRAY) for name in ("attraction", "tie", "visit", "radius_draw", "angle_draw")),
-    *((name, ARRAY) for name in ("coin", "lot", "shuffle", "fair")),
-    *((name, FLOAT) for name in ("alpha", "noise", "epsilon", "gain", "scale")),
-    *((name, ARRAY) for name in ("clicked", "ignored")),
-    ("tolerance", FLOAT),
-    *((name, ARRAY) for name in ("stops", "shares")),
-    ("drawn_by_merit", INT),
-    *((name, FLOAT) for name in ("sharpness", "eta")),
-    *((name, INT) for name in ("reorders", "accounts")),
-    ("gained", ARRAY),
-    ("refine_every", INT),
-    ("activity", FLOAT),
-    *((name, INT) for name in ("realised", "lazy", "lazy_draws", "traced")),
-    *((name, ARRAY) for name in ("M", "M_inv", "B", "theta", "updates", "interval")),
-    *((name, ARRAY) for name in ("units", "worth", "total", "prices")),
-    ("catalogue", INT),
-    *((name, ARRAY) for name in ("appearances", "item_clicks", "outcomes", "regrets", "widths")),
-    *((name, ARRAY) for name in ("by_round", "lists", "broken")),
-)
-"""The fields of `Cell` in records.cuh, in their order."""
+_COUNTS = ("appearances", "item_clicks", "outcomes", "regrets", "widths", "by_round", "lists")
 
 
 def pack(values: dict[str, Any], address: Any) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """Return the record of a cell: 8 bytes a field, arrays as the addresses of their data."""
-    record = np.zeros(len(FIELDS), dtype=np.uint64)
-    for place, (name, kind) in enumerate(FIELDS):
-        value = values[name]
-        if kind == FLOAT:
+    """Return the record of a job: 8 bytes a field, arrays as the addresses of their data."""
+    fields = fields_of("Job")
+    record = np.zeros(len(fields), dtype=np.uint64)
+    for place, field in enumerate(fields):
+        value = values[field.name]
+        if field.type == "double":
             record[place : place + 1].view(np.float64)[0] = value
-        elif kind == INT:
+        elif field.type == "Int":
             record[place : place + 1].view(np.int64)[0] = value
         else:
             record[place] = address(value)
     return record
 
 
-class Catalogue(NamedTuple):
-    """The items of a world, which cells share."""
+class DeviceCatalogue(NamedTuple):
+    """The items of an environment, which jobs share."""
 
-    world: World
+    world: PackedEnvironment
     """As it was packed for the first of them."""
     values: dict[str, Any]
     """The fields of the record that are about items."""
 
 
-Shelf = dict[int, Catalogue]
+Shelf = dict[int, DeviceCatalogue]
 """Catalogues on the device, by the identity of their items."""
 
 
-class Cell:
+class DeviceJob:
     """A job's arrays on a device."""
 
     def __init__(self, job: Job, shape: Shape, xp: Any, shelf: Shelf) -> None:
@@ -80,9 +54,9 @@ class Cell:
         self.xp = xp
         self._real = np.dtype(shape.precision)
         known = shelf.get(id(job.env.items))
-        world = packing.pack_world(job, known and known.world)
+        world = packing.pack_environment(job, known and known.world)
         if known is None:
-            known = shelf[id(job.env.items)] = Catalogue(world, self._items(world))
+            known = shelf[id(job.env.items)] = DeviceCatalogue(world, self._items(world))
         rules = packing.pack_rules(job)
         self.world, self.rules = world, rules
         account = packing.start_account(job, world, rules)
@@ -99,7 +73,7 @@ class Cell:
         }
         self.resume(job.policy.start(job.env.users, job.env.items.dim))
 
-    def _items(self, world: World) -> dict[str, Any]:
+    def _items(self, world: PackedEnvironment) -> dict[str, Any]:
         xp = self.xp
         return {
             "items": len(world.keys),
@@ -118,7 +92,7 @@ class Cell:
             "catalogue": len(self.job.env.items),
         }
 
-    def _users(self, world: World) -> dict[str, Any]:
+    def _users(self, world: PackedEnvironment) -> dict[str, Any]:
         return {
             "users": len(world.preferences),
             "preferences": self.xp.asarray(world.preferences),
@@ -143,7 +117,7 @@ class Cell:
     def _reals(self, array: Any) -> Any:
         return self.xp.asarray(np.ascontiguousarray(array, dtype=self._real))
 
-    def open_books(self, rounds: int, intervals: int) -> None:
+    def open_counts(self, rounds: int, intervals: int) -> None:
         """Make room for what is counted in a launch."""
         xp, values = self.xp, self.values
         n, k, m = values["users"], self.rules.k, values["catalogue"]
@@ -155,9 +129,9 @@ class Cell:
         values["by_round"] = xp.empty((len(BY_ROUND), rounds), dtype=np.int64)
         values["lists"] = xp.empty((rounds if self.rules.traced else 0, n, k), dtype=np.int32)
 
-    def close_books(self) -> None:
+    def close_counts(self) -> None:
         """Give the room back."""
-        for name in _BOOKS:
+        for name in _COUNTS:
             del self.values[name]
 
     def is_sound(self) -> bool:
@@ -184,7 +158,7 @@ class Cell:
         return 2 * 8 * len(job.env.items) * job.env.k
 
     def record(self) -> Any:
-        """Return the record of this cell."""
+        """Return the record of this job."""
         return pack(self.values, address_of)
 
     def resume(self, state: BanditState) -> None:
