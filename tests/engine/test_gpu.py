@@ -249,7 +249,6 @@ def test_room_for_what_is_counted_is_that_of_every_catalogue() -> None:
     rounds = [
         gpu.GpuRun(order, Emulated(free=50 * 2**20))._room_for_rounds()
         for order in (jobs, jobs[::-1])
-        for order in (jobs, jobs[::-1])
     ]
     assert rounds[0] == rounds[1] < 300
 

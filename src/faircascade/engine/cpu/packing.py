@@ -68,11 +68,9 @@ def pack_environment(job: Job, like: PackedEnvironment | None = None) -> PackedE
         "optimal_values": np.array(env.optimum(1).values),
         "optimal_slates": place[env.optimum(1).slates],
     }
-    return (
-        like._replace(**users)
-        if like is not None
-        else PackedEnvironment(**_pack_items(pool), **users)
-    )
+    if like is not None:
+        return like._replace(**users)
+    return PackedEnvironment(**_pack_items(pool), **users)
 
 
 def _pack_items(pool: Pool) -> dict[str, Any]:
