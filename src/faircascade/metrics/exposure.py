@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from faircascade.metrics.tally import Record, discounts
@@ -18,23 +20,31 @@ def exposure_p(record: Record) -> Floats:
     return np.asarray(record.appearances @ discounts(record.appearances.shape[1]))
 
 
-def exposure_bm(record: Record) -> Floats:
-    """Return E_BM: E_B in proportion to merit, (m,)."""
-    return exposure_b(record) / record.merit
+class Exposures(NamedTuple):
+    """The paper's four notions of exposure, Table 1, of each item, (m,)."""
+
+    exposure_b: Floats
+    """E_B: how often it was shown."""
+    exposure_p: Floats
+    """E_P: appearances weighed by position."""
+    exposure_bm: Floats
+    """E_BM: E_B in proportion to merit."""
+    exposure_pm: Floats
+    """E_PM: E_P in proportion to merit."""
+
+    @classmethod
+    def of(cls, exposure_b: Floats, exposure_p: Floats, merit: Floats) -> Exposures:
+        """Complete the two that are counted by those in proportion to merit."""
+        return cls(exposure_b, exposure_p, exposure_b / merit, exposure_p / merit)
 
 
-def exposure_pm(record: Record) -> Floats:
-    """Return E_PM: E_P in proportion to merit, (m,)."""
-    return exposure_p(record) / record.merit
+def exposures(record: Record) -> Exposures:
+    """Return the exposure of each item by all four notions."""
+    return Exposures.of(exposure_b(record), exposure_p(record), record.merit)
 
 
-NOTIONS = {
-    "exposure_b": exposure_b,
-    "exposure_p": exposure_p,
-    "exposure_bm": exposure_bm,
-    "exposure_pm": exposure_pm,
-}
-"""The paper's four notions of exposure, Table 1."""
+FAIRNESS = ("equality_b", "equality_p", "equity_b", "equity_p")
+"""The metrics that say how evenly each of these is shared, in their order."""
 
 
 def evenness(exposure: Floats) -> float:

@@ -9,9 +9,8 @@ from faircascade.metrics.base import Metric
 from faircascade.metrics.exposure import (
     evenness,
     exposure_b,
-    exposure_bm,
     exposure_p,
-    exposure_pm,
+    exposures,
 )
 from faircascade.metrics.tally import Record
 from faircascade.registry import register
@@ -47,7 +46,7 @@ class EquityB(Metric):
     title: ClassVar[str] = "Equity (B)"
 
     def measure(self, record: Record) -> float:
-        return evenness(exposure_bm(record))
+        return evenness(exposures(record).exposure_bm)
 
 
 @register("equity_p")
@@ -58,7 +57,7 @@ class EquityP(Metric):
     title: ClassVar[str] = "Equity (P)"
 
     def measure(self, record: Record) -> float:
-        return evenness(exposure_pm(record))
+        return evenness(exposures(record).exposure_pm)
 
 
 @register("fairness_regret")

@@ -10,7 +10,7 @@ import numpy as np
 from faircascade.experiment.comparison import Comparison
 from faircascade.experiment.machine import platform_versions
 from faircascade.experiment.store.files import write_json, write_parquet
-from faircascade.metrics.exposure import NOTIONS
+from faircascade.metrics.exposure import Exposures, exposures
 
 
 def save_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
@@ -87,7 +87,8 @@ def _items(comparison: Comparison) -> dict[str, Any]:
         "item": np.concatenate([result.env.items.ids.astype(str) for _, result in runs]),
         "merit": np.concatenate([result.env.items.merit for _, result in runs]),
     }
-    for name, notion in NOTIONS.items():
-        columns[name] = np.concatenate([notion(result.record) for _, result in runs])
+    shared = [exposures(result.record) for _, result in runs]
+    for name in Exposures._fields:
+        columns[name] = np.concatenate([getattr(one, name) for one in shared])
     columns["clicks"] = np.concatenate([r.record.item_clicks.sum(axis=1) for _, r in runs])
     return columns

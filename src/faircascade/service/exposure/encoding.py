@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from faircascade.service.exposure.counters import ALL, Counters
 from faircascade.service.exposure.counts import Counts
-from faircascade.service.exposure.fairness import NOTIONS
+from faircascade.service.exposure.fairness import MEASURES
 from faircascade.service.exposure.windows import OPEN, SPANS, Span, Step, Window, smallest
 
 VERSION = 1
 
 _COLUMNS = ("appearances", "units", "clicks")
-_UNSETTLED = np.full(len(NOTIONS), np.nan)
+_UNSETTLED = np.full(len(MEASURES), np.nan)
 
 
 def to_bytes(account: Counters) -> bytes:
@@ -93,7 +93,7 @@ def _pack(name: str, numbers: Sequence[int], steps: Sequence[Step]) -> dict[str,
         "numbers": np.array(numbers, dtype=np.int64),
         "sizes": np.array([len(step.gaps) for step in steps], dtype=np.int64),
         "totals": np.array([step.totals for step in steps], dtype=np.int64).reshape(-1, 3),
-        "fairness": np.array([step.fairness for step in steps]).reshape(-1, len(NOTIONS)),
+        "fairness": np.array([step.fairness for step in steps]).reshape(-1, len(MEASURES)),
         "gaps": np.concatenate([none, *(step.gaps for step in steps)]),
         **columns,
     }

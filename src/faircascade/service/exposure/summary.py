@@ -11,7 +11,7 @@ import numpy as np
 from faircascade.metrics.exposure import lorenz
 from faircascade.service.exposure.counters import Moment, Snapshot, Timeline
 from faircascade.service.exposure.counts import Counts
-from faircascade.service.exposure.fairness import NOTIONS, fairness, notions
+from faircascade.service.exposure.fairness import MEASURES, exposures, fairness
 from faircascade.service.exposure.recipients import Recipients
 from faircascade.service.exposure.shares import Shares, leading
 from faircascade.types import Floats, Ints
@@ -105,16 +105,16 @@ def _moment(moment: Moment, recipients: Recipients) -> dict[str, Any]:
 
 
 def _fairness(values: Floats) -> dict[str, float | None]:
-    pairs = zip(NOTIONS, values.tolist(), strict=True)
+    pairs = zip(MEASURES, values.tolist(), strict=True)
     return {notion: value if isfinite(value) else None for notion, value in pairs}
 
 
 def _lorenz(counts: Counts, recipients: Recipients) -> dict[str, list[float] | None]:
     m = len(recipients)
     points = np.rint(np.linspace(0, m, min(m + 1, POINTS))).astype(np.int64)
-    exposure_b, exposure_p, _, exposure_pm = notions(counts, recipients)
+    shared = exposures(counts, recipients)
     curves: dict[str, list[float] | None] = {"items": [0.0]}
-    named = {"exposure_b": exposure_b, "exposure_p": exposure_p, "exposure_pm": exposure_pm}
+    named = {n: e for n, e in shared._asdict().items() if n != "exposure_bm"}
     for name, exposure in named.items():
         with np.errstate(over="ignore", invalid="ignore"):  # merit may be next to nothing
             items, share = (values[points] for values in lorenz(exposure))

@@ -7,7 +7,7 @@ import asyncio
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 from prometheus_client.exposition import generate_latest
 
-from faircascade.service.exposure.fairness import NOTIONS, fairness
+from faircascade.service.exposure.fairness import MEASURES, fairness
 from faircascade.service.messages import FeedbackReceipt, Recommendation, Refused
 from faircascade.service.service import Service
 from faircascade.version import __version__
@@ -62,7 +62,7 @@ class Metrics:
             registry=registry,
         )
         self._fairness = {
-            window: [gauge.labels(window, notion) for notion in NOTIONS] for window in WINDOWS
+            window: [gauge.labels(window, notion) for notion in MEASURES] for window in WINDOWS
         }
         build = Info("faircascade_build", "What is running.", registry=registry)
         build.info(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from faircascade.experiment.store.results import FinishedCell
 from faircascade.experiment.study import EnvironmentResults, Study
+from faircascade.metrics.exposure import Exposures
 from faircascade.report.pages import CaptionedFigure
 from faircascade.report.panels import clicks_bar, item_panel
 from faircascade.report.series import ItemShift, PerItem, shift_between
@@ -19,17 +20,12 @@ from faircascade.report.study.blocks import NOTHING_SIMULATED, Notice, Section
 from faircascade.report.study.formatting import environment_name, left_out, listed, numbered
 from faircascade.report.study.sections.equality import exposure_aware
 from faircascade.report.style import legend_label
-from faircascade.types import Floats
 
 _MOST = 5
 """More columns than this would be too narrow to see anything."""
 
-_NOTIONS: dict[str, Callable[[FinishedCell], Floats]] = {
-    "E_B": lambda run: run.items["exposure_b"],
-    "E_P": lambda run: run.items["exposure_p"],
-    "E_B / merit": lambda run: run.items["exposure_b"] / run.items["merit"],
-    "E_P / merit": lambda run: run.items["exposure_p"] / run.items["merit"],
-}
+_NOTIONS = dict(zip(("E_B", "E_P", "E_B / merit", "E_P / merit"), Exposures._fields, strict=True))
+"""Titles of the notions of exposure."""
 
 
 def items(study: Study) -> Section:
@@ -92,7 +88,7 @@ def _shifts(
     environment: EnvironmentResults,
     labels: Sequence[str],
     seeds: Sequence[int],
-    exposure: Callable[[FinishedCell], Floats],
+    exposure: str,
 ) -> list[ItemShift]:
     runs = {
         label: [run for run in environment.runs[label] if run.seed in seeds]
@@ -107,14 +103,15 @@ def _shifts(
 def _per_list(
     runs: Iterable[FinishedCell],
     ids: NDArray[Any],
-    exposure: Callable[[FinishedCell], Floats],
+    exposure: str,
     k: int,
 ) -> PerItem:
     """Return exposure and clicks of each id per list shown, so that runs of any length compare."""
     total, clicks, lists = np.zeros(len(ids)), np.zeros(len(ids)), 0.0
     for run in runs:
         at = np.searchsorted(ids, run.items["item"])
-        total[at] += exposure(run)
+        shared = Exposures.of(*(run.items[n] for n in ("exposure_b", "exposure_p", "merit")))
+        total[at] += getattr(shared, exposure)
         clicks[at] += run.items["clicks"]
         lists += run.items["exposure_b"].sum() / k
     return PerItem(total / max(lists, 1.0), clicks / max(lists, 1.0))
