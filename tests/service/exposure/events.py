@@ -90,6 +90,7 @@ def record_of(events: Sequence[Event], recipients: Recipients, k: int) -> Record
         popularity=np.zeros(len(recipients)),
         served=sum(event.clicked is None for event in events),
         clicks=int(clicks.sum()),
+        clicked=int(clicks.sum()),
         regret=np.nan,
         realised_regret=np.nan,
         fairness_regret=np.nan,
