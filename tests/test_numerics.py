@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -84,3 +86,33 @@ def test_the_inverse_is_symmetric_and_as_exact_as_the_condition_allows(d: int, s
     for i in range(3):
         residual = np.abs(A[:, :, i].astype(np.longdouble) @ found[:, :, i] - np.eye(d)).max()
         assert residual < 4 * d * ROUNDOFF * np.linalg.cond(A[:, :, i])
+
+
+def blas_threads() -> set[int]:
+    return {
+        library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+    }
+
+
+def test_linear_algebra_has_one_thread_whoever_asks_first_and_leaves_last() -> None:
+    before, seen, turn = blas_threads(), [], [threading.Event() for _ in range(2)]
+
+    def first() -> None:
+        with one_blas_thread():
+            seen.append(blas_threads())
+            turn[0].set()
+            turn[1].wait(10)
+        seen.append(blas_threads())  # the other one is still inside
+
+    with one_blas_thread():
+        seen.append(blas_threads())
+    assert blas_threads() == before
+    thread = threading.Thread(target=first)
+    thread.start()
+    turn[0].wait(10)
+    with one_blas_thread():
+        turn[1].set()
+        thread.join()
+        seen.append(blas_threads())
+    assert seen == [{1}] * 4
+    assert blas_threads() == before

@@ -28,6 +28,7 @@ from faircascade.observations import FirstClick, Observation
 from faircascade.policies import Policy
 from faircascade.rerankers import Identity, Reranker
 from faircascade.rewards import RewardModel, Standard
+from faircascade.types import Lists
 from tests.own_parts import parts_of_the_contributing_guide
 from tests.worlds import small_world
 
@@ -228,3 +229,106 @@ def test_a_subclass_runs_with_the_same_numbers_in_loop() -> None:
     assert fc.simulate(same, fc.LinUCB(), rounds=20).metrics == (
         fc.simulate(env, fc.LinUCB(), rounds=20).metrics
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drift(Still):
+    """Says nothing of `changes`, and changes."""
+
+    def preferences(self, users, round):
+        return -users.preferences
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByMerit(fc.Random):
+    """The documented way to a policy with fixed scores."""
+
+    def scores(self, pool):
+        return pool.items.merit[pool.rows]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clumsy(fc.Optimal):
+    """Does not show the optimum, whatever its parent is."""
+
+    def recommend(self, state, users, pool, k, *, round, seed):
+        slates = np.tile(pool.rows[:k], (len(state.keys[users]), 1))
+        return Lists(items=slates, scores=np.zeros(slates.shape))
+
+
+class Moody(Environment):
+    """Attraction that is no inner product."""
+
+    def attraction(self, slates, rows=slice(None), *, round=1):
+        return 0.5 * (1 - super().attraction(slates, rows, round=round))
+
+
+def test_what_a_parent_class_promises_does_not_bind_its_subclass() -> None:
+    env = small_world(users=5)
+    run = {"rounds": 20, "seed": 1}
+    turned = fc.simulate(replace(env, dynamics=Drift()), fc.LinUCB(), **run)
+    assert turned.metrics != fc.simulate(env, fc.LinUCB(), **run).metrics
+    assert fc.simulate(env, ByMerit(), **run).coverage == env.k / len(env.items)
+    assert fc.simulate(env, Clumsy(), **run).regret > 0
+    moody = Moody(items=env.items, users=env.users, k=env.k)
+    assert fc.simulate(moody, fc.Optimal(), **run).regret == 0
+    assert fc.simulate(moody, fc.Random(), **run).regret > 0
+    assert moody.fingerprint != env.fingerprint
+
+
+def test_what_is_not_registered_is_never_stored_as_its_parent(tmp_path: Path) -> None:
+    env = replace(small_world(users=4), click_model=Unregistered())
+    assert env.fingerprint != small_world(users=4).fingerprint
+    with pytest.raises(TypeError, match="not registered"):
+        env.save(tmp_path / "env.npz")
+    with pytest.raises(TypeError, match="Moody"):
+        Moody(items=env.items, users=env.users, k=env.k).save(tmp_path / "env.npz")
+    with pytest.raises(TypeError, match="not registered"):
+        fc.Ranker(ByMerit(), items=np.eye(4)).save(tmp_path / "ranker.npz")
+
+
+ONE_ITEM_THREE_TIMES = Lists(items=np.zeros((6, 3), dtype=np.int64), scores=np.zeros((6, 3)))
+
+
+def part_returning(base: type, method: str, value: Any) -> Any:
+    made = type(f"Wrong{base.__name__}", (base,), {method: lambda *_, **__: value})
+    return dataclass(frozen=True, kw_only=True)(made)()
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        (part_returning(NoDelay, "rounds", np.full(6, -1)), "delay"),
+        (part_returning(NoDelay, "rounds", np.full(6, 0.5)), "delay"),
+        (part_returning(Still, "present", np.arange(30)), "dynamics"),
+        (part_returning(Still, "preferences", np.zeros((1, 4))), "dynamics"),
+        (part_returning(Cascade, "click", np.zeros(6, dtype=bool)), "click model"),
+        (part_returning(Cascade, "click", np.zeros((6, 3), dtype=int)), "click model"),
+        (part_returning(FirstClick, "seen", np.full((6, 3), 2.0)), "observation"),
+        (part_returning(fc.Random, "recommend", ONE_ITEM_THREE_TIMES), "policy"),
+    ],
+    ids=lambda part: part if isinstance(part, str) else type(part).__name__,
+)
+def test_what_a_part_returns_is_held_against_its_contract(part: Any, said: str) -> None:
+    env, policy = small_world(users=6), fc.LinUCB()
+    if said == "policy":
+        policy = part
+    elif said == "observation":
+        policy = fc.LinUCB(observation=part)
+    else:
+        env = replace(env, **{part.kind: part})
+    with pytest.raises(ValueError, match=f"^{said} .* must"):
+        fc.simulate(env, policy, rounds=3, engine="loop")
+
+
+def test_a_tabular_estimator_goes_online_with_what_it_learned_of_numbered_items(own) -> None:
+    env = small_world(users=4, items=12, item_ids=np.arange(12), user_ids=np.arange(4))
+    ranker = fc.Ranker.from_result(
+        fc.simulate(env, fc.Bandit(estimator=own.ItemMean()), rounds=30, seed=1)
+    )
+    for _ in range(20):
+        slate = ranker.recommend("0", 3)
+        before = ranker._states["0"].learned.of(slice(None), np.array(slate.items))[1]
+        ranker.update(slate)
+        after = ranker._states["0"].learned.of(slice(None), np.array(slate.items))[1]
+        assert (after - before == 1).all()

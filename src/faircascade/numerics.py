@@ -12,7 +12,7 @@ from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import OpenBLASController, threadpool_limits
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +26,8 @@ AIM = 2.0**-30
 """And so often that it is about this."""
 LARGEST_RESIDUAL = 1e-8
 """Where it is above this after a single update, float64 cannot hold the inverse."""
-_inside: list[threadpool_limits] = []
+_limits: list[threadpool_limits] = []
+"""The limit on BLAS threads, one entry for each of those who asked for it."""
 _entrance = Lock()
 
 
@@ -40,14 +41,27 @@ def one_blas_thread() -> Iterator[None]:
     import scipy.sparse.linalg  # noqa: F401
 
     with _entrance:
-        _inside.append(threadpool_limits(1, user_api="blas"))
+        if not _limits:
+            _take_control()
+            _limits.append(threadpool_limits(1, user_api="blas"))
+        else:
+            _limits.append(_limits[0])
     try:
         yield
     finally:
         with _entrance:
-            if len(_inside) == 1:
-                _inside[0].restore_original_limits()
-            _inside.pop()  # the first one, who knows what was before, goes last
+            if len(_limits) == 1:
+                _take_control()
+                _limits[0].restore_original_limits()
+                _take_control()
+            _limits.pop()
+
+
+def _take_control() -> None:
+    """Let this thread set limits: threadpoolctl 3.8 ignores all threads but the first to do so."""
+    take = getattr(OpenBLASController, "clear_controlling_thread", None)
+    if take is not None:
+        take(force=True)
 
 
 def ordered_sum(terms: Floats) -> Floats:

@@ -13,6 +13,7 @@ import numpy as np
 from faircascade.errors import ParameterError
 from faircascade.policies import Policy
 from faircascade.ranker_file import SavedRanker
+from faircascade.registry import declared
 from faircascade.types import (
     Bools,
     Feedback,
@@ -87,7 +88,7 @@ class Ranker:
                 f"policy must keep its users apart in a Ranker, got {policy.label}, whose users "
                 "share what they know (ledger='user' keeps an account of exposure for each)"
             )
-        if policy.omniscient:
+        if declared(policy, "omniscient"):
             raise ValueError(f"policy must not need a simulator, got {policy.label}")
         if not isinstance(items, Items):
             items = Items.of(items, ids=item_ids)

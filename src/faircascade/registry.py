@@ -65,6 +65,10 @@ def register(name: str, *, engines: Iterable[str] = ()) -> Callable[[C], C]:
         taken = _registered.setdefault(cls.kind, {}).get(name)
         if taken is not None and _full_name(taken) != _full_name(cls):
             raise ValueError(f"{cls.kind} {name!r} is already {_full_name(taken)}")
+        if is_dataclass(cls):
+            for reserved in ("name", "kind", "engines"):
+                if reserved in {f.name for f in fields(cls)}:
+                    raise TypeError(f"{cls.__name__} must not have a parameter {reserved!r}")
         cls.name = name
         cls.engines = frozenset(engines)
         _registered[cls.kind][name] = cls
@@ -76,9 +80,17 @@ def register(name: str, *, engines: Iterable[str] = ()) -> Callable[[C], C]:
     return add
 
 
+def declared(thing: object, flag: str) -> Any:
+    """Return what a thing's own class says of itself, None if only a parent class says it.
+
+    A subclass may do something else, so that what its parent promises does not bind it.
+    """
+    return vars(type(thing)).get(flag)
+
+
 def engines_of(thing: object) -> frozenset[str]:
     """Return the compiled engines that a thing's own class says have a kernel for it."""
-    return frozenset(vars(type(thing)).get("engines", ()))
+    return frozenset(declared(thing, "engines") or ())
 
 
 def _check_arguments(cls: type[Component]) -> None:
@@ -190,6 +202,11 @@ def as_component(kind: str, value: Any) -> Any:
 
 def to_spec(component: Component) -> dict[str, Any]:
     """Describe a component as plain data: `{"name": ..., parameter: value, ...}`."""
+    if declared(component, "name") is None:
+        raise TypeError(
+            f"{component.kind} {type(component).__name__!r} is not registered, so that a spec "
+            'would take it for another; give it @register("its-name")'
+        )
     spec: dict[str, Any] = {"name": component.name}
     for parameter in parameters_of(type(component)):
         value = getattr(component, parameter.name)
@@ -206,6 +223,15 @@ def to_spec(component: Component) -> dict[str, Any]:
             )
         spec[parameter.name] = value
     return spec
+
+
+def identity(component: Component) -> dict[str, Any]:
+    """Return what tells a component from others: its spec, or its class and how it is shown."""
+    try:
+        return to_spec(component)
+    except TypeError:
+        cls = type(component)
+        return {"class": f"{cls.__module__}.{cls.__qualname__}", "repr": repr(component)}
 
 
 def nested(component: Component) -> Iterator[Component]:

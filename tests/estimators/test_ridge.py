@@ -143,7 +143,7 @@ def test_widths_are_the_same_for_one_user_and_for_many() -> None:
         slow = np.sqrt(np.einsum("am,ab,bm->m", x, state.M_inv[:, :, user], x))
         assert np.allclose(alone, slow)
         assert np.allclose(together[user], slow)
-    listed = estimator.beliefs(state, EVERY, pool).widths_of(np.array([[0, 3]] * 12))
+    listed = estimator.beliefs(state, EVERY, pool).widths_of(np.array([[0, 3]] * 12), pool)
     assert np.allclose(listed, together[:, [0, 3]])
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from faircascade.engine.feedback_queue import FeedbackQueue, Waiting
 from faircascade.engine.interrupts import uninterrupted
 from faircascade.engine.job import Job, Outcome
+from faircascade.engine.output_checks import check_response, check_slates, check_waits
 from faircascade.engine.propensities import Rater
 from faircascade.engine.snapshot import Reached, Snapshot
 from faircascade.engine.trace import TraceRows, TraceWriter
@@ -25,6 +26,7 @@ from faircascade.environment import Optimum
 from faircascade.metrics.tally import Tally, to_units
 from faircascade.numerics import one_blas_thread
 from faircascade.random import uniforms
+from faircascade.registry import declared
 from faircascade.types import Bools, Feedback, Ints, Rows
 
 SHARD = 64
@@ -54,7 +56,7 @@ class Shard:
         self.policy = job.policy
         self.env = job.env.take(rows)
         self.optimum: Optimum | None = None
-        if not job.env.dynamics.changes:
+        if job.env.stands_still:
             slates, values = job.env.optimum(1)
             self.optimum = Optimum(slates[rows], values[rows])
         self.queue = FeedbackQueue.restore(reached.waiting, rows)
@@ -92,14 +94,17 @@ class Shard:
         env, job = self.env, self.job
         pool, optimum = env.pool_at(t), self.optimum or env.optimum(t)
         before = self.rater.before(self.state, rows)
-        if self.policy.omniscient:
+        if declared(self.policy, "omniscient"):
             slates = optimum.slates[rows]
         else:
-            slates = self.policy.recommend(
-                self.state, rows, pool, env.k, round=t, seed=job.seed
-            ).items
+            lists = self.policy.recommend(self.state, rows, pool, env.k, round=t, seed=job.seed)
+            if not np.isfinite(lists.scores).all():
+                raise FloatingPointError("scores of items are not finite numbers")
+            slates = lists.items
+        check_slates(slates, len(env.users.ids[rows]), env.k, pool, self.policy)
         rating = self.rater.rate(before, pool, slates, t)
         response = env.respond(slates, rows, round=t, seed=job.seed)
+        check_response(response, slates, env)
         width = to_units(self.policy.widths(self.state, rows, pool, slates))
         self._send(t, rows, slates, response.clicks)
 
@@ -120,6 +125,7 @@ class Shard:
     def _send(self, t: int, rows: Rows, slates: Ints, clicks: Bools) -> None:
         """Let the policy learn, now or, where feedback is delayed, later."""
         waits = self.env.delay.rounds(self.env.users.keys[rows], t, self.job.seed)
+        check_waits(waits, len(slates), self.env)
         if not waits.any() and not self.queue:
             self._learn(rows, slates, clicks)
         else:

@@ -26,8 +26,8 @@ from faircascade.environment.delays import Delay, NoDelay
 from faircascade.environment.dynamics import Dynamics, Still
 from faircascade.errors import ParameterError
 from faircascade.numerics import one_blas_thread, ordered_sum
-from faircascade.ranking import attraction_of
-from faircascade.registry import as_component, from_spec, to_spec
+from faircascade.ranking import Scores, attraction_of
+from faircascade.registry import Component, as_component, declared, from_spec, identity, to_spec
 from faircascade.types import (
     Bools,
     Floats,
@@ -187,10 +187,8 @@ class Environment:
             items=items,
             users=Users(ids=positives.user_ids, preferences=theta),
             k=k,
-            click_model=click_model or Cascade(),
-            dynamics=dynamics or Still(),
-            delay=delay or NoDelay(),
             info=info,
+            **_given(click_model=click_model, dynamics=dynamics, delay=delay),
         )
 
     @classmethod
@@ -222,10 +220,8 @@ class Environment:
             items=items,
             users=users,
             k=k,
-            click_model=click_model or Cascade(),
-            dynamics=dynamics or Still(),
-            delay=delay or NoDelay(),
             info={"data": name},
+            **_given(click_model=click_model, dynamics=dynamics, delay=delay),
         )
 
     def __repr__(self) -> str:
@@ -247,17 +243,38 @@ class Environment:
             raise ValueError("rows must name each user at most once")
         return replace(self, users=self.users[rows])
 
+    @property
+    def stands_still(self) -> bool:
+        """True if every round is like the first: nothing that could change is anybody's own."""
+        return type(self) is Environment and declared(self.dynamics, "changes") is False
+
     def preferences_at(self, round: int, rows: Rows = slice(None)) -> Floats:
         """Return the preferences of some users in a round, (n, d)."""
-        if not self.dynamics.changes:
+        if declared(self.dynamics, "changes") is False:
             return self.preferences[rows]
-        return self.dynamics.preferences(self.users[rows], round)
+        known = self.preferences[rows].view()
+        known.flags.writeable = False
+        users = Users(ids=self.users.ids[rows], preferences=known)
+        found = self.dynamics.preferences(users, round)
+        if found.shape != known.shape or not np.isfinite(found).all():
+            raise ValueError(
+                f"dynamics {self.dynamics.name!r} must return finite preferences of shape "
+                f"{known.shape}, got shape {found.shape} in round {round}"
+            )
+        return found
 
     def pool_at(self, round: int) -> Pool:
         """Return the items that can be recommended in a round."""
-        present = self.dynamics.present(self.items, round) if self.dynamics.changes else None
+        if declared(self.dynamics, "changes") is False:
+            return self.items.pool
+        present = self.dynamics.present(self.items, round)
         if present is None:
             return self.items.pool
+        if present.shape != (len(self.items),) or present.dtype != bool:
+            raise ValueError(
+                f"dynamics {self.dynamics.name!r} must say of each of the {len(self.items)} items "
+                f"whether it is present, got {present.dtype} of shape {present.shape}"
+            )
         rows = np.flatnonzero(self.items.eligible & present)
         if len(rows) < self.k:
             raise ValueError(
@@ -287,32 +304,41 @@ class Environment:
 
     def optimum(self, round: int) -> Optimum:
         """Return the best slates of all users in a round, and what they are worth."""
-        return self._first_optimum if not self.dynamics.changes else self._optimum(round)
+        return self._first_optimum if self.stands_still else self._optimum(round)
 
     @cached_property
     def _first_optimum(self) -> Optimum:
         return self._optimum(1)
 
     def _optimum(self, round: int) -> Optimum:
-        pool, preferences = self.pool_at(round), self.preferences_at(round)
+        pool = self.pool_at(round)
+        parts = [
+            np.arange(start, min(start + _USERS_AT_ONCE, len(self.users)))
+            for start in range(0, len(self.users), _USERS_AT_ONCE)
+        ]
         slates = np.concatenate(
-            [
-                self.click_model.best(
-                    attraction_of(preferences[start : start + _USERS_AT_ONCE], pool), self.k, pool
-                )
-                for start in range(0, len(self.users), _USERS_AT_ONCE)
-            ]
+            [self.click_model.best(self._scores(rows, pool, round), self.k, pool) for rows in parts]
         )
         return Optimum(slates, self.click_model.value(self.attraction(slates, round=round)))
 
+    def _scores(self, rows: Ints, pool: Pool, round: int) -> Scores:
+        """Return the attraction of every item of a pool for some users."""
+        if type(self).attraction is Environment.attraction:
+            return attraction_of(self.preferences_at(round, rows), pool)
+        every = np.tile(pool.rows, (len(rows), 1))
+        return Scores.final(self.attraction(every, rows, round=round))
+
     def save(self, path: str | Path) -> None:
         """Write the prepared environment to one .npz file."""
+        if type(self) is not Environment:
+            raise TypeError(f"only an Environment can be saved, got a {type(self).__name__}")
         storage.save_arrays(
             path,
             kind="environment",
             version=VERSION,
             meta={
-                **self._rules(),
+                "k": self.k,
+                **{part: to_spec(getattr(self, part)) for part in PARTS},
                 "info": self.info,
                 "fingerprint": self.fingerprint,
             },
@@ -336,15 +362,21 @@ class Environment:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of the contents: equal worlds have equal fingerprints."""
-        return storage.fingerprint(self._arrays(), self._rules())
-
-    def _rules(self) -> dict[str, Any]:
-        return {"k": self.k} | {part: to_spec(getattr(self, part)) for part in PARTS}
+        """Hash of the contents: equal environments have equal fingerprints."""
+        rules: dict[str, Any] = {"k": self.k}
+        rules |= {part: identity(getattr(self, part)) for part in PARTS}
+        if type(self) is not Environment:
+            rules["class"] = f"{type(self).__module__}.{type(self).__qualname__}"
+        return storage.fingerprint(self._arrays(), rules)
 
     def _arrays(self) -> dict[str, Any]:
         known = {"user_ids": self.users.ids, "preferences": self.preferences}
         return self.items.arrays() | known
+
+
+def _given(**parts: Component | None) -> dict[str, Any]:
+    """Return the parts that were given; others are the environment's defaults."""
+    return {name: part for name, part in parts.items() if part is not None}
 
 
 def with_merit(ratings: Ratings, merit: Any) -> Ratings:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.random import Words
@@ -56,9 +55,9 @@ class Beliefs:
         """Return how often each item was seen, (n, p)."""
         raise NotImplementedError
 
-    def widths_of(self, slates: Ints) -> Floats:
-        """Return the widths of listed items, catalogue rows (n, K), (n, K); 0 if there are none."""
-        return np.zeros(slates.shape)
+    def widths_of(self, slates: Ints, pool: Pool) -> Floats:
+        """Return the widths of items of a pool, catalogue rows (n, K), (n, K)."""
+        return self.width().of(slates, pool)
 
 
 class Estimator(Component):

@@ -18,7 +18,7 @@ class ItemSums:
     """Sums of each user and item. Columns are found by item id and come as items are met."""
 
     ids: Ids
-    """Items met so far, in ascending order, (m,)."""
+    """Items met so far as text (7 and "7" are the same), in ascending order, (m,)."""
     sums: Floats
     """One or several sums of each user and item, (sums, n, m)."""
 
@@ -29,6 +29,7 @@ class ItemSums:
 
     def add(self, rows: Rows, items: Ids, *more: Floats) -> None:
         """Add numbers (n, K) to each sum, for items (n, K) of some users; each item once a user."""
+        items = np.asarray(items).astype(str)
         self._meet(np.unique(items))
         users = np.arange(self.sums.shape[1])[rows][:, None]
         columns = np.searchsorted(self.ids, items)
@@ -38,7 +39,8 @@ class ItemSums:
     def of(self, rows: Rows, items: Ids) -> Floats:
         """Return the sums of some users and items (p,), 0 for items not met yet, (sums, n, p)."""
         found = np.zeros((*self.sums[:, rows].shape[:2], len(items)))
-        _, here, there = np.intersect1d(self.ids, items, return_indices=True)
+        names = np.asarray(items).astype(str)
+        _, here, there = np.intersect1d(self.ids, names, return_indices=True)
         found[:, :, there] = self.sums[:, rows][:, :, here]
         return found
 

@@ -281,8 +281,8 @@ class RidgeBeliefs(Beliefs):
         z = normals(seed, "thompson", len(L), users, rounds)  # (n, d)
         return self._products(self._theta + scale * ordered_dot(L.transpose(1, 0, 2), z.T[:, None]))
 
-    def widths_of(self, slates: Ints) -> Floats:
-        return width_of(self._M_inv[:, :, :, None], self._pool.items.by_feature[:, slates])
+    def widths_of(self, slates: Ints, pool: Pool) -> Floats:
+        return width_of(self._M_inv[:, :, :, None], pool.items.by_feature[:, slates])
 
 
 def width_of(M_inv: Floats, x: Floats) -> Floats:

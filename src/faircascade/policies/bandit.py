@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.estimators import Estimator, Evidence, Ridge
@@ -21,12 +22,6 @@ from faircascade.rerankers import Identity, Ledger, Reranker, Shown
 from faircascade.rerankers.ledger import Scope
 from faircascade.rewards import RewardModel, RewardTable, Standard
 from faircascade.types import Bools, Feedback, Floats, Ints, Lists, Pool, Rows, Users
-
-
-@lru_cache(maxsize=1024)
-def table_of(reward: RewardModel, k: int) -> RewardTable:
-    """Return the targets of a reward model for slates of length k, made once."""
-    return reward.table(k)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -59,6 +54,21 @@ class Parts:
                 f"beliefs, which estimator {self.estimator.name!r} does not offer"
             )
 
+    @cached_property
+    def _tables(self) -> dict[int, RewardTable]:
+        return {}
+
+    def table(self, k: int) -> RewardTable:
+        """Return the targets of the reward model for slates of length k, made once."""
+        if k not in self._tables:
+            table = self.reward.table(k)
+            if type(table) is not RewardTable:  # engines take its arrays, and nothing else
+                raise TypeError(
+                    f"reward {self.reward.name!r} must return a RewardTable, got {table!r}"
+                )
+            self._tables[k] = table
+        return self._tables[k]
+
     def __iter__(self) -> Iterator[Component]:
         return (getattr(self, part.name) for part in fields(Parts))
 
@@ -77,7 +87,7 @@ class ComposedPolicy(Policy):
         return (self, *(part for part in self.parts if part is not reward))
 
     def reward_table(self, k: int) -> RewardTable:
-        return table_of(self.parts.reward, k)
+        return self.parts.table(k)
 
     @property
     def needs_all_scores(self) -> bool:
@@ -95,7 +105,7 @@ class ComposedPolicy(Policy):
         self, state: BanditState, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
     ) -> Lists:
         exploration, reranker = self.parts.exploration, self.parts.reranker
-        table_of(self.parts.reward, k)  # a slate that could not be learned from is not shown
+        self.parts.table(k)  # a slate that could not be learned from is not shown
         request = self._request(state, users, pool, k, round, seed)
         scores = reranker.adjust(request, exploration.scores(request), state.ledger)
         lists = reranker.arrange(request, exploration.lists(request, scores), state.ledger)
@@ -144,7 +154,12 @@ class ComposedPolicy(Policy):
 
     def _evidence(self, feedback: Feedback) -> Evidence:
         seen = self.seen(feedback.clicks, feedback.shown)
-        table = table_of(self.parts.reward, feedback.clicks.shape[1])
+        if seen.shape != feedback.clicks.shape or not ((seen >= 0) & (seen <= 1)).all():
+            raise ValueError(
+                f"observation {self.parts.observation.name!r} must return numbers from 0 to 1 of "
+                f"shape {feedback.clicks.shape}, got {seen!r}"
+            )
+        table = self.parts.table(feedback.clicks.shape[1])
         return Evidence(
             items=feedback.items,
             features=feedback.features,
@@ -175,8 +190,10 @@ class ComposedPolicy(Policy):
         return self.parts.exploration.width_factor
 
     def widths(self, state: BanditState, users: Rows, pool: Pool, lists: Ints) -> Floats:
+        if "width" not in self.parts.estimator.offers:
+            return np.zeros(len(lists))
         beliefs = self.parts.estimator.beliefs(state.learned, users, pool)
-        widths = beliefs.widths_of(lists)  # (n, K)
+        widths = beliefs.widths_of(lists, pool)  # (n, K)
         total = ordered_sum(widths.T)
         total /= widths.shape[1]
         return total

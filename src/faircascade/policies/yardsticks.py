@@ -31,6 +31,17 @@ class Yardstick(Policy):
         """
         return None
 
+    def recommend(
+        self, state: Users, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
+    ) -> Lists:
+        keys, fixed = state.keys[users], self.scores(pool)
+        if fixed is None:
+            rounds = np.broadcast_to(np.asarray(round), keys.shape)
+            scores = uniforms(seed, "random", keys[:, None], rounds[:, None], pool.keys[None])
+        else:
+            scores = np.tile(fixed, (len(keys), 1))
+        return top_k(Scores.final(scores), k, pool, tie_keys(seed, keys, round, pool))
+
     def start(self, users: Users, dim: int) -> Users:
         return users
 
@@ -63,14 +74,6 @@ class Yardstick(Policy):
 class Random(Yardstick):
     """Every list is a uniform draw: as even as it gets, and few clicks."""
 
-    def recommend(
-        self, state: Users, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
-    ) -> Lists:
-        keys = state.keys[users]
-        rounds = np.broadcast_to(np.asarray(round), keys.shape)
-        lots = uniforms(seed, "random", keys[:, None], rounds[:, None], pool.keys[None])
-        return top_k(Scores.final(lots), k, pool, tie_keys(seed, keys, round, pool))
-
     def propensities(
         self, state: Users, users: Rows, pool: Pool, lists: Ints, *, round: int | Ints, seed: int
     ) -> Propensities:
@@ -87,13 +90,6 @@ class MostPopular(Yardstick):
     @property
     def is_random(self) -> bool:
         return False
-
-    def recommend(
-        self, state: Users, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
-    ) -> Lists:
-        keys = state.keys[users]
-        scores = np.tile(self.scores(pool), (len(keys), 1))
-        return top_k(Scores.final(scores), k, pool, tie_keys(seed, keys, round, pool))
 
     def scores(self, pool: Pool) -> Floats:
         return pool.items.popularity[pool.rows]

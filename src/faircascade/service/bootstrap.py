@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from faircascade.policies import EALinUCB, Policy
-from faircascade.registry import from_spec, to_spec
+from faircascade.registry import declared, from_spec, to_spec
 from faircascade.service.catalogue.importer import import_items
 from faircascade.service.catalogue.sources import RankerFile, Source
 from faircascade.service.service import Service
@@ -135,7 +135,7 @@ def _chosen(
 
 def _check(policy: Policy, dim: int, kept: StoreShape | None, address: str) -> None:
     """Refuse a policy that cannot be served, or not with what the store holds."""
-    if policy.omniscient:
+    if declared(policy, "omniscient"):
         raise ValueError(
             f"policy {policy.name!r} cannot be served: it needs to know what users like"
         )

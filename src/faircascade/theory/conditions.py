@@ -13,7 +13,7 @@ from faircascade.environment import Environment
 from faircascade.errors import ParameterError
 from faircascade.estimators import Ridge
 from faircascade.exploration import UCB
-from faircascade.policies.bandit import ComposedPolicy, table_of
+from faircascade.policies.bandit import ComposedPolicy
 from faircascade.policies.base import Policy
 from faircascade.rerankers import Identity
 from faircascade.rewards import ExposureAware, RewardModel
@@ -123,7 +123,7 @@ def check(
     rounds = whole(rounds, "rounds")
     sigma = ridge.sigma
     needed = alpha_min(dim, k, rounds, sigma=sigma, theta_norm=theta_norm)
-    table = table_of(reward, k)
+    table = reward.table(k)
     return Conditions(
         dim=dim,
         k=k,
@@ -180,10 +180,10 @@ def _size(
 
 def _gamma_max_of(reward: RewardModel, k: int) -> float:
     """Return the largest gamma for a reward model, whatever its own is."""
-    rewards = table_of(reward, k).clicked.max(axis=0)
+    rewards = reward.table(k).clicked.max(axis=0)
     if not isinstance(reward, ExposureAware):
         return gamma_max(rewards)
-    penalties = -table_of(replace(reward, gamma=1.0), k).ignored.min(axis=0)
+    penalties = -replace(reward, gamma=1.0).table(k).ignored.min(axis=0)
     return gamma_max(rewards, penalties)
 
 

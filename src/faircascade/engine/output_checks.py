@@ -1,0 +1,51 @@
+"""What parts return in a run, held against their contracts: a mistake is one line, not a number."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from faircascade.environment import Environment, Response
+from faircascade.policies import Policy
+from faircascade.types import Ints, Pool
+
+
+def check_slates(slates: Ints, n: int, k: int, pool: Pool, policy: Policy) -> None:
+    """Refuse slates that are not k distinct items of the pool for each of n users."""
+    if slates.shape != (n, k) or slates.dtype.kind not in "iu":
+        raise ValueError(
+            f"policy {policy.label!r} must return slates of shape {(n, k)}, "
+            f"got {slates.dtype} of shape {slates.shape}"
+        )
+    ordered = np.sort(slates, axis=1)
+    if (ordered[:, 1:] == ordered[:, :-1]).any():
+        raise ValueError(f"policy {policy.label!r} must show an item once in a slate, got it twice")
+    listed = np.zeros(len(pool.items), dtype=bool)
+    listed[pool.rows] = True
+    inside = (slates >= 0) & (slates < len(listed))
+    if not (inside.all() and listed[slates].all()):
+        raise ValueError(f"policy {policy.label!r} must show items of the pool, got others")
+
+
+def check_response(response: Response, slates: Ints, env: Environment) -> None:
+    """Refuse clicks and values that are not those of the slates."""
+    clicks, value = response
+    name = env.click_model.name
+    if clicks.shape != slates.shape or clicks.dtype != bool:
+        raise ValueError(
+            f"click model {name!r} must return True or False for each position, shape "
+            f"{slates.shape}, got {clicks.dtype} of shape {clicks.shape}"
+        )
+    if np.shape(value) != (len(slates),) or not np.isfinite(value).all():
+        raise ValueError(
+            f"click model {name!r} must return a finite value for each of {len(slates)} slates, "
+            f"got {value!r}"
+        )
+
+
+def check_waits(waits: Ints, n: int, env: Environment) -> None:
+    """Refuse delays that are not whole numbers of rounds."""
+    if waits.shape != (n,) or waits.dtype.kind not in "iu" or (waits < 0).any():
+        raise ValueError(
+            f"delay {env.delay.name!r} must return whole numbers >= 0 of shape {(n,)}, "
+            f"got {waits!r}"
+        )
