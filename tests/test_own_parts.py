@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import faircascade as fc
 from faircascade import registry, testing
 from faircascade.cli.main import app
-from faircascade.clicks import Cascade, ClickModel
+from faircascade.clicks import Cascade, ClickDraws, ClickModel
 from faircascade.engine import simulation
 from faircascade.environment import Delay, Dynamics, Environment, NoDelay, Still
 from faircascade.estimators import Estimator, Ridge
@@ -332,3 +332,33 @@ def test_a_tabular_estimator_goes_online_with_what_it_learned_of_numbered_items(
         ranker.update(slate)
         after = ranker._states["0"].learned.of(slice(None), np.array(slate.items))[1]
         assert (after - before == 1).all()
+
+
+WRONG_CLICKS = {
+    "not keyed by round": lambda a, d: (
+        ClickDraws(seed=d.seed, round=1, users=d.users, items=d.items).by_item("attraction") < a
+    ),
+    "depends on others": lambda a, d: d.by_item("attraction") < a.mean(axis=0),
+    "clicks what attracts nobody": lambda a, d: d.by_item("attraction") < 0.5 + a / 2,
+    "as numbers": lambda a, d: (d.by_item("attraction") < a).astype(int),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_CLICKS)
+def test_a_click_model_that_breaks_its_contract_is_found(wrong: str) -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Wrong(ClickModel):
+        """Clicks in some wrong way."""
+
+        def click(self, attraction, draws):
+            return WRONG_CLICKS[wrong](attraction, draws)
+
+        def value(self, attraction):
+            return attraction.sum(axis=1)
+
+    registry.register(f"wrong {wrong}")(Wrong)
+    try:
+        with pytest.raises(AssertionError):
+            testing.check_click_model(Wrong())
+    finally:
+        del registry._registered["click_model"][f"wrong {wrong}"]

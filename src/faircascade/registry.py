@@ -133,7 +133,13 @@ def _import_rooms() -> None:
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
     for entry in entry_points(group=ENTRY_POINTS):
-        entry.load()
+        try:
+            entry.load()
+        except Exception as error:  # whatever somebody else's module raises
+            raise ValueError(
+                f"entry point {entry.name!r} ({entry.value}) of group {ENTRY_POINTS!r} cannot be "
+                f"imported: {error}"
+            ) from error
 
 
 def kinds() -> list[str]:

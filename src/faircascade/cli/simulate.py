@@ -133,3 +133,5 @@ def simulate(
         print_json(result.summary())
     else:
         print_summary(result.summary())
+    if result.interrupted:
+        raise typer.Exit(130)

@@ -118,13 +118,30 @@ class Environment:
         dynamics: Dynamics | None = None,
         delay: Delay | None = None,
     ) -> Environment:
-        """Sample users, binarise, split in half, and factorise both halves (spec of the paper).
+        """Sample users, binarise, split in half, and factorise both halves, as the paper does.
 
-        Features come from the train half, preferences from the test half. `merit` is "svd" (mean
-        rank-`dim` relevance), "popularity" (share of users who like the item), "column" (given
-        with the data; the default where there is one), an array with one value for each of
-        `ratings.item_ids`, or a function of the `Split`. `click_model`, `dynamics` and `delay` are
-        components or their names: `cascade`, `still` and `none` unless given.
+        Args:
+            ratings: Who rated what, such as `load_dataset("ml-1m")`.
+            dim: Number of features, d.
+            k: Length of a slate, K.
+            seed: Of the sample and the split.
+            users: How many users to sample; all, if there are fewer.
+            sampling: "active" takes those with the most ratings, "random" any.
+            threshold: The rating from which on an item counts as liked.
+            train_share: Share of each user's liked items in the train half, in (0, 1).
+            normalize: Scale feature rows to length 1/sqrt(2), as the paper does. Then popular
+                items attract no more than others; without it they do.
+            zero_rows: Items without features are never recommended ("exclude"), or may be ("keep").
+            preferences: From the test half by "svd", or by "lstsq" on the features.
+            align: How its factors are matched with those of the train half: by "sign", by
+                "procrustes", or not at all ("none", which depends on the machine's LAPACK).
+            merit: "svd" (mean rank-`dim` relevance), "popularity" (share of users who like the
+                item), "column" (given with the data; the default where there is one), an array
+                with one value for each of `ratings.item_ids`, or a function of the `Split`.
+            merit_floor: The least merit of an item, > 0.
+            click_model: How users click, a component or its name; `cascade` unless given.
+            dynamics: How users and items change by round, likewise; `still` unless given.
+            delay: When feedback reaches the policy, likewise; `none` unless given.
         """
         for name, value, choices in (
             ("sampling", sampling, get_args(Sampling)),
