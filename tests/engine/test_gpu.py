@@ -206,8 +206,8 @@ def test_what_does_not_fit_is_cut_into_parts(policy, tmp_path: Path) -> None:
         trace=tmp_path / "gpu.parquet",
     )  # fmt: skip
     shape = gpu.shape_of([job])
-    users = 3.5 * gpu.Cell.bytes_a_user(job, shape) + gpu.Cell.bytes_of_interval(job)
-    small = Emulated(free=gpu.Cell.bytes_of_items(job, shape) + int(users / gpu.FOR_STATE))
+    users = 3.5 * gpu.DeviceJob.bytes_a_user(job, shape) + gpu.DeviceJob.bytes_of_interval(job)
+    small = Emulated(free=gpu.DeviceJob.bytes_of_items(job, shape) + int(users / gpu.FOR_STATE))
     under = gpu.GpuRun([job], small)
     assert [len(part) for part in under.parts] == [1, 1, 1]
     (found,) = under.to_the_end()
@@ -224,12 +224,12 @@ def test_what_does_not_fit_is_cut_into_parts(policy, tmp_path: Path) -> None:
 def test_nothing_stays_on_the_device(monkeypatch) -> None:
     made: list[Any] = []
 
-    class Noted(share.Cell):
+    class Noted(share.DeviceJob):
         def __init__(self, *parts: Any) -> None:
             super().__init__(*parts)
             made.append(weakref.ref(self))
 
-    monkeypatch.setattr(share, "Cell", Noted)
+    monkeypatch.setattr(share, "DeviceJob", Noted)
     job = Job(env=world(items=40, dim=3, k=4), policy=LinUCB(), checkpoints=(3,), seed=0, threads=1)
     gc.disable()
     try:
