@@ -38,10 +38,7 @@ def _policies(
     with at("policies", number):
         with at("name"):
             known = {p.name for p in parameters_of(lookup("policy", str(written["name"])))}
-        rounds = written.get("rounds", most)
-        if rounds > most > 0:
-            with at("rounds"):
-                raise ParameterError("rounds", f"must be at most {most}, as in [run]", rounds)
+        rounds = min(most, written.get("rounds", most))
         own = {n: v for n, v in written.items() if n != "rounds"}
         mine = list(expand(own))
     shared = {n: v for n, v in every_policy.items() if n in known and n not in own}
