@@ -140,7 +140,7 @@ def print_policies(worlds: dict[str, list[Environment]], users: int, rounds: int
                 for seed, env in enumerate(some)
             ]
             measured = [[float(getattr(r, m)) for r in results] for m in MEASURES]
-            best = statistics.mean(r.clicks / r.optimal_clicks for r in results)
+            best = statistics.mean(r.clicks / r.optimal_value for r in results)
             cells = [
                 span(v, 1 if m == "regret" else 3) for m, v in zip(MEASURES, measured, strict=True)
             ]

@@ -218,7 +218,7 @@ def test_optimal_has_no_regret_and_others_have_some() -> None:
     best = simulate(env, Optimal(), rounds=500, seed=1, realised=True)
     assert best.record.realised_regret == 0
     deviation = 5 * np.sqrt(0.25 / best.recommendations)
-    assert abs(best.clicks - best.optimal_clicks) < deviation
+    assert abs(best.clicks - best.optimal_value) < deviation
 
 
 def test_regret_is_the_expected_reward_given_up() -> None:

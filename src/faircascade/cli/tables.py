@@ -47,7 +47,7 @@ def print_summary(summary: dict[str, Any]) -> None:
         f"{summary['rounds']:,} rounds, seed {summary['seed']}"
     )
     others = [name for name in components("metric") if name not in HEADLINE]
-    for metric in (*HEADLINE, "optimal_clicks", *others):
+    for metric in (*HEADLINE, "optimal_value", *others):
         value = summary[metric]
         typer.echo(f"  {metric:<16} {'–' if value is None else f'{value:.4f}'}")
     typer.echo(

@@ -116,7 +116,7 @@ class Result:
         return np.asarray(np.divide(sums, served, out=np.full(len(sums), np.nan), where=served > 0))
 
     @property
-    def optimal_clicks(self) -> float:
+    def optimal_value(self) -> float:
         """Value of the optimal slates, mean over users; in the first round if they change."""
         return math.fsum(self.env.optimum(1).values) / len(self.env.users)
 
@@ -145,7 +145,7 @@ class Result:
             "engine_reason": self.engine_reason,
             "precision": self.precision,
             "interrupted": self.interrupted,
-            "optimal_clicks": self.optimal_clicks,
+            "optimal_value": self.optimal_value,
             **{name: None if math.isnan(v) else v for name, v in self._all_metrics()},
             "missing": {
                 name: metric.why_missing(self.record)

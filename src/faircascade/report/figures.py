@@ -32,7 +32,7 @@ def curves(comparison: Comparison) -> CaptionedFigure:
     """Clicks, regret and the fairness metrics against rounds."""
     drawn = line_styles(comparison.labels)
     figure = Figure(figsize=(_WIDE, 7.6), layout="constrained")
-    optimum = series.optimal_clicks(comparison)
+    optimum = series.optimal_value(comparison)
     for ax, metric in zip(figure.subplots(3, 2, sharex=True).flat, HEADLINE, strict=True):
         for label, runs in comparison.results.items():
             curve_panel(ax, series.curve(runs, metric), drawn[label], band=len(runs) > 1)
@@ -196,7 +196,7 @@ def tradeoff(comparison: Comparison) -> CaptionedFigure:
         x, y = (comparison.values(label, metric) for metric in ("equality_p", "clicks"))
         spread = {"xerr": x.std(ddof=1), "yerr": y.std(ddof=1)} if several else {}
         ax.errorbar(x.mean(), y.mean(), **spread, **look.point, zorder=look.order, elinewidth=1)
-    ax.axhline(series.optimal_clicks(comparison), **DOTTED)
+    ax.axhline(series.optimal_value(comparison), **DOTTED)
     ax.margins(0.15)
     ax.set(xlabel="Equality (P): fairer to the right", ylabel="Clicks: better upwards")
     legend(figure, drawn, dotted="Optimal lists", points=True)

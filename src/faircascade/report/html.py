@@ -52,7 +52,7 @@ def render(
         headline=tables.metric_table(comparison, HEADLINE),
         others=tables.metric_table(comparison, others),
         groups=tables.group_tables(comparison),
-        optimal=tables.number(series.optimal_clicks(comparison)),
+        optimal=tables.number(series.optimal_value(comparison)),
         pictures=pictures,
         notes=notes,
         data_notes=setup.data_notes(comparison),

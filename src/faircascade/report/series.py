@@ -65,10 +65,10 @@ def curve(runs: Sequence[WithCurves], metric: str) -> Curve:
     return Curve(shared, values.mean(axis=0), values.min(axis=0), values.max(axis=0))
 
 
-def optimal_clicks(comparison: Comparison) -> float:
+def optimal_value(comparison: Comparison) -> float:
     """Return the clicks of the optimal lists, mean over seeds."""
     runs = comparison.results[comparison.baseline]
-    return float(np.mean([run.optimal_clicks for run in runs]))
+    return float(np.mean([run.optimal_value for run in runs]))
 
 
 def mean_lorenz(

@@ -10,7 +10,7 @@ from typing import Any
 from faircascade.engine import Result
 from faircascade.experiment import Comparison
 from faircascade.experiment.store.comparisons import document
-from faircascade.report.series import optimal_clicks
+from faircascade.report.series import optimal_value
 from faircascade.report.tables import number
 
 _SAID_ELSEWHERE = ("data", "notes", "items_with_zero_row", "items_with_floored_merit")
@@ -49,7 +49,7 @@ def facts(comparison: Comparison) -> list[tuple[str, str]]:
         ("Random seeds" if len(comparison.seeds) > 1 else "Random seed", _seeds(comparison)),
         ("Click model", _described(env.click_model)),
         ("Reading of the paper", _distinct(_readings(comparison))),
-        ("Clicks of the optimal lists", number(optimal_clicks(comparison))),
+        ("Value of the optimal slates", number(optimal_value(comparison))),
         ("Items without features", _counted(runs, "items_with_zero_row")),
         ("Items whose merit was raised to the floor", _counted(runs, "items_with_floored_merit")),
         ("Fingerprint of the environment", _distinct(run.env.fingerprint for run in runs)),

@@ -228,8 +228,8 @@ def test_another_runner_s_cell_is_not_run_again(
     ("mark", "change", "pairs"),
     [
         ("fingerprint", "another", 2),  # two machines need not agree on the last bit
-        ("optimal_clicks", 1 + 1e-14, 2),
-        ("optimal_clicks", 1 + 1e-6, 1),
+        ("optimal_value", 1 + 1e-14, 2),
+        ("optimal_value", 1 + 1e-6, 1),
         ("largest_preference", 1 + 1e-6, 1),
     ],
 )

@@ -65,7 +65,7 @@ class FinishedCell:
 
         Another machine's linear algebra rounds differently, so bits cannot be asked for.
         """
-        marks = ("optimal_clicks", "largest_preference")
+        marks = ("optimal_value", "largest_preference")
         return all(math.isclose(self.about[m], other.about[m], rel_tol=_ROUNDING) for m in marks)
 
     def is_whole(self, cell: Cell) -> bool:
@@ -175,7 +175,7 @@ def about(cell: Cell, result: Result) -> dict[str, Any]:
         "settings": cell.settings,
         "label": cell.label,
         "metrics": {n: v if math.isfinite(v) else None for n, v in result.metrics.items()},
-        "optimal_clicks": result.optimal_clicks,
+        "optimal_value": result.optimal_value,
         "users": len(env.users),
         "items": len(env.items),
         "environment": dict(env.info),
