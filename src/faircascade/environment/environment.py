@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,13 +17,13 @@ from faircascade.data.factors import (
     Align,
     Preferences,
     item_features,
-    mean_relevance,
     truncated_svd,
     user_preferences,
 )
-from faircascade.data.prepare import Sampling, Split, binarise, sample_users, split_positives
+from faircascade.data.prepare import Sampling, binarise, sample_users, split_positives
 from faircascade.environment.delays import Delay, NoDelay
 from faircascade.environment.dynamics import Dynamics, Still
+from faircascade.environment.merit import Merit, merit_name, merit_of, with_merit
 from faircascade.errors import ParameterError
 from faircascade.numerics import one_blas_thread, ordered_sum
 from faircascade.ranking import Scores, attraction_of
@@ -48,7 +48,6 @@ _USERS_AT_ONCE = 256
 PARTS = ("click_model", "dynamics", "delay")
 """The components of an environment, by their kinds."""
 
-Merit = Literal["svd", "popularity", "column"] | Floats | Callable[[Split], Floats]
 ZeroRows = Literal["exclude", "keep"]
 
 
@@ -172,7 +171,7 @@ class Environment:
             svd = truncated_svd(split.train, dim, raw_signs=align == "none")
             X = item_features(split.train, svd, normalize=normalize)
             theta = user_preferences(split.test, svd, X, method=preferences, align=align)
-            worth = _merit_of(split, merit, dim)
+            worth = merit_of(split, merit, dim)
         zero = np.asarray(~X.any(axis=1))
         items = Items.of(
             X,
@@ -192,7 +191,7 @@ class Environment:
             "zero_rows": zero_rows,
             "preferences": preferences,
             "align": align,
-            "merit": _merit_name(split, merit),
+            "merit": merit_name(split, merit),
             "merit_floor": float(merit_floor),
             "items_with_zero_row": int(zero.sum()),
             "items_with_floored_merit": int((worth < merit_floor).sum()),
@@ -263,11 +262,15 @@ class Environment:
     @property
     def stands_still(self) -> bool:
         """True if every round is like the first: nothing that could change is anybody's own."""
-        return type(self) is Environment and declared(self.dynamics, "changes") is False
+        return type(self) is Environment and self._dynamics_stand_still
+
+    @property
+    def _dynamics_stand_still(self) -> bool:
+        return declared(self.dynamics, "changes") is False
 
     def preferences_at(self, round: int, rows: Rows = slice(None)) -> Floats:
         """Return the preferences of some users in a round, (n, d)."""
-        if declared(self.dynamics, "changes") is False:
+        if self._dynamics_stand_still:
             return self.preferences[rows]
         known = self.preferences[rows].view()
         known.flags.writeable = False
@@ -282,7 +285,7 @@ class Environment:
 
     def pool_at(self, round: int) -> Pool:
         """Return the items that can be recommended in a round."""
-        if declared(self.dynamics, "changes") is False:
+        if self._dynamics_stand_still:
             return self.items.pool
         present = self.dynamics.present(self.items, round)
         if present is None:
@@ -394,37 +397,3 @@ class Environment:
 def _given(**parts: Component | None) -> dict[str, Any]:
     """Return the parts that were given; others are the environment's defaults."""
     return {name: part for name, part in parts.items() if part is not None}
-
-
-def with_merit(ratings: Ratings, merit: Any) -> Ratings:
-    """Return the ratings with a merit given for each of their items."""
-    values = np.asarray(merit, dtype=np.float64)
-    if values.shape != (ratings.n_items,):
-        raise ValueError(
-            f"merit must have one value for each of the {ratings.n_items} items of the ratings, "
-            f"got shape {values.shape}"
-        )
-    return replace(ratings, item_merit=values)
-
-
-def _merit_name(split: Split, merit: Merit | None) -> str:
-    if merit is None:
-        return "svd" if split.ratings.item_merit is None else "column"
-    return merit if isinstance(merit, str) else "given"
-
-
-def _merit_of(split: Split, merit: Merit | None, dim: int) -> Floats:
-    """Return the merit of each item before flooring."""
-    whole = split.train + split.test
-    if callable(merit):
-        return np.asarray(merit(split), dtype=np.float64)
-    name = _merit_name(split, merit)
-    if name == "svd":
-        return mean_relevance(whole, dim)
-    if name == "popularity":
-        return np.asarray(whole.mean(axis=0), dtype=np.float64).ravel()
-    if name == "column":
-        if split.ratings.item_merit is None:
-            raise DataError(f"{split.ratings.name}: has no merit column")
-        return split.ratings.item_merit
-    raise ParameterError("merit", "must be 'svd', 'popularity' or 'column'", name)

@@ -38,11 +38,11 @@ class BanditState:
 class Parts:
     """What a bandit is made of."""
 
-    estimator: Estimator = field(default_factory=Ridge)
-    exploration: Exploration = field(default_factory=UCB)
-    reward: RewardModel = field(default_factory=Standard)
-    observation: Observation = field(default_factory=FirstClick)
-    reranker: Reranker = field(default_factory=Identity)
+    estimator: Estimator
+    exploration: Exploration
+    reward: RewardModel
+    observation: Observation
+    reranker: Reranker
 
     def __post_init__(self) -> None:
         for part in fields(Parts):

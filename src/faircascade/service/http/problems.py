@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 from fastapi.exceptions import RequestValidationError
@@ -145,3 +145,17 @@ HANDLERS: dict[int | type[Exception], Callable[[Request, Any], Awaitable[Respons
     StoreUnsure: _on_store_unsure,
     HTTPException: _on_http,
 }
+
+
+class Documented(Protocol):
+    """What can be the body of an answer."""
+
+    def document(self) -> dict[str, Any]: ...
+
+
+def batch_result(answer: Documented | Refused, *, place: str, key: str) -> dict[str, Any]:
+    """Return one result of a batch: the document under a key, or why there is none."""
+    if isinstance(answer, Refused):
+        problem = refused(answer, f"{place}.")
+        return {"status": problem["status"], "problem": problem}
+    return {"status": 200, key: answer.document()}

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from faircascade.service import messages
 from faircascade.service.http.dependencies import dependencies_of
 from faircascade.service.http.json_route import JSONRoute, json_response
-from faircascade.service.http.problems import refused
+from faircascade.service.http.problems import batch_result
 from faircascade.service.http.responses import ALWAYS, STORE, WRITING, problem_responses
 from faircascade.service.http.schemas import (
     FeedbackBatch,
@@ -65,12 +62,5 @@ async def learn_many(request: Request, body: FeedbackBatch) -> Response:
     results = []
     for place, receipt in enumerate(receipts):
         deps.metrics.learned(receipt)
-        results.append(_result(place, receipt))
+        results.append(batch_result(receipt, place=f"body.feedback.{place}", key="receipt"))
     return json_response({"results": results})
-
-
-def _result(place: int, receipt: messages.FeedbackReceipt | Refused) -> dict[str, Any]:
-    if isinstance(receipt, Refused):
-        problem = refused(receipt, f"body.feedback.{place}.")
-        return {"status": problem["status"], "problem": problem}
-    return {"status": 200, "receipt": receipt.document()}

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from faircascade.service import messages
 from faircascade.service.http.dependencies import dependencies_of
 from faircascade.service.http.json_route import JSONRoute, json_response
-from faircascade.service.http.problems import refused
+from faircascade.service.http.problems import batch_result
 from faircascade.service.http.responses import ALWAYS, STORE, UNSURE, WRITING, problem_responses
 from faircascade.service.http.schemas import (
     Recommendation,
@@ -66,12 +63,6 @@ async def recommend_many(request: Request, body: RecommendationBatch) -> Respons
     results = []
     for place, answer in enumerate(answers):
         deps.metrics.recommended(answer)
-        results.append(_result(place, answer))
+        at = f"body.requests.{place}"
+        results.append(batch_result(answer, place=at, key="recommendation"))
     return json_response({"results": results})
-
-
-def _result(place: int, answer: messages.Recommendation | Refused) -> dict[str, Any]:
-    if isinstance(answer, Refused):
-        problem = refused(answer, f"body.requests.{place}.")
-        return {"status": problem["status"], "problem": problem}
-    return {"status": 200, "recommendation": answer.document()}
