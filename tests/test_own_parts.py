@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +22,7 @@ from faircascade.cli.main import app
 from faircascade.clicks import Cascade, ClickDraws, ClickModel
 from faircascade.engine import simulation
 from faircascade.environment import Delay, Dynamics, Environment, NoDelay, Still
+from faircascade.errors import ParameterError
 from faircascade.estimators import Estimator, Ridge
 from faircascade.experiment.running.executors.local import Local
 from faircascade.experiment.spec import Spec
@@ -350,10 +353,10 @@ def test_a_click_model_that_breaks_its_contract_is_found(wrong: str) -> None:
     class Wrong(ClickModel):
         """Clicks in some wrong way."""
 
-        def click(self, attraction, draws):
+        def click(self, attraction, slates, draws):
             return WRONG_CLICKS[wrong](attraction, draws)
 
-        def value(self, attraction):
+        def value(self, attraction, slates):
             return attraction.sum(axis=1)
 
     registry.register(f"wrong {wrong}")(Wrong)
@@ -362,3 +365,127 @@ def test_a_click_model_that_breaks_its_contract_is_found(wrong: str) -> None:
             testing.check_click_model(Wrong())
     finally:
         del registry._registered["click_model"][f"wrong {wrong}"]
+
+
+def test_a_click_model_knows_which_items_are_shown() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Bait(Cascade):
+        """Only items of even catalogue rows are clicked."""
+
+        def click(self, attraction, slates, draws):
+            return super().click(np.where(slates % 2, 0.0, attraction), slates, draws)
+
+        def value(self, attraction, slates):
+            return super().value(np.where(slates % 2, 0.0, attraction), slates)
+
+    env = small_world(click_model=Bait())
+    clicks = fc.simulate(env, fc.LinUCB(), rounds=30).record.item_clicks.sum(axis=1)
+    assert clicks[0::2].any()
+    assert not clicks[1::2].any()
+
+
+def test_realised_regret_needs_a_value_in_clicks() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Satisfied(Cascade):
+        """Half of those who click are satisfied."""
+
+        value_is_clicks = False
+
+        def value(self, attraction, slates):
+            return super().value(attraction, slates) / 2
+
+    env = small_world(click_model=Satisfied())
+    assert fc.simulate(env, fc.LinUCB(), rounds=5).regret >= 0
+    with pytest.raises(ParameterError) as refused:
+        fc.simulate(env, fc.LinUCB(), rounds=5, realised=True)
+    assert refused.value.name == "realised"
+
+
+def test_regret_against_slates_that_are_not_the_best_is_announced(caplog) -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Guess(Cascade):
+        """Does not look for the best slate."""
+
+        best_is_optimal = False
+
+    fc.simulate(small_world(click_model=Guess()), fc.LinUCB(), rounds=1)
+    assert "regret" in caplog.text
+
+
+def test_an_error_in_somebodys_own_part_is_found_there() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Divides(Cascade):
+        """Divides by zero."""
+
+        def click(self, attraction, slates, draws):
+            return super().click(attraction / np.zeros_like(attraction), slates, draws)
+
+    with pytest.raises(FloatingPointError, match=rf"Divides.click of {__name__}"):
+        fc.simulate(small_world(click_model=Divides()), fc.LinUCB(), rounds=1)
+
+
+def test_a_policy_of_ones_own_goes_online_whatever_its_state_is() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class First(Policy):
+        """Shows the first items; its state is how many users there are."""
+
+        def start(self, users, dim):
+            return len(users)
+
+        def recommend(self, state, users, pool, k, *, round, seed):
+            n = len(range(state)[users])
+            return Lists(np.tile(pool.rows[:k], (n, 1)), np.zeros((n, k)))
+
+        def take(self, state, users):
+            return len(range(state)[users])
+
+        def join(self, states):
+            return sum(states)
+
+        def arrays(self, state):
+            return {"users": np.array(state)}
+
+        def restore(self, users, arrays):
+            return int(arrays["users"])
+
+    env = small_world(users=4)
+    ranker = fc.Ranker.from_result(fc.simulate(env, First(), rounds=3, engine="loop"))
+    assert len(ranker.users) == 4
+    assert ranker.recommend(ranker.users[2], 3).round == 4
+
+
+BOLD = """
+from dataclasses import dataclass
+from faircascade import LinUCB
+from faircascade.registry import register
+
+@register("bold")
+@dataclass(frozen=True, kw_only=True)
+class Bold(LinUCB):
+    'Explores more.'
+    alpha: float = 5.0
+"""
+
+
+def test_results_of_a_part_hold_for_its_source_alone(tmp_path: Path, monkeypatch) -> None:
+    file = tmp_path / "bold_bandit.py"
+    file.write_text(BOLD, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    before = dict(registry.components("policy"))
+    try:
+        importlib.import_module("bold_bandit")
+        policies = [{"name": "bold"}, {"name": "linucb"}]
+        spec = {
+            "name": "own",
+            "data": {"name": "synthetic"},
+            "run": {"rounds": 5},
+            "policies": policies,
+        }
+        keys = {cell.label: cell.key for cell in Spec.of(spec).cells("ratings")}
+        file.write_text(BOLD + "# changed\n", encoding="utf-8")
+        later = {cell.label: cell.key for cell in Spec.of(spec).cells("ratings")}
+    finally:
+        registry._registered["policy"] = before
+        sys.modules.pop("bold_bandit", None)
+    assert keys["Bold"] != later["Bold"]
+    assert keys["LinUCB"] == later["LinUCB"]

@@ -326,10 +326,10 @@ def test_other_click_models_are_refused() -> None:
     class Different(ClickModel):
         name = "different"
 
-        def click(self, attraction, draws):
+        def click(self, attraction, slates, draws):
             return attraction > 0.5
 
-        def value(self, attraction):
+        def value(self, attraction, slates):
             return attraction.sum(axis=1)
 
     assert check(fc.LinUCB(), small_world(click_model=Other()), rounds=1).k == 3

@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircascade.errors import ParameterError
+
 Words = NDArray[np.uint64]
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio, odd
@@ -108,7 +110,7 @@ def keys_of(identities: Iterable[object]) -> Words:
 @lru_cache(maxsize=256)
 def _base(seed: int, purpose: str) -> Words:
     if not 0 <= seed < 2**128:
-        raise ValueError(f"seed must be between 0 and 2^128 - 1, got {seed}")
+        raise ParameterError("seed", "must be between 0 and 2^128 - 1", seed)
     words = np.array([key_of(purpose), seed & 0xFFFFFFFFFFFFFFFF, seed >> 64], dtype=np.uint64)
     return absorb(absorb(words[:1], words[1:2]), words[2:])
 

@@ -35,6 +35,8 @@ class SimulatedEnvironment(Protocol):
 
     @property
     def items(self) -> Items: ...
+    @property
+    def users(self) -> Users: ...
 
 
 class Simulated(Protocol):
@@ -84,12 +86,10 @@ class Ranker:
         if not isinstance(policy, Policy):
             raise TypeError(f"policy must be a policy such as EALinUCB(), got {policy!r}")
         if policy.shares:
-            raise ValueError(
-                f"policy must keep its users apart in a Ranker, got {policy.label}, whose users "
-                "share what they know (ledger='user' keeps an account of exposure for each)"
-            )
+            remedy = "" if policy.indivisible else "; ledger='user' keeps an account for each"
+            raise ParameterError("policy", f"must keep its users apart{remedy}", policy.label)
         if declared(policy, "omniscient"):
-            raise ValueError(f"policy must not need a simulator, got {policy.label}")
+            raise ParameterError("policy", "must not need a simulator", policy.label)
         if not isinstance(items, Items):
             items = Items.of(items, ids=item_ids)
         elif item_ids is not None:
@@ -105,11 +105,10 @@ class Ranker:
 
     @classmethod
     def from_state(
-        cls, policy: Policy, state: Any, *, items: Items, rounds: int, seed: int = 0
+        cls, policy: Policy, state: Any, *, users: Users, items: Items, rounds: int, seed: int = 0
     ) -> Ranker:
-        """Go online with a state in which every user has had `rounds` slates."""
+        """Go online with the state of users who have had `rounds` slates each."""
         ranker = cls(policy, items=items, seed=seed)
-        users = state if isinstance(state, Users) else state.users
         for row, user in enumerate(users.ids.astype(str).tolist()):
             ranker._states[user] = ranker.policy.take(state, slice(row, row + 1))
             ranker._slates[user] = rounds
@@ -121,6 +120,7 @@ class Ranker:
         return cls.from_state(
             result.policy,
             result.state,
+            users=result.env.users,
             items=result.env.items,
             rounds=result.rounds,
             seed=result.seed,
@@ -154,7 +154,7 @@ class Ranker:
         """
         k = whole(k, "k")
         if k < 1:
-            raise ValueError(f"k must be at least 1, got {k}")
+            raise ParameterError("k", "must be at least 1", k)
         name = str(user)
         pool = self._pool(candidates, exclude)
         round = self._slates.get(name, 0) + 1

@@ -8,12 +8,16 @@ of each room, and those that other packages advertise under the entry-point grou
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import inspect
 import pkgutil
+import sys
 from abc import ABC
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache, wraps
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from faircascade.errors import ParameterError, UnknownParameterError, parameters_of_part
@@ -238,6 +242,34 @@ def identity(component: Component) -> dict[str, Any]:
     except TypeError:
         cls = type(component)
         return {"class": f"{cls.__module__}.{cls.__qualname__}", "repr": repr(component)}
+
+
+def is_ours(module: str) -> bool:
+    """Say whether a module is part of this package."""
+    return module.partition(".")[0] == "faircascade"
+
+
+def own_code(component: Component) -> dict[str, str]:
+    """Return a hash of the source of every module outside this package that defines a component.
+
+    What such a component does is known by its source alone, so that stored results of it hold
+    for that source only.
+    """
+    found = {}
+    for cls in type(component).__mro__:
+        top = cls.__module__.partition(".")[0]
+        if not is_ours(top) and top not in sys.stdlib_module_names:
+            found[cls.__module__] = hashlib.sha256(_source(cls)).hexdigest()[:16]
+    return found
+
+
+def _source(cls: type) -> bytes:
+    """Return the source of the module that defines a class, or of the class alone."""
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    try:
+        return Path(file).read_bytes() if file else inspect.getsource(cls).encode()
+    except (OSError, TypeError):  # typed in, or compiled
+        return b""
 
 
 def nested(component: Component) -> Iterator[Component]:

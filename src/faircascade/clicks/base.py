@@ -40,23 +40,22 @@ class ClickModel(Component):
 
     kind: ClassVar[str] = "click_model"
 
+    value_is_clicks: ClassVar[bool] = True
+    """True if the value of a slate is its expected number of clicks."""
     best_is_optimal: ClassVar[bool] = True
     """False if `best` returns slates that are good rather than the best there are."""
 
     @abstractmethod
-    def click(self, attraction: Floats, draws: ClickDraws) -> Bools:
-        """Return which positions are clicked, for the attraction of each in [0, 1], (n, K)."""
+    def click(self, attraction: Floats, slates: Ints, draws: ClickDraws) -> Bools:
+        """Return which positions are clicked, (n, K).
 
-    @abstractmethod
-    def value(self, attraction: Floats) -> Floats:
-        """Return what slates are worth, which regret is measured in, for attractions (n, K), (n,).
-
-        It is the mean of `outcome`, where that is known.
+        `attraction` is that of each position, in [0, 1], (n, K); `slates` are catalogue rows,
+        (n, K), for models in which items have parameters of their own.
         """
 
-    def outcome(self, clicks: Bools) -> Floats | None:
-        """Return what clicks that happened (n, K) were worth, (n,); None if they do not tell."""
-        return np.asarray(clicks.sum(axis=1), dtype=np.float64)
+    @abstractmethod
+    def value(self, attraction: Floats, slates: Ints) -> Floats:
+        """Return what slates are worth, (n,): what regret is measured in."""
 
     def best(self, attraction: Scores, k: int, pool: Pool) -> Ints:
         """Return the slates of the greatest value, catalogue rows (n, k).

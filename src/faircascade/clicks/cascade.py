@@ -8,7 +8,7 @@ import numpy as np
 
 from faircascade.clicks.base import ClickDraws, ClickModel
 from faircascade.registry import register
-from faircascade.types import Bools, Floats
+from faircascade.types import Bools, Floats, Ints
 
 
 @register("cascade", engines=("cpu", "gpu"))
@@ -16,11 +16,11 @@ from faircascade.types import Bools, Floats
 class Cascade(ClickModel):
     """At most one click a slate, at the first item that attracts. Eqs. (2) and (3)."""
 
-    def click(self, attraction: Floats, draws: ClickDraws) -> Bools:
+    def click(self, attraction: Floats, slates: Ints, draws: ClickDraws) -> Bools:
         attracted = draws.by_item("attraction") < attraction  # (n, K)
         return np.asarray(attracted & (np.cumsum(attracted, axis=1) == 1))
 
-    def value(self, attraction: Floats) -> Floats:
+    def value(self, attraction: Floats, slates: Ints) -> Floats:
         """Return the probability of a click, (n,)."""
         missed = np.ones(len(attraction))
         for position in range(attraction.shape[1]):  # in order: every engine gets these bits

@@ -11,6 +11,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from itertools import pairwise
 from threading import Event, Lock
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from faircascade.environment import Optimum
 from faircascade.metrics.tally import Tally, to_units
 from faircascade.numerics import one_blas_thread
 from faircascade.random import uniforms
-from faircascade.registry import declared
+from faircascade.registry import declared, is_ours
 from faircascade.types import Bools, Feedback, Ints, Rows
 
 SHARD = 64
@@ -78,8 +79,7 @@ class Shard:
                     self._serve(interval, self.round)
                 except FloatingPointError as error:  # rather than a NaN that nobody sees
                     raise FloatingPointError(
-                        f"{self.job.policy.label}: {error} in round {self.round}; "
-                        "check the scale of the features, sigma and the reward weights"
+                        f"{self.job.policy.label}: {error} in round {self.round}, {_cause(error)}"
                     ) from error
 
     def _serve(self, interval: int, t: int) -> None:
@@ -217,6 +217,15 @@ def _save(pool: ThreadPoolExecutor, snapshot: Snapshot, shards: list[Shard]) -> 
     except KeyboardInterrupt:
         return True
     return False
+
+
+def _cause(error: FloatingPointError) -> str:
+    """Return where to look: at the numbers that a run was given, or at somebody's own part."""
+    *_, (frame, line) = walk_tb(error.__traceback__)
+    module = frame.f_globals.get("__name__", "")
+    if is_ours(module):
+        return "check the scale of the features, sigma and the reward weights"
+    return f"in {frame.f_code.co_qualname} of {module}, line {line}"
 
 
 def _join(shards: list[Shard]) -> Any:

@@ -19,8 +19,8 @@ from faircascade.engine.job import Job, Outcome, Progress
 from faircascade.engine.result import Result
 from faircascade.engine.snapshot import check as check_snapshot
 from faircascade.environment import Environment
+from faircascade.errors import ParameterError, suggest
 from faircascade.policies import Policy
-from faircascade.registry import suggest
 from faircascade.types import whole
 
 ENGINES = ("auto", "gpu", "cpu", "loop")
@@ -90,18 +90,21 @@ def simulate(
     rounds, seed = _checked(env, policy, rounds, seed)
     check_engine(engine, precision)
     if not 0 < activity <= 1:
-        raise ValueError(f"activity must be in (0, 1], got {activity}")
+        raise ParameterError("activity", "must be in (0, 1]", activity)
     if trace is not None and Path(trace).is_dir():
-        raise ValueError(f"trace must name a file, got the folder {str(trace)!r}")
+        raise ParameterError("trace", "must name a file, not a folder", str(trace))
     propensity_draws = whole(propensity_draws, "propensity_draws")
     if propensity_draws < 0:
-        raise ValueError(f"propensity_draws must be at least 0, got {propensity_draws}")
+        raise ParameterError("propensity_draws", "must be at least 0", propensity_draws)
     if propensity_draws and (trace is None or not propensities):
-        raise ValueError(
-            f"propensity_draws must be 0 without a trace with propensities, got {propensity_draws}"
-        )
+        rule = "must be 0 without a trace with propensities"
+        raise ParameterError("propensity_draws", rule, propensity_draws)
+    model = env.click_model
+    if realised and not model.value_is_clicks:
+        rule = f"must be False with click model {model.name!r}, whose value is not clicks"
+        raise ParameterError("realised", rule, realised)
     if threads is not None and threads < 1:
-        raise ValueError(f"threads must be at least 1, got {threads}")
+        raise ParameterError("threads", "must be at least 1", threads)
     job = Job(
         env=env,
         policy=policy,
@@ -120,7 +123,7 @@ def simulate(
         progress=progress,
     )
     check_snapshot(job)
-    warn_of_scale(job)
+    warn(job)
     run, name, reason = _choose(engine, job)
     begin = time.perf_counter()
     trouble = ""
@@ -173,7 +176,7 @@ def simulate_together(
     if progress is not None:
         jobs[0] = replace(jobs[0], progress=progress)
     for job in jobs:
-        warn_of_scale(job)
+        warn(job)
         lacking = gpu.lacks(job)
         if lacking:
             raise ValueError(f"engine 'gpu' does not support {lacking}")
@@ -213,16 +216,21 @@ def _checked(env: Environment, policy: Policy, rounds: int, seed: int) -> tuple[
         raise TypeError(f"policy must be a policy such as LinUCB(), got {policy!r}")
     rounds, seed = whole(rounds, "rounds"), whole(seed, "seed")
     if rounds < 1:
-        raise ValueError(f"rounds must be at least 1, got {rounds}")
+        raise ParameterError("rounds", "must be at least 1", rounds)
     return rounds, seed
 
 
-def warn_of_scale(job: Job) -> None:
-    """Say before a run that its features are badly scaled, if they are."""
+def warn(job: Job) -> None:
+    """Say before a run what its reader must know: badly scaled features, inexact optimal slates."""
     rows = job.rounds * job.activity * job.env.k
     warning = job.policy.scale_warning(job.env.items.pool.radius, rows)
     if warning:
         log.warning("%s: %s.", job.policy.label, warning)
+    model = job.env.click_model
+    if not model.best_is_optimal:
+        log.warning(
+            "Click model %r does not know the best slates: regret is against good ones.", model.name
+        )
 
 
 def check_engine(engine: str, precision: str = "float64") -> None:
@@ -230,7 +238,7 @@ def check_engine(engine: str, precision: str = "float64") -> None:
     _check_name("engine", engine, ENGINES)
     _check_name("precision", precision, PRECISIONS)
     if precision != "float64" and engine != "gpu":
-        raise ValueError(f"precision must be float64 unless engine is 'gpu', got {precision!r}")
+        raise ParameterError("precision", "must be float64 unless engine is 'gpu'", precision)
     if engine == "gpu":
         from faircascade.engine.gpu import run as gpu
 
@@ -239,8 +247,8 @@ def check_engine(engine: str, precision: str = "float64") -> None:
 
 def _check_name(what: str, given: str, known: Sequence[str]) -> None:
     if given not in known:
-        hint = suggest(str(given), known)
-        raise ValueError(f"{what} must be one of {', '.join(known)}, got {given!r}{hint}")
+        rule = f"must be one of {', '.join(known)}{suggest(str(given), known)}"
+        raise ParameterError(what, rule, given)
 
 
 def _choose(engine: str, job: Job) -> tuple[Callable[[Job], Outcome], str, str]:
@@ -293,7 +301,7 @@ def look_at(wanted: Sequence[int] | int, rounds: int) -> tuple[int, ...]:
     if isinstance(wanted, Integral):
         count = int(wanted)
         if count < 1:
-            raise ValueError(f"checkpoints must be at least 1, got {count}")
+            raise ParameterError("checkpoints", "must be at least 1", count)
         half = (count + 1) // 2
         even = np.linspace(rounds / half, rounds, half)
         early = np.geomspace(1, rounds, count - half + 1)[: count - half]
@@ -301,7 +309,6 @@ def look_at(wanted: Sequence[int] | int, rounds: int) -> tuple[int, ...]:
         return tuple(int(t) for t in np.unique(np.clip(rounded, 1, rounds)))
     given = tuple(whole(t, "checkpoints") for t in cast(Sequence[int], wanted))
     if not given or given[0] < 1 or given[-1] != rounds or list(given) != sorted(set(given)):
-        raise ValueError(
-            f"checkpoints must rise from at least 1 to the last round, {rounds}, got {list(given)}"
-        )
+        rule = f"must rise from at least 1 to the last round, {rounds}"
+        raise ParameterError("checkpoints", rule, list(given))
     return given

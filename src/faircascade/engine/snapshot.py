@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from faircascade import storage
 from faircascade.engine.job import Job
+from faircascade.errors import ParameterError
 from faircascade.metrics import Tally
 from faircascade.registry import Component, from_spec, to_spec
 from faircascade.version import __version__
@@ -127,7 +128,7 @@ def check(job: Job) -> None:
     if job.snapshot is None:
         return
     if job.snapshot.is_dir():
-        raise ValueError(f"snapshot must name a file, got the folder {str(job.snapshot)!r}")
+        raise ParameterError("snapshot", "must name a file, not a folder", str(job.snapshot))
     if job.trace is not None:
         raise ValueError("snapshot and trace cannot be combined: a trace cannot be resumed")
     for component in (job.policy, job.env.click_model, job.env.dynamics, job.env.delay):

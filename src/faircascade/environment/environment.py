@@ -319,7 +319,8 @@ class Environment:
             items=self.items.keys[slates],
         )
         return Response(
-            self.click_model.click(attraction, draws), self.click_model.value(attraction)
+            self.click_model.click(attraction, slates, draws),
+            self.click_model.value(attraction, slates),
         )
 
     def optimum(self, round: int) -> Optimum:
@@ -339,7 +340,8 @@ class Environment:
         slates = np.concatenate(
             [self.click_model.best(self._scores(rows, pool, round), self.k, pool) for rows in parts]
         )
-        return Optimum(slates, self.click_model.value(self.attraction(slates, round=round)))
+        attraction = self.attraction(slates, round=round)
+        return Optimum(slates, self.click_model.value(attraction, slates))
 
     def _scores(self, rows: Ints, pool: Pool, round: int) -> Scores:
         """Return the attraction of every item of a pool for some users."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from faircascade.experiment.environment_options import all_options, canonical_options
 from faircascade.policies import Policy
-from faircascade.registry import Component, from_spec, nested, to_spec
+from faircascade.registry import Component, from_spec, nested, own_code, to_spec
 
 FORMAT = 3
 """Part of every key: a change in what cells hold makes new ones."""
@@ -49,11 +49,17 @@ class Cell:
     @cached_property
     def settings(self) -> dict[str, Any]:
         """Everything that decides the result, as plain data, defaults filled in."""
+        code = {
+            module: source
+            for part in (*self.parts, *self.policy.components)
+            for module, source in own_code(part).items()
+        }
         return {
             "format": FORMAT,
             "data": self.fingerprint,
             "environment": canonical_options(self.environment),
             "policy": to_spec(self.policy),
+            **({"own_code": code} if code else {}),
             "seed": self.seed,
             "rounds": self.rounds,
             "checkpoints": list(self.checkpoints),

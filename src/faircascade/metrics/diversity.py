@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from faircascade.errors import ParameterError
 from faircascade.metrics.base import Metric
 from faircascade.metrics.exposure import exposure_b, exposure_p
 from faircascade.metrics.tally import Record
@@ -52,7 +53,7 @@ class TailShare(Metric):
 
     def __post_init__(self) -> None:
         if not 0 < self.tail < 1:
-            raise ValueError(f"tail must be between 0 and 1, got {self.tail}")
+            raise ParameterError("tail", "must be between 0 and 1", self.tail)
 
     def measure(self, record: Record) -> float:
         if record.popularity.min() == record.popularity.max():

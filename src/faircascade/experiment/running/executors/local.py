@@ -15,7 +15,7 @@ from faircascade.experiment.running.cost_model import CostModel
 from faircascade.experiment.running.executors.base import Plan, check_counts
 from faircascade.experiment.running.run_cell import CellOutcome, Status, run_cell
 from faircascade.experiment.running.worker_pool import Worker, WorkerMessage
-from faircascade.registry import ENTRY_POINTS
+from faircascade.registry import ENTRY_POINTS, is_ours
 
 MANY = 4
 """Cells for each core from which on each gets a core of its own."""
@@ -165,6 +165,4 @@ def own_modules(cells: Iterable[Cell]) -> list[str]:
     """Return the modules of parts that other processes do not know of."""
     found = {type(part).__module__: None for cell in cells for part in cell.parts}
     advertised = {entry.module for entry in entry_points(group=ENTRY_POINTS)}
-    return [
-        name for name in found if name.partition(".")[0] != "faircascade" and name not in advertised
-    ]
+    return [name for name in found if not is_ours(name) and name not in advertised]
