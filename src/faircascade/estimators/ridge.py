@@ -30,7 +30,7 @@ from faircascade.readings import Reading, check_reading
 from faircascade.registry import register
 from faircascade.types import Floats, Ints, Pool, Rows
 
-REFINE_EVERY = 256
+REFINE_EVERY = 256  # a power of two: engines halve it, and take remainders by a mask
 """A user's inverse is refined against M after this many updates of that user at the latest, and
 after the first, second, fourth, ... update, as it changes most at the start."""
 LARGEST_CONDITION = 3e7

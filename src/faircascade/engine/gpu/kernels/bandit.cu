@@ -114,7 +114,8 @@ DEVICE Int refine_if_due(
     const Job& job, Desk& desk, Room& room, const Front& front, const Leaders& leaders,
     Int updates, Int interval
 ) {
-    if (updates % interval != 0 && (updates & (updates - 1)) != 0) return interval;
+    bool due = (updates & (interval - 1)) == 0;  // an interval is a power of two
+    if (!due && (updates & (updates - 1)) != 0) return interval;
     Real residual;
     Real moved = refine(job, desk, room.work, interval < job.refine_every, &residual);
     if (lane() == 0 && interval == 1 && residual > (Real)LARGEST_RESIDUAL) *job.broken = 1;
