@@ -150,7 +150,7 @@ def store(cells: int = 200) -> None:
         for name, one in (("small", study), ("2,800 items, 40 checkpoints", None)):
             one = one or run(full, folder / "full", Local(workers=1))
             cell = one.cells[0]
-            env = _world(one)
+            env = _environment(one)
             result = simulate(
                 env, cell.policy, rounds=cell.rounds, seed=1, checkpoints=cell.checkpoints
             )
@@ -177,7 +177,7 @@ def store(cells: int = 200) -> None:
     print()
 
 
-def _world(study: Study):  # type: ignore[no-untyped-def]
+def _environment(study: Study):  # type: ignore[no-untyped-def]
     from faircascade.experiment.store.environments import EnvironmentStore, Sources
 
     return EnvironmentStore(study.results.environments, Sources()).of(study.cells[0])

@@ -2,9 +2,9 @@
 
     python benchmarks/gpu_ways.py
 
-A user's list of ten is learned by rank-one updates of a 10 x 10 inverse, then 32 items are scored;
+A user's slate of ten is learned by rank-one updates of a 10 x 10 inverse, then 32 items are scored;
 1,000 and 16,000 users, 2,000 rounds, float64. The same numbers come out of all three. Prints one
-JSON document a way: seconds to compile, and seconds to run. Needs a GPU, CuPy, numba-cuda, Triton.
+JSON document per way: seconds to compile and to run. Needs a GPU, CuPy, numba-cuda, Triton.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def with_triton() -> Callable[..., None]:
 
 
 def problem(users: int) -> tuple[Any, ...]:
-    """Return lists, items and inverses of some users, and room for their scores."""
+    """Return slates, items and inverses of some users, and room for their scores."""
     draw = np.random.default_rng(0)
     shown, front = draw.normal(size=(users, K, D)) * 0.05, draw.normal(size=(users, FRONT, D))
     inverse = np.tile(np.eye(D), (users, 1, 1))

@@ -103,7 +103,7 @@ class Seen:
 
 
 def click(user: int, turn: int, length: int) -> int | None:
-    """Return where a made-up user clicks: nowhere in four of ten lists, mostly near the top."""
+    """Return where a made-up user clicks: nowhere in four of ten slates, mostly near the top."""
     draw = (user * 2654435761 + turn * 40503) % 1000 / 1000
     return None if draw < 0.4 else 1 + int((draw - 0.4) / 0.6 * length) % length
 
@@ -111,7 +111,7 @@ def click(user: int, turn: int, length: int) -> int | None:
 async def pair(
     connection: Connection, user: int, turn: int, due: float, seen: Seen, k: int, more: bytes = b""
 ) -> None:
-    """One list and its answer; `more` are further fields of the request."""
+    """One slate and its answer; `more` are further fields of the request."""
     ask = b'{"user":"user-%d","k":%d%b}' % (user, k, more)
     status, shown = await connection.post("/v1/recommendations", ask)
     seen.add("recommend", time.perf_counter() - due)
@@ -214,11 +214,11 @@ async def in_batches(
             asks = {"requests": [{"user": f"user-{name}", "k": k} for name in names]}
             status, told = await connection.post("/v1/recommendations/batch", orjson.dumps(asks))
             seen.add("recommend", time.perf_counter() - start)
-            lists = orjson.loads(told)
-            if status != 200 or any(r["status"] != 200 for r in lists["results"]):
-                seen.errors.append(f"recommend {status} {str(lists)[:200]}")
+            slates = orjson.loads(told)
+            if status != 200 or any(r["status"] != 200 for r in slates["results"]):
+                seen.errors.append(f"recommend {status} {str(slates)[:200]}")
                 continue
-            shown = [result["recommendation"] for result in lists["results"]]
+            shown = [result["recommendation"] for result in slates["results"]]
             answers = [
                 {
                     "impression_id": one["impression_id"],

@@ -1,4 +1,4 @@
-"""Recommendations a second of the loop engine, by policy and number of threads.
+"""Recommendations per second of the loop engine, by policy and number of threads.
 
 python benchmarks/loop_engine.py --users 256 --items 2800 --rounds 300
 """

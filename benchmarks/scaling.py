@@ -1,9 +1,9 @@
-"""Cost of a list on one core of the cpu engine, against rounds, users, items and features.
+"""Cost of a slate on one core of the cpu engine, against rounds, users, items and features.
 
     python benchmarks/scaling.py
 
 Prints Markdown tables and draws `engine-cost.png` into `--figures`; takes about three minutes. All
-worlds come from the embedded synthetic data: more items are copies with noise, more users are
+environments come from the embedded synthetic data: more items are copies with noise, more users are
 copies with draws of their own.
 """
 
@@ -70,7 +70,7 @@ class Panel:
 
 
 def cost(env: fc.Environment, policy: fc.Policy, *, rounds: int, lazy: bool) -> float:
-    """Return nanoseconds for one list on one core, by a clock that stops when others run."""
+    """Return nanoseconds for one slate on one core, by a clock that stops when others run."""
     env.optimum(1)  # not the policy's time
     begin = time.process_time()
     result = fc.simulate(env, policy, rounds=rounds, seed=1, engine="cpu", lazy=lazy, threads=1)
@@ -86,15 +86,15 @@ def against(
     title: str,
     across: str,
     sizes: Sequence[int],
-    world: Callable[[int], fc.Environment],
+    environment: Callable[[int], fc.Environment],
     length: Length,
     *,
     served: bool = False,
 ) -> Panel:
-    """Measure worlds of several sizes; `served` if the size is the number of users."""
+    """Measure environments of several sizes; `served` if the size is the number of users."""
     costs: Costs = {line: [] for line in LINES}
     for size in sizes:
-        env = world(size)
+        env = environment(size)
         lazy = env if served else env.take(slice(0, length.users))
         for label, policy in POLICIES.items():
             costs[label, "lazy"].append(cost(lazy, policy, rounds=length.rounds, lazy=True))
@@ -140,7 +140,7 @@ def windows(env: fc.Environment, policy: fc.Policy, ends: Sequence[int]) -> Iter
 
 
 def with_users(env: fc.Environment, users: int) -> fc.Environment:
-    """Return the world with copies of its users, who click for themselves."""
+    """Return the environment with copies of its users, who click for themselves."""
     rows = np.arange(users) % len(env.users)
     return fc.Environment.from_arrays(
         env.items.pool.by_feature.T, env.preferences[rows], k=env.k, name="more users"
@@ -148,7 +148,7 @@ def with_users(env: fc.Environment, users: int) -> fc.Environment:
 
 
 def with_items(env: fc.Environment, items: int) -> fc.Environment:
-    """Return the world with some of its items, or with noisy copies."""
+    """Return the environment with some of its items, or with noisy copies."""
     more = more_items(env, copies=-(-items // len(env.items.pool)))
     kept = np.random.default_rng(0).permutation(len(more.items))[:items]
     return fc.Environment.from_arrays(
@@ -206,7 +206,7 @@ def draw_panel(axes: Axes, panel: Panel, low: float, high: float) -> None:
     log_axis(axes, "y", low, high)
     axes.set_title(panel.title)
     axes.set_xlabel(panel.across)
-    axes.set_ylabel("ns per list and core")
+    axes.set_ylabel("ns per slate and core")
 
 
 def look_of(label: str, way: str) -> dict[str, object]:

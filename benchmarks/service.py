@@ -1,4 +1,4 @@
-"""What the service stands: requests a second, latencies, memory, start, and being killed.
+"""What the service can take: requests per second, latencies, memory, start, and being killed.
 
     python benchmarks/service.py                  # all parts, about 20 minutes on two idle cores
     python benchmarks/service.py --part rate      # one of the parts, see --help

@@ -2,8 +2,9 @@
 
     python benchmarks/synthetic_music.py --users 300 --rounds 2000
 
-Prints one Markdown table: for each d and K the published row, the optimal lists of all 1,000 users,
-and LinUCB and EALinUCB log in the reading `reference`. Published are 1,000 users and 50,000 rounds.
+Prints one Markdown table: for each d and K the published row, the optimal slates of all 1,000
+users, and LinUCB and EALinUCB log in the reading `reference`. The published rows are for 1,000
+users and 50,000 rounds.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--users", type=int, default=300, help="users that are served")
     parser.add_argument("--rounds", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=0, help="of the world, the split and the run")
+    parser.add_argument("--seed", type=int, default=0, help="of environment, split and run")
     parser.add_argument("--align", choices=get_args(Align), default="none")
     parser.add_argument("--zero-rows", choices=("keep", "exclude"), default="keep")
     given = parser.parse_args()
@@ -64,7 +65,7 @@ def main() -> None:
             ratings, dim=d, k=k, seed=given.seed, align=given.align, zero_rows=given.zero_rows
         )
         best = [float(env.optimum(1).values.mean()), *measured(env, Optimal(), 1, given.seed)[1:]]
-        rows.append(row(d, k, "optimal lists, all users", best))
+        rows.append(row(d, k, "optimal slates, all users", best))
         some = env.take(slice(0, given.users))
         for label, policy in policies():
             rows.append(row(d, k, f"{label}, published", PUBLISHED[d, k, label]))

@@ -3,7 +3,7 @@
     python benchmarks/synthetic_vs_movielens.py --path ml-1m.zip --users 200 --rounds 2000 --seeds 2
 
 Prints Markdown tables and draws `synthetic.png` (aggregate curves only) into `--figures`. Each
-seed is another split and other clicks on MovieLens, and another world on the synthetic side.
+seed is another split and other clicks on MovieLens, and another environment on the synthetic side.
 """
 
 from __future__ import annotations
@@ -110,12 +110,12 @@ def print_shapes(shapes: dict[str, Shape]) -> None:
         print(table([title, *[f"{rank:,}" for rank in ranks]], rows))
 
 
-def print_worlds(worlds: dict[str, list[Environment]]) -> None:
+def print_environments(by_data: dict[str, list[Environment]]) -> None:
     def covered(env: Environment) -> np.ndarray:
         return np.bincount(env.optimum(1).slates.ravel(), minlength=len(env.items))
 
     rows = []
-    for name, envs in worlds.items():
+    for name, envs in by_data.items():
         rows.append(
             [
                 name,
@@ -126,14 +126,14 @@ def print_worlds(worlds: dict[str, list[Environment]]) -> None:
                 span([env.info["items_with_zero_row"] for env in envs], 0),
             ]
         )
-    head = ["optimal lists, d = 10, K = 10", "expected reward", "its sd over users"]
-    print(table([*head, "Equality_B", "items in some list", "items without features"], rows))
+    head = ["optimal slates, d = 10, K = 10", "expected reward", "its sd over users"]
+    print(table([*head, "Equality_B", "items in some slate", "items without features"], rows))
 
 
-def print_policies(worlds: dict[str, list[Environment]], users: int, rounds: int) -> None:
+def print_policies(by_data: dict[str, list[Environment]], users: int, rounds: int) -> None:
     rows = []
     for label, policy in policies():
-        for name, envs in worlds.items():
+        for name, envs in by_data.items():
             some = [env.take(slice(0, users)) for env in envs]
             results = [
                 simulate(env, policy, rounds=rounds, seed=seed, threads=1, checkpoints=1)
@@ -191,15 +191,15 @@ def main() -> None:
     print_shapes(shapes)
     draw(shapes, given.figures / "synthetic.png")
     seeds = range(given.seeds)
-    worlds = {
+    by_data = {
         "MovieLens 1M": [Environment.from_ratings(real, seed=seed) for seed in seeds],
         "synthetic": [
             Environment.from_ratings(load_dataset("synthetic", seed=seed), seed=seed)
             for seed in seeds
         ],
     }
-    print_worlds(worlds)
-    print_policies(worlds, given.users, given.rounds)
+    print_environments(by_data)
+    print_policies(by_data, given.users, given.rounds)
 
 
 if __name__ == "__main__":

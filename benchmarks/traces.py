@@ -1,4 +1,4 @@
-"""Lists a second with a trace, with and without propensities, by policy.
+"""Slates per second with a trace, with and without propensities, by policy.
 
     python benchmarks/traces.py --rounds 40
 
@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     chosen = parser.parse_args()
     env = fc.Environment.from_ratings(fc.load_dataset("synthetic"), dim=10, k=10, users=1000)
-    fc.simulate(env, fc.Optimal(), rounds=1)  # works the optimal lists out
+    fc.simulate(env, fc.Optimal(), rounds=1)  # works the optimal slates out
     best: defaultdict[tuple[str, str], float] = defaultdict(float)
     with tempfile.TemporaryDirectory() as folder:
 

@@ -258,17 +258,17 @@ def _pair(clicks: float, equality: float) -> str:
 
 @table
 def fairx_sizes() -> str:
-    worlds = {size: _grid(*size, "sign") for size in SIZES}
+    by_size = {size: _grid(*size, "sign") for size in SIZES}
     against_fairx = contrasts(
         {
             (size, policy, metric): (runs.of(policy, metric), runs.of(FAIRX, metric))
-            for size, runs in worlds.items()
+            for size, runs in by_size.items()
             for policy in (LOG, LINEAR)
             for metric in ("clicks", "equality_b")
         }
     )
     rows = []
-    for size, runs in worlds.items():
+    for size, runs in by_size.items():
         cells = [f"d = {size[0]}, K = {size[1]}"]
         for policy in (FAIRX, LOG, LINEAR):
             own = runs.contrasts([policy], ("clicks", "equality_b"), REFERENCE)
@@ -379,14 +379,14 @@ def _readings(d: int) -> str:
         "EALinUCB linear (reading=paper)": "linear, `paper` and `intended`",
         FAIRX: "FRM `fairx`, `reference`",
     }
-    worlds = [_grid(d, k, align) for k in (10, 5) for align in ("none", "sign")]
+    environments = [_grid(d, k, align) for k in (10, 5) for align in ("none", "sign")]
     head = ["policy, reading"]
     for k in (10, 5):
         head += [f"d = {d}, K = {k}: none", "sign"]
     rows = []
     for policy, label in policies.items():
         cells = [label]
-        for runs in worlds:
+        for runs in environments:
             found = runs.contrasts([policy], ("clicks", "equality_b"), REFERENCE)
             clicks, equality = (of.percent for of in found.values())
             cells.append(f"{signed(clicks, 1)} / {signed(equality, 0)}")
@@ -432,20 +432,20 @@ def music() -> str:
         "EALinUCB log": "EALinUCB log",
         "EALinUCB linear": "EALinUCB linear",
     }
-    worlds = {
+    by_size = {
         (d, k): Runs("rq2", "synthetic-music", d=d, k=k, align="none", rounds=50_000)
         for d, k in SIZES
     }
     found = contrasts(
         {
             (size, policy, metric): (runs.of(policy, metric), runs.of("LinUCB", metric))
-            for size, runs in worlds.items()
+            for size, runs in by_size.items()
             for policy in policies
             for metric in metrics
         }
     )
     rows = []
-    for size, runs in worlds.items():
+    for size, runs in by_size.items():
         where = f"{size[0]}, {size[1]}"
         rows.append([where, "LinUCB", *(level(runs.of("LinUCB", m), 3) for m in metrics)])
         for policy, label in policies.items():

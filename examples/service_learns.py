@@ -4,7 +4,7 @@
     python examples/service_learns.py --rounds 200 --users 100
 
 The same users, with the same luck, are served twice: over HTTP by the service, and by the
-simulator. Lists and clicks come out the same.
+simulator. Slates and clicks come out the same.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ def service(folder: Path, *options: str) -> Iterator[str]:
 
 
 def drive(env: fc.Environment, url: str, rounds: int) -> tuple[np.ndarray, np.ndarray]:
-    """Serve every user once a round; return the lists (rounds, n, K) and the clicks (rounds, n)."""
+    """Serve every user once per round; return slates (rounds, n, K) and clicks (rounds, n)."""
     row = {str(item): place for place, item in enumerate(env.items.ids)}
     users = [str(user) for user in env.users.ids]
-    lists, clicks = [], []
+    slates, clicks = [], []
     with fc.Client(url) as client:
         for turn in range(1, rounds + 1):
             shown = client.recommend_many(RecommendationRequest(user, k=env.k) for user in users)
@@ -73,9 +73,9 @@ def drive(env: fc.Environment, url: str, rounds: int) -> tuple[np.ndarray, np.nd
                 for one, position in zip(shown, response.clicked, strict=True)
             ]
             client.feedback_many(answers)
-            lists.append(listed)
+            slates.append(listed)
             clicks.append(response.clicked > 0)
-    return np.array(lists), np.array(clicks)
+    return np.array(slates), np.array(clicks)
 
 
 def main() -> None:
@@ -93,17 +93,17 @@ def main() -> None:
         options = ["--items", "items.parquet", "--weight", "log", "--gamma", "0.005"]
         options += ["--seed", str(SEED), "--store", "sqlite:store.db"]
         with service(Path(folder), *options) as url:
-            lists, clicks = drive(env, url, args.rounds)
+            slates, clicks = drive(env, url, args.rounds)
 
     result = fc.simulate(env, policy, rounds=args.rounds, seed=SEED, engine="loop")
     simulated = result.tally.clicks  # (rounds,)
-    print(f"{'rounds':>12} {'service':>9} {'simulate':>9}   clicks a list")
+    print(f"{'rounds':>12} {'service':>9} {'simulate':>9}   clicks per slate")
     for block in np.array_split(np.arange(args.rounds), min(5, args.rounds)):
         label = f"{block[0] + 1}-{block[-1] + 1}"
         theirs = simulated[block].sum() / (len(block) * len(env.users))
         print(f"{label:>12} {clicks[block].mean():9.4f} {theirs:9.4f}")
     appearances = np.zeros((len(env.items), env.k), dtype=np.int64)
-    np.add.at(appearances, (lists, np.arange(env.k)), 1)
+    np.add.at(appearances, (slates, np.arange(env.k)), 1)
     same = np.array_equal(appearances, result.record.appearances)
     print(f"every item stood as often at every position: {'yes' if same else 'no'}")
 

@@ -305,10 +305,10 @@ def test_the_optimal_list_is_the_most_attractive_one() -> None:
 
 
 def test_clicks_follow_attraction() -> None:
-    # one list of two items, 20,000 rounds: P(C=1) = w1, P(C=2) = (1 - w1) w2
+    # one slate of two items, 20,000 rounds: P(C=1) = w1, P(C=2) = (1 - w1) w2
     env = Environment.from_arrays(np.array([[0.3], [0.5]]), np.array([[1.0]]), k=2)
-    lists = np.array([[0, 1]])
-    found = [env.respond(lists, round=t, seed=2).clicks[0] for t in range(20_000)]
+    slates = np.array([[0, 1]])
+    found = [env.respond(slates, round=t, seed=2).clicks[0] for t in range(20_000)]
     assert max(clicks.sum() for clicks in found) == 1
     for share, p in zip(np.mean(found, axis=0), [0.3, 0.7 * 0.5], strict=True):
         assert abs(share - p) < 5 * np.sqrt(p * (1 - p) / 20_000)

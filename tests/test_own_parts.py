@@ -31,7 +31,7 @@ from faircascade.observations import FirstClick, Observation
 from faircascade.policies import Policy
 from faircascade.rerankers import Identity, Reranker
 from faircascade.rewards import RewardModel, Standard
-from faircascade.types import Lists
+from faircascade.types import Slates
 from tests.own_parts import parts_of_the_contributing_guide
 from tests.worlds import small_world
 
@@ -256,7 +256,7 @@ class Clumsy(fc.Optimal):
 
     def recommend(self, state, users, pool, k, *, round, seed):
         slates = np.tile(pool.rows[:k], (len(state.keys[users]), 1))
-        return Lists(items=slates, scores=np.zeros(slates.shape))
+        return Slates(items=slates, scores=np.zeros(slates.shape))
 
 
 class Moody(Environment):
@@ -290,7 +290,7 @@ def test_what_is_not_registered_is_never_stored_as_its_parent(tmp_path: Path) ->
         fc.Ranker(ByMerit(), items=np.eye(4)).save(tmp_path / "ranker.npz")
 
 
-ONE_ITEM_THREE_TIMES = Lists(items=np.zeros((6, 3), dtype=np.int64), scores=np.zeros((6, 3)))
+ONE_ITEM_THREE_TIMES = Slates(items=np.zeros((6, 3), dtype=np.int64), scores=np.zeros((6, 3)))
 
 
 def part_returning(base: type, method: str, value: Any) -> Any:

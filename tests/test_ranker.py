@@ -233,8 +233,8 @@ def test_a_ranker_fed_the_clicks_of_a_simulation_learns_the_same_model() -> None
     for t in range(1, 26):
         for row, user in enumerate(env.users.ids):
             slate = online.recommend(user, k=4)
-            lists = np.array([[env.items.ids.tolist().index(i) for i in slate.items]])
-            clicks = env.respond(lists, slice(row, row + 1), round=t, seed=5).clicks[0]
+            slates = np.array([[env.items.ids.tolist().index(i) for i in slate.items]])
+            clicks = env.respond(slates, slice(row, row + 1), round=t, seed=5).clicks[0]
             online.update(slate, clicked=np.flatnonzero(clicks) + 1)
     joined = np.column_stack([online._states[u].learned.theta[:, 0] for u in env.users.ids])
     assert np.array_equal(joined, result.state.learned.theta)
@@ -248,8 +248,8 @@ def test_the_model_of_a_simulation_can_go_online() -> None:
     for row, user in enumerate(env.users.ids):
         slate = online.recommend(user, k=4)
         assert slate.round == 26
-        lists = np.array([[env.items.ids.tolist().index(i) for i in slate.items]])
-        clicks = env.respond(lists, slice(row, row + 1), round=26, seed=5).clicks[0]
+        slates = np.array([[env.items.ids.tolist().index(i) for i in slate.items]])
+        clicks = env.respond(slates, slice(row, row + 1), round=26, seed=5).clicks[0]
         online.update(slate, clicked=np.flatnonzero(clicks) + 1)
         assert np.array_equal(
             online._states[user].learned.theta[:, 0], longer.state.learned.theta[:, row]
@@ -437,6 +437,6 @@ def test_slates_online_are_those_of_a_simulation(policy, numbered: bool, tmp_pat
                 slate = online.recommend(user, k=4)
                 assert slate.round == t
                 assert list(slate.items) == [str(item) for item in expected[user, t]]
-                lists = np.array([[names.index(i) for i in slate.items]])
-                clicks = env.respond(lists, slice(row, row + 1), round=t, seed=5).clicks[0]
+                slates = np.array([[names.index(i) for i in slate.items]])
+                clicks = env.respond(slates, slice(row, row + 1), round=t, seed=5).clicks[0]
                 online.update(slate, clicked=np.flatnonzero(clicks) + 1)

@@ -31,12 +31,12 @@ def test_a_model_made_of_the_sums_recommends_the_same() -> None:
         ranker.update(ranker.recommend("ann", k=4), clicked)
     sums, rounds = ranker.sums()
     state = policy.from_sums(Users(ids=np.array(ranker.users)), sums, 4)
-    lists = policy.recommend(
+    slates = policy.recommend(
         state, slice(None), ranker.items.pool, 4, round=rounds + 1, seed=ranker.seed
     )
     slate = ranker.recommend("ann", k=4)
-    assert ranker.items.ids[lists.items[0]].tolist() == list(slate.items)
-    np.testing.assert_allclose(lists.scores[0], slate.scores, atol=1e-12)
+    assert ranker.items.ids[slates.items[0]].tolist() == list(slate.items)
+    np.testing.assert_allclose(slates.scores[0], slate.scores, atol=1e-12)
 
 
 def test_saving_keeps_the_sums(tmp_path: Path) -> None:

@@ -12,13 +12,13 @@ from faircascade.types import Items, Users
 
 def by_sorting(scores, k, keys, rows):
     """The obvious version: sort everything by (rounded score, key)."""
-    lists = []
+    slates = []
     for user, row in enumerate(scores):
         order = sorted(
             range(len(row)), key=lambda i: (-round(row[i] / RESOLUTION), int(keys[user][i]))
         )
-        lists.append([int(rows[i]) for i in order[:k]])
-    return lists
+        slates.append([int(rows[i]) for i in order[:k]])
+    return slates
 
 
 @settings(max_examples=150)

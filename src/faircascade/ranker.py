@@ -159,7 +159,7 @@ class Ranker:
         pool = self._pool(candidates, exclude)
         round = self._slates.get(name, 0) + 1
         state = self._state(name)
-        lists = self.policy.recommend(
+        slates = self.policy.recommend(
             state, slice(None), pool, min(k, len(pool)), round=round, seed=self.seed
         )
         slate_id = f"{name}/{round}/{self._run}"
@@ -169,12 +169,12 @@ class Ranker:
         waiting[slate_id] = None
         while len(waiting) > self.max_open:
             del waiting[next(iter(waiting))]
-        rows = lists.items[0]
+        rows = slates.items[0]
         return Slate(
             slate_id=slate_id,
             user=name,
             items=tuple(self._items.ids[rows].tolist()),
-            scores=tuple(lists.scores[0].tolist()),
+            scores=tuple(slates.scores[0].tolist()),
             features=self._items.features[rows].copy(),
             round=round,
         )

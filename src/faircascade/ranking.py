@@ -1,4 +1,4 @@
-"""From scores to lists: the K largest, with ties that float noise cannot decide."""
+"""From scores to slates: the K largest, with ties that float noise cannot decide."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from faircascade.numerics import ROUNDOFF, mean_error, ordered_dot
 from faircascade.random import Words, absorb, draws
-from faircascade.types import Bools, Floats, Ints, Lists, Pool, Rows
+from faircascade.types import Bools, Floats, Ints, Pool, Rows, Slates
 
 RESOLUTION = 2.0**-32
 """Scores are compared as multiples of this (a power of two, so that scaling is exact)."""
@@ -18,7 +18,7 @@ _AT_ONCE = 4096
 """Pairs of user and item that are scored exactly in one go, which bounds the memory."""
 
 _CROWD = 8
-"""Items near the top for each place of a list from which on a row may be looked at as a whole."""
+"""Items near the top for each place of a slate from which on a row may be looked at as a whole."""
 
 Exact = Callable[[Rows, Rows], Floats]
 
@@ -40,7 +40,7 @@ def tie_keys(seed: int, users: Words, round: int | Ints, pool: Pool) -> TieKeys:
 class Scores:
     """Scores of all items, fast and a little off, and exact ones for those near the top.
 
-    Fast sums (a matrix product) round differently from one machine and engine to the next. Lists
+    Fast sums (a matrix product) round differently from one machine and engine to the next. Slates
     depend on the exact scores alone, which are sums in a fixed order.
     """
 
@@ -69,15 +69,15 @@ class Scores:
         largest = factor * np.abs(self.rough).max(axis=1) + np.abs(rough).max(axis=1)
         return Scores(rough, factor * self.error + 8.0 * ROUNDOFF * largest, exact)
 
-    def of(self, lists: Ints, pool: Pool) -> Floats:
+    def of(self, slates: Ints, pool: Pool) -> Floats:
         """Return the exact scores of listed items (n, K), as they are compared, (n, K)."""
-        n, k = lists.shape
-        columns = np.searchsorted(pool.rows, lists).reshape(-1)
+        n, k = slates.shape
+        columns = np.searchsorted(pool.rows, slates).reshape(-1)
         exact = self.exact(np.repeat(np.arange(n), k), columns)
         return np.asarray(np.rint(exact / RESOLUTION) * RESOLUTION).reshape(n, k)
 
 
-def top_k(scores: Scores, k: int, pool: Pool, ties: TieKeys) -> Lists:
+def top_k(scores: Scores, k: int, pool: Pool, ties: TieKeys) -> Slates:
     """Return the k items of the pool with the largest scores, in descending order."""
     n, p = scores.rough.shape
     too_low = _lower_bound(scores.rough, k) - 2.0 * scores.error - RESOLUTION
@@ -91,7 +91,7 @@ def top_k(scores: Scores, k: int, pool: Pool, ties: TieKeys) -> Lists:
     if len(rest):
         near[crowded] = False
         columns[rest], values[rest] = _best_of_few(scores, near, rest, k, ties)
-    return Lists(items=pool.rows[columns], scores=values * RESOLUTION)
+    return Slates(items=pool.rows[columns], scores=values * RESOLUTION)
 
 
 def _best_of_few(

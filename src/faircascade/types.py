@@ -125,7 +125,7 @@ class Items:
 
     @cached_property
     def by_feature(self) -> Floats:
-        """The features, one row a feature, (d, m)."""
+        """The features, one row per feature, (d, m)."""
         return np.ascontiguousarray(self.features.T)
 
     @cached_property
@@ -182,7 +182,7 @@ class Items:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pool:
-    """Items that a list may be drawn from, laid out for scoring: one row a feature."""
+    """Items that a slate may be drawn from, laid out for scoring: one row per feature."""
 
     items: Items
     rows: Ints
@@ -257,13 +257,16 @@ class Users:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Lists:
-    """Ranked lists for several users, best first."""
+class Slates:
+    """Slates for several users, best item first."""
 
     items: Ints
     """Item rows, (n, K)."""
     scores: Floats
     """Their scores, (n, K)."""
+
+
+Lists = Slates  # the former name
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -298,7 +301,7 @@ def clicks_at(positions: Ints, k: int) -> Bools:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Slate:
-    """One ranked list shown to one user online; it remembers the features that it showed."""
+    """One slate shown to one user online, with the features that it showed."""
 
     slate_id: str
     user: str
@@ -320,8 +323,8 @@ class Slate:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Slate:
         """Return the slate that `to_dict` described."""
-        lists = {name: tuple(plain[name]) for name in ("items", "scores")}
-        return cls(**{**plain, **lists, "features": np.array(plain["features"], dtype=np.float64)})
+        tuples = {name: tuple(plain[name]) for name in ("items", "scores")}
+        return cls(**{**plain, **tuples, "features": np.array(plain["features"], dtype=np.float64)})
 
     def __repr__(self) -> str:
         return f"Slate({self.slate_id!r}, user={self.user!r}, items={list(self.items)})"

@@ -109,7 +109,7 @@ def test_a_package_that_is_not_installed_is_told_before_anything_is_measured(
 def test_the_authors_package_is_measured_beside_ours() -> None:
     env = low_rank(users=6, items=30, dim=4, k=3)
     shares: list[float] = []
-    measured = peer.PeerRun(case="against", environment=lambda: env, lists=20).measure(
+    measured = peer.PeerRun(case="against", environment=lambda: env, slates=20).measure(
         shares.append
     )
     assert measured.recommendations == 24  # whole rounds of 6 users

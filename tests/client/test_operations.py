@@ -255,4 +255,4 @@ def test_help_shows_what_a_method_takes_and_does() -> None:
     assert list(shown.parameters) == ["self", "user", "k", "candidates", "exclude"]
     with Client("http://127.0.0.1") as client:
         assert next(iter(inspect.signature(client.recommend).parameters)) == "user"
-    assert Client.recommend.__doc__.startswith("Return a ranked list")
+    assert Client.recommend.__doc__.startswith("Return a slate")

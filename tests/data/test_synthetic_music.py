@@ -113,7 +113,7 @@ def test_linucb_is_nearly_as_equitable_as_it_is_equal(env: Environment) -> None:
 def test_optimal_lists_are_near_what_was_published(
     default: Ratings, dim: int, k: int, clicks: float, equality_b: float
 ) -> None:
-    """LinUCB's published values after 50,000 rounds, when it serves nearly optimal lists."""
+    """LinUCB's published values after 50,000 rounds, when it serves nearly optimal slates."""
     model = Environment.from_ratings(default, dim=dim, k=k)
     assert model.optimum(1).values.mean() == pytest.approx(clicks, rel=0.1)
     result = simulate(model, Optimal(), rounds=1, seed=1, checkpoints=1)

@@ -60,7 +60,7 @@ def test_sums_match_the_definition(d: int, k: int, sigma: float, ridge: float, s
 
 
 def few_directions(length: float = 0.5**0.5) -> np.ndarray:
-    """Lists (4, 10, 10) of items that have features in three directions of ten."""
+    """Slates (4, 10, 10) of items that have features in three directions of ten."""
     rng = np.random.default_rng(0)
     basis = np.linalg.qr(rng.normal(size=(10, 10)))[0][:3]
     features = rng.normal(size=(4, 10, 3)) @ basis

@@ -9,7 +9,7 @@ from faircascade.estimators import Ridge
 from faircascade.exploration import UCB, Epsilon, Exploration, Request, Thompson
 from faircascade.exploration.epsilon import mingle
 from faircascade.ranking import Scores
-from faircascade.types import Items, Lists, Users
+from faircascade.types import Items, Slates, Users
 from tests.evidence import evidence
 
 EVERY = slice(None)
@@ -34,7 +34,7 @@ def request(n=3, m=20, d=3, k=4, round=1, seed=0, learned=True) -> Request:
     )
 
 
-def lists(exploration: Exploration, asked: Request) -> Lists:
+def slates(exploration: Exploration, asked: Request) -> Slates:
     return exploration.lists(asked, exploration.scores(asked))
 
 
@@ -73,7 +73,7 @@ def test_thompson_draws_differ_between_users_and_rounds_and_repeat_with_the_seed
 def test_epsilon_one_is_uniform_over_items_at_every_position() -> None:
     counts = np.zeros((6, 3))
     for t in range(1, 3001):
-        shown = lists(Epsilon(epsilon=1.0), request(n=1, m=6, k=3, round=t)).items
+        shown = slates(Epsilon(epsilon=1.0), request(n=1, m=6, k=3, round=t)).items
         counts[shown[0], range(3)] += 1
     assert np.abs(counts - 500).max() < 5 * np.sqrt(500)
 
@@ -97,7 +97,7 @@ def test_a_random_pick_counts_among_the_items_left() -> None:
 
 def test_epsilon_scores_belong_to_the_items_listed() -> None:
     asked = request()
-    shown = lists(Epsilon(epsilon=0.5), asked)
+    shown = slates(Epsilon(epsilon=0.5), asked)
     means = asked.beliefs.mean().rough
     assert np.allclose(shown.scores, np.take_along_axis(means, shown.items, axis=1))
 

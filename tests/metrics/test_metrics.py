@@ -213,7 +213,7 @@ def test_parts_merge_to_the_whole_in_any_cut_and_order(data) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
     users, k, m = data.draw(st.integers(1, 8)), 3, 7
     cut = data.draw(st.integers(0, users))
-    lists = np.array([[rng.permutation(m)[:k] for _ in range(users)] for _ in range(4)])
+    slates = np.array([[rng.permutation(m)[:k] for _ in range(users)] for _ in range(4)])
     clicks = rng.uniform(size=(4, users, k)) < 0.4
     regret = rng.uniform(size=(4, users))
 
@@ -221,7 +221,7 @@ def test_parts_merge_to_the_whole_in_any_cut_and_order(data) -> None:
         n = len(range(users)[part])
         result = Tally.empty(checkpoints=[1, 4], items=m, k=k, users=n)
         for t in range(1, 5):
-            result.count(0 if t == 1 else 1, t, lists[t - 1, part], clicks[t - 1, part])
+            result.count(0 if t == 1 else 1, t, slates[t - 1, part], clicks[t - 1, part])
             result.regret[t - 1] = to_units(regret[t - 1, part])
         return result
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import permutations
 
 Chances = Sequence[Fraction]
-"""Probability that each item of a list attracts, from the top."""
+"""Probability that each item of a slate attracts, from the top."""
 
 
 def clicks(chances: Chances, patience: Fraction) -> Fraction:
@@ -26,7 +26,7 @@ def shuffled(chances: Chances, length: int, patience: Fraction) -> Fraction:
 
 
 def longest(chances: Chances, patience: Fraction, tolerance: Fraction) -> int:
-    """The longest prefix whose shuffles keep more than 1 - tolerance of the list's clicks."""
+    """The longest prefix whose shuffles keep more than 1 - tolerance of the slate's clicks."""
     if tolerance == 1:
         return len(chances)
     whole = shuffled(chances, 1, patience)

@@ -1,4 +1,4 @@
-"""Agreement with the authors' package, fed the same features, lists and clicks.
+"""Agreement with the authors' package, fed the same features, slates and clicks.
 
 Needs the `peers` extra: `make peers`.
 """
@@ -64,7 +64,7 @@ def package_ranker(env, policy: Policy, feedback_model: str, name: str, extra: d
         },
     )
     ranker = theirs.LinUCB(config, data, parameters)
-    ranker.writeCB = lambda *_: None  # it appends a text file for every list
+    ranker.writeCB = lambda *_: None  # it appends a text file for every slate
     return ranker
 
 
@@ -77,14 +77,14 @@ def test_models_agree_when_fed_the_same_lists_and_clicks(
     ours = policy.start(Users(ids=env.users.ids), env.items.dim)
     users = np.arange(4)
     for t in range(1, 301):
-        lists = package.get_ranking(users, round=t)
+        slates = package.get_ranking(users, round=t)
         mine = policy.recommend(ours, slice(None), env.items.pool, env.k, round=t, seed=0)
         if t > 1:  # in the first round every score is equal but for rounding
-            assert np.array_equal(mine.items, lists)
-        response = env.respond(lists, round=t, seed=7)
+            assert np.array_equal(mine.items, slates)
+        response = env.respond(slates, round=t, seed=7)
         clicks = response.clicks.astype(float)
-        package.update(users, lists, clicks, round=t, user_round=np.full(4, t))
-        policy.update(ours, slice(None), feedback_on(env, lists, response.clicks))
+        package.update(users, slates, clicks, round=t, user_round=np.full(4, t))
+        policy.update(ours, slice(None), feedback_on(env, slates, response.clicks))
     sums = ours.learned
     assert np.abs(sums.M_inv.transpose(2, 0, 1) - package.MInv).max() < 1e-9
     assert np.abs(sums.B.T - package.b).max() < 1e-9

@@ -1,4 +1,4 @@
-"""Propensities: every list of a tiny catalogue is enumerated, and drawn many times."""
+"""Propensities: every slate of a tiny catalogue is enumerated, and drawn many times."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ UNKNOWN = [
 
 
 class Asked:
-    """A user who has learned something, and who is asked about many lists at once."""
+    """A user who has learned something, and who is asked about many slates at once."""
 
     def __init__(self, policy: Policy, *, items: int = 5, k: int = 3) -> None:
         self.policy = policy
@@ -73,12 +73,12 @@ class Asked:
         self.k, self.pool = k, env.items.pool
         self.state = simulate(env, policy, rounds=9, seed=1, engine="loop").state
 
-    def propensities(self, lists: np.ndarray) -> Propensities | None:
-        same_user = np.full(len(lists), USER)
-        return self.policy.propensities(self.state, same_user, self.pool, lists, round=10, seed=1)
+    def propensities(self, slates: np.ndarray) -> Propensities | None:
+        same_user = np.full(len(slates), USER)
+        return self.policy.propensities(self.state, same_user, self.pool, slates, round=10, seed=1)
 
     def drawn(self, times: int) -> np.ndarray:
-        """Lists of the user in as many rounds, if nothing is learned in between."""
+        """Slates of the user in as many rounds, if nothing is learned in between."""
         state = self.policy.take(self.state, np.array([USER]))
         state = self.policy.take(state, np.zeros(times, dtype=np.int64))
         rounds = np.arange(10, 10 + times)
@@ -87,7 +87,7 @@ class Asked:
         ).items
 
 
-def every_list(asked: Asked) -> np.ndarray:
+def every_slate(asked: Asked) -> np.ndarray:
     return np.array(list(permutations(asked.pool.rows.tolist(), asked.k)))
 
 
@@ -95,27 +95,28 @@ def every_list(asked: Asked) -> np.ndarray:
 @pytest.mark.parametrize("k", [1, 3, 5])
 def test_propensities_of_all_lists_add_up(policy: Policy, k: int) -> None:
     asked = Asked(policy, k=k)
-    lists = every_list(asked)
-    found = asked.propensities(lists)
+    slates = every_slate(asked)
+    found = asked.propensities(slates)
     assert found is not None
-    assert found.cascade.shape == lists.shape
+    assert found.cascade.shape == slates.shape
     assert ((found.cascade >= 0) & (found.cascade <= 1)).all()
     assert found.whole.sum() == pytest.approx(1)
     for position in range(k):
-        same_start = (lists[:, None, : position + 1] == lists[None, :, : position + 1]).all(axis=2)
+        start = slates[:, : position + 1]
+        same_start = (start[:, None] == start[None]).all(axis=2)
         assert np.allclose(found.cascade[:, position], same_start @ found.whole)
         if found.item_position is not None:
-            same_item = lists[:, None, position] == lists[None, :, position]
+            same_item = slates[:, None, position] == slates[None, :, position]
             assert np.allclose(found.item_position[:, position], same_item @ found.whole)
 
 
 @pytest.mark.parametrize("policy", KNOWN, ids=repr)
 def test_lists_come_as_often_as_their_propensities_say(policy: Policy) -> None:
     asked = Asked(policy)
-    lists = every_list(asked)
-    expected = asked.propensities(lists).whole
+    slates = every_slate(asked)
+    expected = asked.propensities(slates).whole
     drawn = asked.drawn(MANY)
-    counts = (drawn[:, None, :] == lists[None]).all(axis=2).sum(axis=0)
+    counts = (drawn[:, None, :] == slates[None]).all(axis=2).sum(axis=0)
     assert counts.sum() == MANY
     assert not counts[expected == 0].any()
     error = np.sqrt(MANY * expected * (1 - expected))
@@ -125,7 +126,7 @@ def test_lists_come_as_often_as_their_propensities_say(policy: Policy) -> None:
 @pytest.mark.parametrize("policy", UNKNOWN, ids=repr)
 def test_propensities_are_unknown_where_nothing_or_too_much_is_drawn(policy: Policy) -> None:
     asked = Asked(policy)
-    assert asked.propensities(every_list(asked)) is None
+    assert asked.propensities(every_slate(asked)) is None
 
 
 @pytest.mark.parametrize("policy", [*KNOWN, *UNKNOWN], ids=repr)
@@ -138,7 +139,7 @@ def test_a_policy_says_whether_its_lists_are_random(policy: Policy) -> None:
 
 
 def test_epsilon_greedy_by_hand() -> None:
-    # 4 items, K = 2, epsilon = 0.4. The list (second best, best): 0.1 for a random pick among 4,
+    # 4 items, K = 2, epsilon = 0.4. The slate (second best, best): 0.1 for a random pick among 4,
     # then 0.4/3 + 0.6 as the best is left. The best comes second: it was passed over first (3/4 of
     # 0.4), and is then chosen with 0.4/3 + 0.6.
     asked = Asked(EpsilonGreedy(epsilon=0.4), items=4, k=2)
@@ -173,13 +174,13 @@ def test_a_shuffled_prefix_by_hand() -> None:
 
 
 def test_what_stands_behind_the_shuffled_prefix_is_certain() -> None:
-    # of the lists that users saw, some were shuffled in part: 1/L, 1/L (L - 1), ..., 1/L!, 1/L!
+    # of the slates that users saw, some were shuffled in part: 1/L, 1/L (L - 1), ..., 1/L!, 1/L!
     env = small_world(users=40, items=30, k=6, seed=2)
     policy = EARSLinUCB(tolerance=0.01)
     state = simulate(env, policy, rounds=30, seed=1, engine="loop").state
     where = (state, slice(None), env.items.pool)
-    lists = policy.recommend(*where, 6, round=31, seed=1).items
-    found = policy.propensities(*where, lists, round=31, seed=1)
+    slates = policy.recommend(*where, 6, round=31, seed=1).items
+    found = policy.propensities(*where, slates, round=31, seed=1)
     lengths = (found.item_position < 1).sum(axis=1)
     assert len(set(lengths.tolist())) > 2
     for length, cascade, place in zip(lengths, found.cascade, found.item_position, strict=True):
@@ -209,7 +210,7 @@ def test_asking_changes_nothing() -> None:
     for policy in KNOWN:
         asked = Asked(policy)
         arrays = {name: a.copy() for name, a in policy.arrays(asked.state).items()}
-        asked.propensities(every_list(asked))
+        asked.propensities(every_slate(asked))
         for name, array in policy.arrays(asked.state).items():
             assert np.array_equal(array, arrays[name])
 
@@ -218,7 +219,7 @@ def test_items_that_cannot_be_recommended_do_not_count() -> None:
     env = small_world(users=2, items=9, k=2)
     for policy in (Random(), EpsilonGreedy(epsilon=1.0), Bandit(reranker=FairX(sharpness=0.0))):
         state = policy.start(env.users, env.items.dim)
-        lists = np.array([[1, 5], [5, 7]])
+        slates = np.array([[1, 5], [5, 7]])
         pool = env.items.among(np.array([1, 5, 7]))
-        found = policy.propensities(state, slice(None), pool, lists, round=1, seed=0)
+        found = policy.propensities(state, slice(None), pool, slates, round=1, seed=0)
         assert np.allclose(found.cascade, [[1 / 3, 1 / 6]] * 2)

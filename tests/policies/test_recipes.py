@@ -95,14 +95,14 @@ def test_any_recipe_runs_with_any_reranker(recipe: type[Policy], reranker: Reran
     env = small_world(users=4, items=20, k=4)
     result = simulate(env, recipe(reranker=reranker), rounds=30, seed=2)
     assert result.record.appearances.sum(axis=0).tolist() == [4 * 30] * 4
-    assert result.record.appearances.sum(axis=1).max() <= 4 * 30  # once a list
+    assert result.record.appearances.sum(axis=1).max() <= 4 * 30  # once a slate
     assert result.record.item_clicks.sum() == result.record.clicks
     assert result.state.learned.updates.sum() == 4 * 30
-    lists = recipe(reranker=reranker).recommend(
+    slates = recipe(reranker=reranker).recommend(
         result.state, slice(None), env.items.pool, 4, round=31, seed=2
     )
-    assert all(len(set(row)) == 4 for row in lists.items.tolist())
-    assert np.isfinite(lists.scores).all()
+    assert all(len(set(row)) == 4 for row in slates.items.tolist())
+    assert np.isfinite(slates.scores).all()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a re-ranker is asked in these tests: lists of items whose scores are given."""
+"""What a re-ranker is asked in these tests: slates of items whose scores are given."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from faircascade.estimators import Ridge
 from faircascade.exploration import UCB, Request
 from faircascade.ranking import Scores
 from faircascade.rerankers import Ledger, Reranker
-from faircascade.types import Items, Lists, Users
+from faircascade.types import Items, Slates, Users
 
 EVERY = slice(None)
 
@@ -38,8 +38,8 @@ def catalogue(m: int, **columns: Any) -> Items:
     return Items.of(np.ones((m, 1)), **columns)
 
 
-def rerank(reranker: Reranker, asked: Request, scores: Any, ledger: Ledger | None = None) -> Lists:
-    """The lists that users see whose scores of the pool are given, (n, p) or the same for all."""
+def rerank(reranker: Reranker, asked: Request, scores: Any, ledger: Ledger | None = None) -> Slates:
+    """The slates that users see whose scores of the pool are given, (n, p) or the same for all."""
     given = Scores.final(np.array(np.broadcast_to(scores, (len(asked.users), len(asked.pool)))))
     chosen = UCB().lists(asked, reranker.adjust(asked, given, ledger))
     return reranker.arrange(asked, chosen, ledger)

@@ -48,11 +48,11 @@ def test_the_prefix_is_the_longest_that_costs_little_enough(chances, patience, t
 
 
 def test_lists_of_several_users_are_measured_one_by_one() -> None:
-    lists = [[Fraction(n, 8) for n in chances] for chances in ([7, 6, 1], [0, 0, 0], [3, 3, 3])]
-    together = np.concatenate([misses(chances) for chances in lists])
+    slates = [[Fraction(n, 8) for n in chances] for chances in ([7, 6, 1], [0, 0, 0], [3, 3, 3])]
+    together = np.concatenate([misses(chances) for chances in slates])
     half, little = Fraction(1, 2), Fraction(1, 20)
     assert shuffled_length(together, 0.5, 0.05).tolist() == [
-        shuffles.longest(chances, half, little) for chances in lists
+        shuffles.longest(chances, half, little) for chances in slates
     ]
 
 
@@ -95,7 +95,7 @@ def test_no_tolerance_or_no_clicks_to_expect_does_not_shuffle(ears: EARS, scores
 
 @pytest.mark.parametrize("scores", [SCORES, np.zeros(6), [5.0, 1e-3, 0, -1, -2, -3]])
 def test_tolerance_one_shuffles_everything(scores) -> None:
-    # 200 users: an item that was left in place would stand first, or last, in all the lists
+    # 200 users: an item that was left in place would stand first, or last, in all the slates
     asked = request(items=catalogue(6), users=range(200), k=6)
     found = rerank(EARS(tolerance=1.0), asked, scores).items
     assert all(len(np.unique(column)) == 6 for column in found.T)
@@ -114,7 +114,7 @@ def test_scores_outside_zero_and_one_count_as_no_and_as_certain_clicks(tolerance
 
 def test_lists_too_long_for_a_table_of_sets_are_measured_as_well() -> None:
     k = 1100
-    # with equal chances a shuffle costs nothing: the clicks are those of the list as it is
+    # with equal chances a shuffle costs nothing: the clicks are those of the slate as it is
     equal = np.full((1, k), 0.99)
     whole = 1 - stops(k, 0.999) @ 0.99 ** np.arange(k + 1)
     assert shuffled_clicks(equal, 0.999)[0, [0, 1, k // 2, -1]] == pytest.approx(whole, rel=1e-12)
@@ -154,7 +154,7 @@ def test_items_below_the_prefix_stay_where_they_are() -> None:
 
 @pytest.mark.parametrize("by", ["user", "round"])
 def test_every_order_is_as_likely_as_any_other(by: str) -> None:
-    # 24 orders over 4,800 lists: the chi-square statistic has mean 23 and sd sqrt(46)
+    # 24 orders over 4,800 slates: the chi-square statistic has mean 23 and sd sqrt(46)
     many = np.arange(1, 4801)
     items = catalogue(4)
     if by == "user":

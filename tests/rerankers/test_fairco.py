@@ -1,4 +1,4 @@
-"""fairco: items that had more exposure than their merit pay, from the second list on."""
+"""fairco: items that had more exposure than their merit pay, from the second slate on."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_while_nothing_was_shown_nothing_is_taken() -> None:
 
 
 def test_lists_by_hand() -> None:
-    # scores 0.5, 0.4, 0.3; merit 1, 1/2, 1; eta 0.1; one position, so E_P counts lists.
+    # scores 0.5, 0.4, 0.3; merit 1, 1/2, 1; eta 0.1; one position, so E_P counts slates.
     # after   E_P/merit  by its mean    charged           left
     # 0       1 0 0      3   0   0      0.3  0    0       0.2  0.4  0.3   -> 1
     # 0 1     1 2 0      1   2   0      0.1  0.2  0       0.4  0.2  0.3   -> 0
@@ -47,12 +47,12 @@ def test_lists_by_hand() -> None:
     items = catalogue(3, merit=np.array([1.0, 0.5, 1.0]))
     asked = request(items=items, users=["ann"], k=1)
     books, fairco = Ledger.of("user", 1), FairCo(eta=0.1)
-    lists = []
+    slates = []
     for _ in range(4):
         found = rerank(fairco, asked, [0.5, 0.4, 0.3], books)
         books.enter(EVERY, found.items, items)
-        lists.append((int(found.items[0, 0]), float(found.scores[0, 0])))
-    assert lists == [
+        slates.append((int(found.items[0, 0]), float(found.scores[0, 0])))
+    assert slates == [
         (0, 0.5),
         (1, pytest.approx(0.4, abs=1e-9)),
         (0, pytest.approx(0.4, abs=1e-9)),
@@ -72,28 +72,28 @@ def test_items_that_cannot_be_chosen_count_in_the_mean() -> None:
 
 def test_the_second_list_of_a_bandit_by_hand() -> None:
     # nothing is learned, so the score of an item is alpha times its norm: 1, 0.8 and 0.3.
-    # after the first list, item 0 has all of E_P/merit: three times the mean, and pays 3 eta
+    # after the first slate, item 0 has all of E_P/merit: three times the mean, and pays 3 eta
     items = Items.of(np.diag([1.0, 0.8, 0.3]), ids=["a", "b", "c"])
     for eta, second in ((0.05, 0), (0.1, 1)):
         bandit = Bandit(exploration=UCB(alpha=1.0), reranker=FairCo(eta=eta))
         state = bandit.start(Users(ids=np.array(["ann"])), 3)
-        lists = [
+        slates = [
             bandit.recommend(state, EVERY, items.pool, 1, round=t, seed=0).items.tolist()
             for t in (1, 2)
         ]
-        assert lists == [[[0]], [[second]]]
+        assert slates == [[[0]], [[second]]]
 
 
 def test_with_one_account_for_all_a_round_ends_before_anybody_pays() -> None:
-    # both users see item 0 in round 1; in round 2 both know of both lists
+    # both users see item 0 in round 1; in round 2 both know of both slates
     items = Items.of(np.diag([1.0, 0.8, 0.3]), ids=["a", "b", "c"])
     bandit = Bandit(exploration=UCB(alpha=1.0), reranker=FairCo(eta=0.1, ledger="global"))
     users = Users(ids=np.array(["ann", "bob"]))
     states = [bandit.start(users[slice(row, row + 1)], 3) for row in (0, 1)]
     for t, expected in ((1, 0), (2, 1)):
         for state in states:
-            lists = bandit.recommend(state, EVERY, items.pool, 1, round=t, seed=0)
-            assert lists.items.tolist() == [[expected]]
+            slates = bandit.recommend(state, EVERY, items.pool, 1, round=t, seed=0)
+            assert slates.items.tolist() == [[expected]]
         bandit.settle(states)
     assert states[0].ledger.units.tolist() == states[1].ledger.units.tolist()
     assert (states[0].ledger.units * UNIT).tolist() == [[2.0, 2.0, 0.0]]

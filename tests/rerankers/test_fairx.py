@@ -70,14 +70,14 @@ def test_a_very_large_sharpness_gives_the_list_of_the_exploration() -> None:
     env = small_world(users=30, items=40, k=5)
     learned = simulate(env, LinUCB(), rounds=20, seed=1).state
 
-    def lists(reranker) -> np.ndarray:
+    def slates(reranker) -> np.ndarray:
         bandit = Bandit(exploration=UCB(alpha=0.25), reranker=reranker)
         pool = env.items.pool
         return bandit.recommend(learned, EVERY, pool, env.k, round=21, seed=1).items
 
-    plain = lists(Identity())
-    assert np.array_equal(lists(FairX(sharpness=1e12)), plain)
-    assert not np.array_equal(lists(FairX(sharpness=10.0)), plain)
+    plain = slates(Identity())
+    assert np.array_equal(slates(FairX(sharpness=1e12)), plain)
+    assert not np.array_equal(slates(FairX(sharpness=10.0)), plain)
 
 
 @settings(max_examples=30)
@@ -105,7 +105,7 @@ def test_relabelling_items_relabels_the_lists() -> None:
 
 
 def test_users_rounds_and_seeds_have_draws_of_their_own() -> None:
-    lists = [
+    slates = [
         rerank(FairX(sharpness=0.0), request(items=catalogue(50), **where, k=10), 0.0).items[0]
         for where in (
             {"users": ["ann"]},
@@ -114,7 +114,7 @@ def test_users_rounds_and_seeds_have_draws_of_their_own() -> None:
             {"users": ["ann"], "seed": 1},
         )
     ]
-    assert len({tuple(found.tolist()) for found in lists}) == 4
+    assert len({tuple(found.tolist()) for found in slates}) == 4
 
 
 def test_exposure_evens_out_and_clicks_fall_as_sharpness_falls() -> None:

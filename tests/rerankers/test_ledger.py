@@ -70,22 +70,22 @@ def test_settling_tells_every_part_what_all_parts_showed() -> None:
 def test_exposure_adds_up_to_the_same_in_any_cut_and_order(data) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
     users, m, k = data.draw(st.integers(1, 6)), 7, 3
-    lists = np.array([[rng.permutation(m)[:k] for _ in range(users)] for _ in range(4)])
+    slates = np.array([[rng.permutation(m)[:k] for _ in range(users)] for _ in range(4)])
     order = data.draw(st.permutations(range(4)))
     cut = data.draw(st.integers(0, users))
     items = catalogue(m)
     whole = Ledger.of("user", users)
     for t in range(4):
-        whole.enter(EVERY, lists[t], items)
+        whole.enter(EVERY, slates[t], items)
     halves = [Ledger.of("user", cut), Ledger.of("user", users - cut)]
     for t in order:
-        halves[1].enter(EVERY, lists[t, cut:], items)
-        halves[0].enter(EVERY, lists[t, :cut], items)
+        halves[1].enter(EVERY, slates[t, cut:], items)
+        halves[0].enter(EVERY, slates[t, :cut], items)
     assert np.array_equal(Ledger.join(halves).units, whole.units)
     shared = [Ledger.of("global", cut), Ledger.of("global", users - cut)]
     for t in order:
-        shared[0].enter(EVERY, lists[t, :cut], items)
-        shared[1].enter(EVERY, lists[t, cut:], items)
+        shared[0].enter(EVERY, slates[t, :cut], items)
+        shared[1].enter(EVERY, slates[t, cut:], items)
         Ledger.settle(shared)
     assert np.array_equal(shared[0].units[0], whole.units.sum(axis=0))
     assert whole.units.sum() == 4 * users * exposure_units(k).sum()

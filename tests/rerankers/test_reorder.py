@@ -32,7 +32,7 @@ def test_before_anything_was_shown_the_list_stays_as_it_is() -> None:
 
 
 def test_the_order_by_hand() -> None:
-    # the list is 0 1 2 3 of 5 items; E_P / merit is 6 / 3 = 2, 1, 1 / 0.5 = 2 and 0
+    # the slate is 0 1 2 3 of 5 items; E_P / merit is 6 / 3 = 2, 1, 1 / 0.5 = 2 and 0
     items = catalogue(5, merit=np.array([3.0, 1.0, 0.5, 1.0, 1.0]))
     books = account(items, [[6, 1, 1, 0, 9]])
     asked = request(items=items, users=["ann"], k=4)

@@ -54,7 +54,7 @@ def test_paper_uses_the_printed_weights_for_reward_and_penalty(weight, F: list[f
 )
 def test_intended_meets_both_criteria(weight, rising: list[float]) -> None:
     found = table(weight, "intended", gamma=0.1)
-    assert np.allclose(found.clicked, rising)  # a click low in the list counts more
+    assert np.allclose(found.clicked, rising)  # a click low in the slate counts more
     assert np.allclose(found.ignored[2], [-0.1 * f for f in rising[::-1]])  # ignored high: worse
     assert (np.diff(found.clicked, axis=1) >= 0).all()
     assert (np.diff(-found.ignored[2]) <= 0).all()

@@ -34,9 +34,9 @@ class Witness:
 
     features: dict[str, np.ndarray]
     asked: int = 0
-    """Lists that were asked for, with or without an answer."""
-    lists: dict[str, Impression] = field(default_factory=dict)
-    """Lists that were handed out."""
+    """Slates that were asked for, with or without an answer."""
+    slates: dict[str, Impression] = field(default_factory=dict)
+    """Slates that were handed out."""
     answers: dict[str, tuple[int, int]] = field(default_factory=dict)
     """What was acknowledged: clicked position or 0, and positions examined."""
     complaints: list[str] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Witness:
         """Replay what was acknowledged: the sums of every user."""
         sums: dict[str, np.ndarray] = {}
         for name, (clicked, examined) in self.answers.items():
-            shown = self.lists[name]
+            shown = self.slates[name]
             feedback = Feedback(
                 items=np.array([shown.items]),
                 features=np.stack([self.features[item] for item in shown.items])[None],
@@ -107,7 +107,7 @@ class Fleet:
 
 
 class Visitor:
-    """Somebody who asks for lists and answers them, through whichever service is there."""
+    """Somebody who asks for slates and answers them, through whichever service is there."""
 
     def __init__(
         self, number: int, clients: Sequence[AsyncClient], witness: Witness, users: int
@@ -131,7 +131,7 @@ class Visitor:
             except ServiceError as error:
                 self.witness.complaints.append(str(error))
                 continue
-            self.witness.lists[shown.id] = shown
+            self.witness.slates[shown.id] = shown
             if self.draw.random() < 0.9:
                 await self.answer(shown)
 
@@ -192,7 +192,7 @@ async def check(store: Store, witness: Witness, policy: Policy) -> dict[str, flo
     worst = 0.0
     try:
         expected = witness.expected(policy)
-        for user in {shown.user for shown in witness.lists.values()}:
+        for user in {shown.user for shown in witness.slates.values()}:
             kept = (await service.user(user)).sums
             sums = expected.get(user, np.zeros_like(kept))
             assert np.allclose(kept, sums, rtol=1e-9, atol=1e-9), user
@@ -200,12 +200,12 @@ async def check(store: Store, witness: Witness, policy: Policy) -> dict[str, flo
         everything = service.exposure.snapshot("all").counts
         assert everything.answers == len(witness.answers)
         assert everything.clicks == sum(clicked > 0 for clicked, _ in witness.answers.values())
-        assert len(witness.lists) <= everything.lists <= witness.asked
-        assert everything.by_slot[0].sum() == K * everything.lists
+        assert len(witness.slates) <= everything.slates <= witness.asked
+        assert everything.by_slot[0].sum() == K * everything.slates
     finally:
         await service.stop()
     return {
-        "lists": len(witness.lists),
+        "slates": len(witness.slates),
         "answers": len(witness.answers),
         "requests that met a dead service": witness.failures,
         "largest difference of a sum": worst,

@@ -29,7 +29,7 @@ ITEMS = 2810
 STEPS = {"1h": (60, 60), "24h": (1800, 48), "7d": (21600, 28)}
 """Seconds of a step, steps."""
 OLD = timedelta(days=31, hours=5)
-LISTS = {"1h": 4_212, "24h": 96_480, "7d": 688_146, "all": 1_204_377}
+SLATES = {"1h": 4_212, "24h": 96_480, "7d": 688_146, "all": 1_204_377}
 
 
 @dataclass
@@ -38,9 +38,9 @@ class Mood:
 
     state: Literal["busy", "empty", "even", "trouble", "unauthorised"] = "busy"
     age: timedelta = OLD
-    """How long ago the first list was."""
+    """How long ago the first slate was."""
     began_late: bool = False
-    """Whether the first step with lists has a tenth of what it should have."""
+    """Whether the first step with slates has a tenth of what it should have."""
     asked: list[str] = field(default_factory=list)
     """Paths with queries, in the order in which they came."""
 
@@ -106,17 +106,17 @@ def exposure(
         return None if empty else np.interp(share * ITEMS, np.arange(ITEMS + 1), sums).tolist()
 
     def items(chosen: np.ndarray[Any, Any]) -> list[schemas.Recipient]:
-        lists = LISTS[window]
+        slates = SLATES[window]
         return [
-            _holder(names[n], float(shown[n]), float(merit[n]), int(shown[n] * lists * 0.31))
+            _holder(names[n], float(shown[n]), float(merit[n]), int(shown[n] * slates * 0.31))
             for n in chosen[:limit]
         ]
 
-    lists = 0 if empty else LISTS[window]
-    answers = round(lists * 0.83)
+    slates = 0 if empty else SLATES[window]
+    answers = round(slates * 0.83)
     return schemas.Exposure(
         window=_window(window, now, None if empty else age),
-        recommendations=lists,
+        recommendations=slates,
         answers=answers,
         clicks=round(answers * 0.37),
         click_rate=None if empty else round(answers * 0.37) / answers,
@@ -161,13 +161,13 @@ def history(window: str, now: datetime, mood: Mood) -> schemas.History:
         since = datetime.fromtimestamp((first + n) * seconds, UTC)
         until = min(since + timedelta(seconds=seconds), now)
         rhythm = 1 + 0.55 * np.sin(2 * np.pi * (since.timestamp() / 86_400 - 0.35))
-        lists = int(LISTS[window] / steps * rhythm * (0.9 + 0.2 * rng.random()))
+        slates = int(SLATES[window] / steps * rhythm * (0.9 + 0.2 * rng.random()))
         silent = mood.state == "empty" or n in (7, 8) or until <= now - mood.age
-        lists = 0 if silent else int(lists * (until - since).total_seconds() / seconds)
+        slates = 0 if silent else int(slates * (until - since).total_seconds() / seconds)
         if mood.began_late and not any(moment.recommendations for moment in moments):
-            lists //= 10
+            slates //= 10
         learned = 0.3 + 0.09 * (1 - np.exp(-n / 12)) + 0.012 * rng.standard_normal()
-        answers = int(lists * 0.83)
+        answers = int(slates * 0.83)
         even = 0.31 + 0.12 * n / steps + 0.01 * rng.standard_normal()
         fairness = {
             "equality_b": even * 1.1,
@@ -180,11 +180,11 @@ def history(window: str, now: datetime, mood: Mood) -> schemas.History:
             schemas.Moment(
                 since=_iso(since),
                 until=_iso(until),
-                recommendations=lists,
+                recommendations=slates,
                 answers=answers,
                 clicks=int(answers * learned),
                 click_rate=int(answers * learned) / answers if answers else None,
-                fairness=fairness if lists else {**dict.fromkeys(fairness), "coverage": 0.0},
+                fairness=fairness if slates else {**dict.fromkeys(fairness), "coverage": 0.0},
             )
         )
     return schemas.History(
@@ -266,14 +266,14 @@ def create(mood: Mood) -> FastAPI:
     async def get_history(window: Literal["1h", "24h", "7d"] = "24h") -> schemas.History:
         return history(window, datetime.now(UTC), mood)
 
-    @app.get("/v1/policy", tags=["service"], summary="What ranks the lists")
+    @app.get("/v1/policy", tags=["service"], summary="What ranks the slates")
     async def get_policy() -> schemas.PolicyDescription:
         return POLICY
 
     @app.post(
         "/v1/recommendations",
         tags=["recommending"],
-        summary="Rank a list for a user",
+        summary="Rank a slate for a user",
         responses={409: {"model": schemas.Problem}, 503: {"model": schemas.Problem}},
     )
     async def recommend(request: schemas.RecommendationRequest) -> schemas.Recommendation:
@@ -281,7 +281,7 @@ def create(mood: Mood) -> FastAPI:
 
         Send the `impression_id` back with the feedback:
 
-        - within the time that lists are kept;
+        - within the time that slates are kept;
         - once, or again with the same answer.
         """
         raise NotImplementedError

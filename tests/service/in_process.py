@@ -86,7 +86,7 @@ async def serving(
 
 
 async def recommend(service: Service, user: str = "ann", k: int = 3, **options) -> Recommendation:
-    """Ask for one list; a refusal is raised."""
+    """Ask for one slate; a refusal is raised."""
     (answer,) = await service.recommend([RecommendationRequest(user=user, k=k, **options)])
     if isinstance(answer, Exception):
         raise answer
@@ -94,7 +94,7 @@ async def recommend(service: Service, user: str = "ann", k: int = 3, **options) 
 
 
 async def learn(service: Service, impression: str | Recommendation, **answer) -> FeedbackReceipt:
-    """Answer one list; a refusal is raised."""
+    """Answer one slate; a refusal is raised."""
     name = impression if isinstance(impression, str) else impression.impression_id
     (receipt,) = await service.learn([FeedbackRequest(impression_id=name, **answer)])
     if isinstance(receipt, Exception):

@@ -77,9 +77,9 @@ def test_tiles_tables_and_policy_show_what_the_service_said(open_page: Open) -> 
     page = open_page()
     wait_live(page)
     assert page.locator("h1").inner_text() == "Exposure"
-    assert page.locator("#policy-label").inner_text() == "Lists ranked by EALinUCB log"
+    assert page.locator("#policy-label").inner_text() == "Slates ranked by EALinUCB log"
     assert page.title() == "Exposure · faircascade"
-    assert tile(page, "Lists handed out") == "96,480"
+    assert tile(page, "Slates shown") == "96,480"
     assert tile(page, "Clicks") == "29,629"
     assert tile(page, "Click rate") == "37.0%"
     assert tile(page, "Equality") == "0.301"
@@ -103,7 +103,7 @@ def test_charts_are_read_by_arrow_keys_by_pointer_and_as_tables(open_page: Open)
     page.keyboard.press("ArrowRight")
     assert slider.get_attribute("aria-valuenow") == "2"
     told = page.locator("#clicks-chart .tip").inner_text()
-    assert all(name in told for name in ("Click rate", "Clicks", "Answered", "Lists"))
+    assert all(name in told for name in ("Click rate", "Clicks", "Answered", "Slates"))
     page.keyboard.press("Escape")
     assert page.locator("#clicks-chart .tip").is_hidden()
 
@@ -113,7 +113,7 @@ def test_charts_are_read_by_arrow_keys_by_pointer_and_as_tables(open_page: Open)
     page.locator("#fairness-chart summary").press("Enter")
     rows = page.locator("#fairness-chart tbody tr")
     rows.first.wait_for()
-    assert rows.count() == 59  # without the minute under way: its lists are too few to compare
+    assert rows.count() == 59  # without the minute under way: its slates are too few to compare
     assert rows.nth(7).inner_text().split("\t")[1:] == ["–", "–", "–"]  # nothing was listed then
 
 
@@ -306,7 +306,7 @@ def test_it_recovers_by_itself_and_leaves_focus_and_scrolling_alone(
         page.clock.fast_forward(2_000)
         page.locator("#status", has_text="Cannot reach the service").wait_for()
         assert "These numbers are old" in page.locator("#trouble").inner_text()
-        assert tile(page, "Lists handed out") == "96,480"
+        assert tile(page, "Slates shown") == "96,480"
     finally:
         fake.start()
     page.clock.fast_forward(4_000)  # the second pause is twice as long

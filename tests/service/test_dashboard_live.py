@@ -25,9 +25,9 @@ def browser() -> Iterator[Browser]:
         yield running_browser
 
 
-def lists(page: Page) -> int:
-    """Return how many lists the page says were handed out."""
-    tile = page.locator(".tile").filter(has=page.get_by_text("Lists handed out", exact=True))
+def slates(page: Page) -> int:
+    """Return how many slates the page says were handed out."""
+    tile = page.locator(".tile").filter(has=page.get_by_text("Slates shown", exact=True))
     return int(tile.locator(".value").inner_text().replace(",", ""))
 
 
@@ -45,7 +45,7 @@ def test_the_demo_comes_alive_by_itself(browser: Browser, tmp_path: Path) -> Non
         page.goto(server.url)
         page.locator("#status", has_text="Live").wait_for()
         page.locator("#over tbody tr").first.wait_for()
-        before = lists(page)
+        before = slates(page)
         page.wait_for_function(
             "before => parseInt(document.querySelector('.tile .value').textContent"
             ".replace(/,/g, '')) > before",

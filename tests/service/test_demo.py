@@ -65,24 +65,24 @@ class Watched(Service):
         return await super().learn(answers)
 
 
-def small_world(likes: float = 0.5) -> Environment:
+def small_environment(likes: float = 0.5) -> Environment:
     return Environment.from_arrays(
         np.eye(4), np.full((3, 4), likes), k=3, item_ids=list("abcd"), user_ids=["x", "y", "z"]
     )
 
 
-async def shop(folder: Path, world: Environment) -> Watched:
+async def shop(folder: Path, env: Environment) -> Watched:
     store = SQLiteStore(folder / "shop.db")
     service = Watched(LinUCB(), store, dim=4)
     await service.start()
-    await service.put_items(recommendable(world.items)[0])
+    await service.put_items(recommendable(env.items)[0])
     return service
 
 
-async def crowded(folder: Path, world: Environment, behaviour: Behaviour) -> list[FeedbackRequest]:
+async def crowded(folder: Path, env: Environment, behaviour: Behaviour) -> list[FeedbackRequest]:
     """Let many users visit and return all answers that they ever give."""
-    service = await shop(folder, world)
-    crowd = SimulatedUsers(world, rate=20.0, behaviour=behaviour)
+    service = await shop(folder, env)
+    crowd = SimulatedUsers(env, rate=20.0, behaviour=behaviour)
     for second in range(100):
         await crowd.visit(service, float(second), 1.0)
     await crowd.answer(service, 1e9)
@@ -96,7 +96,7 @@ async def crowded(folder: Path, world: Environment, behaviour: Behaviour) -> lis
 def test_users_click_what_attracts_them(tmp_path: Path) -> None:
     async def work() -> None:
         polite = Behaviour(silent=0.0, partly=0.0)
-        answers = await crowded(tmp_path, small_world(), polite)
+        answers = await crowded(tmp_path, small_environment(), polite)
         assert len(answers) == 300
         clicked = np.array([answer.clicked_position or 0 for answer in answers])
         shares = [(clicked == place).mean() for place in (1, 2, 3, 0)]
@@ -108,7 +108,7 @@ def test_users_click_what_attracts_them(tmp_path: Path) -> None:
 
 def test_some_say_nothing_and_some_see_a_part_of_the_list(tmp_path: Path) -> None:
     async def work() -> None:
-        answers = await crowded(tmp_path, small_world(0.0), Behaviour(silent=0.5, partly=0.5))
+        answers = await crowded(tmp_path, small_environment(0.0), Behaviour(silent=0.5, partly=0.5))
         assert 100 < len(answers) < 200
         partly = sum(answer.shown < 3 for answer in answers if answer.shown is not None)
         assert 0.2 * len(answers) < partly < 0.5 * len(answers)  # a third of half is all of it
@@ -118,10 +118,10 @@ def test_some_say_nothing_and_some_see_a_part_of_the_list(tmp_path: Path) -> Non
 
 def test_answers_come_later_than_the_lists(tmp_path: Path) -> None:
     async def work() -> None:
-        world = small_world()
-        service = await shop(tmp_path, world)
+        env = small_environment()
+        service = await shop(tmp_path, env)
         crowd = SimulatedUsers(
-            world, rate=1e6, behaviour=Behaviour(silent=0.0, late=1.0, latest=60.0)
+            env, rate=1e6, behaviour=Behaviour(silent=0.0, late=1.0, latest=60.0)
         )
         await crowd.visit(service, 0.0, 1.0)
         await crowd.answer(service, 0.0)
@@ -135,10 +135,10 @@ def test_answers_come_later_than_the_lists(tmp_path: Path) -> None:
 
 def test_items_that_somebody_added_attract_nobody(tmp_path: Path) -> None:
     async def work() -> None:
-        world = small_world(1.0)
-        service = await shop(tmp_path, world)
+        env = small_environment(1.0)
+        service = await shop(tmp_path, env)
         await service.put_items([ItemChange(item="mine", features=np.full(4, 9.0))])
-        crowd = SimulatedUsers(world, rate=1e6, behaviour=Behaviour(silent=0.0, partly=0.0))
+        crowd = SimulatedUsers(env, rate=1e6, behaviour=Behaviour(silent=0.0, partly=0.0))
         await crowd.visit(service, 0.0, 1.0)
         await crowd.answer(service, 1e9)
         assert [answer.clicked_position for answer in service.answers] == [2, 2, 2]
@@ -149,7 +149,7 @@ def test_items_that_somebody_added_attract_nobody(tmp_path: Path) -> None:
 
 def test_a_negative_rate_is_refused() -> None:
     with pytest.raises(ValueError, match="rate must be at least 0, got -1"):
-        SimulatedUsers(small_world(), rate=-1)
+        SimulatedUsers(small_environment(), rate=-1)
 
 
 def test_the_demo_comes_alive_and_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_upkeep_goes_on_after_trouble(tmp_path: Path, monkeypatch: pytest.Monkey
             service.follow_catalogue = troubled  # type: ignore[method-assign]
             task = asyncio.create_task(maintain(service))
             await recommend(service)
-            await until(lambda: service.exposure.snapshot("all").counts.lists == 1)
+            await until(lambda: service.exposure.snapshot("all").counts.slates == 1)
             task.cancel()
 
     asyncio.run(work())

@@ -213,9 +213,9 @@ def test_late_answers_in_any_order_teach_the_same(tmp_path: Path) -> None:
         sums = []
         for turn, order in enumerate(([0, 1, 2, 3], [3, 1, 0, 2])):
             async with serving(tmp_path / str(turn)) as service:
-                lists = [await recommend(service, k=4) for _ in range(4)]
+                slates = [await recommend(service, k=4) for _ in range(4)]
                 for place in order:
-                    await learn(service, lists[place], clicked_position=place + 1)
+                    await learn(service, slates[place], clicked_position=place + 1)
                 sums.append((await service.user("ann")).sums)
         np.testing.assert_allclose(*sums, rtol=1e-12)
 

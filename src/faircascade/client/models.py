@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RecommendationRequest:
-    """A list to be recommended."""
+    """A slate to be recommended."""
 
     user: str
-    """Whom the list is for; somebody unknown starts cold."""
+    """Whom the slate is for; somebody unknown starts cold."""
     k: int = 10
-    """Length of the list; shorter if fewer items are left."""
+    """Length of the slate; shorter if fewer items are left."""
     candidates: Iterable[str] | None = None
     """Choose among these items only."""
     exclude: Iterable[str] = ()
@@ -22,7 +22,7 @@ class RecommendationRequest:
 
 @dataclass(frozen=True, slots=True)
 class Impression:
-    """A list that was recommended, and so counts as shown."""
+    """A slate that was recommended, and so counts as shown."""
 
     id: str
     """To be given back with the feedback."""
@@ -38,10 +38,10 @@ class Impression:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What a user did with a list: a click by position or by item, or none."""
+    """What a user did with a slate: a click by position or by item, or none."""
 
     impression: Impression | str
-    """The list, or its id."""
+    """The slate, or its id."""
     clicked: int | None = None
     """Position of the click, 1 for the first."""
     clicked_item: str | None = None

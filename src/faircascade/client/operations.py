@@ -38,11 +38,11 @@ def recommend(
     candidates: Iterable[str] | None = None,
     exclude: Iterable[str] = (),
 ) -> Operation[Impression]:
-    """Return a ranked list of k items for a user, fewer if there are not as many.
+    """Return a slate of k items for a user, or of fewer if there are not enough.
 
     `candidates` restricts the choice to some items, `exclude` leaves some out. The service counts
-    the list as shown, so it is asked again only if it surely did not the first time: if it could
-    not be reached, or said so with a 503 or 429. After a 504 or no answer it may have.
+    the slate as shown, so the request is retried only if nothing was counted: if the service could
+    not be reached, or answered 503 or 429. After a 504 or no answer it may have been counted.
     """
     ask = codec.encode_request(RecommendationRequest(user, k, candidates, exclude))
     reply = yield _post("/v1/recommendations", ask, RetryRule.IF_NOT_PROCESSED)
@@ -52,9 +52,9 @@ def recommend(
 def recommend_many(
     asks: Iterable[RecommendationRequest],
 ) -> Operation[list[Impression | ServiceError]]:
-    """Return a list for each one asked for, in that order, or the error in its place.
+    """Return a slate for each request, in order, or the error in its place.
 
-    It is asked again only if nothing was counted the first time, as with `recommend`.
+    As with `recommend`, it is retried only if nothing was counted.
     """
     requests = [codec.encode_request(ask) for ask in asks]
     if not requests:
@@ -75,7 +75,7 @@ def feedback(
     clicked_item: str | None = None,
     shown: int | None = None,
 ) -> Operation[Receipt]:
-    """Tell what the user did with a list, given itself or by its id; return what was learned.
+    """Tell what the user did with a slate, given itself or by its id; return what was learned.
 
     `clicked` is the position of the click, 1 for the first, `clicked_item` the item in its place;
     neither means no click. `shown` says how many positions the user saw from the top, if not all.
@@ -107,7 +107,7 @@ def put_items(items: Iterable[Item]) -> Operation[CatalogueChange]:
 
 
 def remove_item(item: str) -> Operation[None]:
-    """Remove an item from the catalogue; lists that show it can still be answered."""
+    """Remove an item from the catalogue; slates that show it can still be answered."""
     yield Request(method="DELETE", path=_path("/v1/items/", "item", item))
 
 

@@ -176,7 +176,7 @@ def _error(
 ) -> ServiceError:
     more = f" (gave up after {tries} attempts in {seconds:.1f} s)" if tries > 1 else ""
     if request.retry is RetryRule.IF_NOT_PROCESSED and _perhaps_done(outcome):
-        more += "; not retried, because the list may have been counted as shown"
+        more += "; not retried, because the slate may have been counted as shown"
     if isinstance(outcome, Failure):
         return ServiceUnavailable(None, "No Answer", outcome.what + more, (), request_id)
     error = outcome.error()

@@ -18,7 +18,7 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Job:
-    """One policy in one world, fully specified."""
+    """One policy in one environment, fully specified."""
 
     env: Environment
     policy: Policy
@@ -29,9 +29,9 @@ class Job:
     realised: bool = False
     trace: Path | None = None
     propensities: bool = True
-    """Whether a trace tells how likely its lists were."""
+    """Whether a trace tells how likely its slates were."""
     propensity_draws: int = 0
-    """How often a list is drawn again to estimate what is not known exactly."""
+    """How often a slate is drawn again to estimate what is not known exactly."""
     snapshot: Path | None = None
     """Where the run is kept while it is under way."""
     keep_snapshot: bool = False

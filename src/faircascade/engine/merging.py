@@ -12,12 +12,12 @@ from faircascade.policies import Policy
 
 
 def splittable(policy: Policy) -> bool:
-    """Say whether users can be simulated apart: no list depends on what others were shown."""
+    """Say whether users can be simulated apart: no slate depends on what others were shown."""
     return not policy.shares
 
 
 def join_parts(env: Environment, parts: Sequence[Result]) -> Result:
-    """Return the result of a world from those of its parts.
+    """Return the result of an environment from those of its parts.
 
     The parts are `simulate(env.take(slice(a, b)), ...)` over consecutive slices that cover all
     users, in order; everything but `seconds`, which add up, is as if all had been served together.
@@ -60,7 +60,7 @@ def _check_alike(parts: Sequence[Result]) -> None:
 
 
 def _check_users(env: Environment, parts: Sequence[Result]) -> None:
-    """Refuse parts that are not the users of a world, all of them, in their order."""
+    """Refuse parts that are not all users of an environment in their order."""
     last = 0
     for number, part in enumerate(parts, 1):
         begin, last = last, last + len(part.env.users)

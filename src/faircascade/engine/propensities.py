@@ -1,4 +1,4 @@
-"""Propensities of the lists of a run: exact where the policy knows them, estimated on request."""
+"""Propensities of the slates of a run: exact where the policy knows them, estimated on request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EVERY = slice(None)
 
 
 class Rating(NamedTuple):
-    """How likely the lists of one round were, as far as that is known, each (n, K)."""
+    """How likely the slates of one round were, as far as that is known, each (n, K)."""
 
     cascade: Floats | None = None
     item_position: Floats | None = None
@@ -23,9 +23,9 @@ class Rating(NamedTuple):
 
 
 class Rater:
-    """Asks a policy how likely its lists were, and no more once it has said that it does not know.
+    """Asks a policy how likely its slates were, and no more once it has said that it does not know.
 
-    It asks with a copy of the state from before the lists, since recommending leaves its mark on a
+    It asks with a copy of the state from before the slates, since recommending leaves its mark on a
     ledger.
     """
 
@@ -41,56 +41,56 @@ class Rater:
         return not (self.exact or self.draws)
 
     def before(self, state: Any, rows: Rows) -> Any:
-        """Return what has to be kept of the state of some users, before lists are recommended."""
+        """Return what has to be kept of the state of some users, before slates are recommended."""
         return None if self.idle else self.policy.take(state, rows)
 
-    def rate(self, before: Any, pool: Pool, lists: Ints, round: int) -> Rating:
-        """Return how likely the lists were that a state led to."""
+    def rate(self, before: Any, pool: Pool, slates: Ints, round: int) -> Rating:
+        """Return how likely the slates were that a state led to."""
         rating = Rating()
         if self.exact:
             known = self.policy.propensities(
-                before, _EVERY, pool, lists, round=round, seed=self.seed
+                before, _EVERY, pool, slates, round=round, seed=self.seed
             )
             self.exact = known is not None
             if known is not None:
                 rating = Rating(known.cascade, known.item_position)
         if self.draws and rating.item_position is None:
-            rating = rating._replace(estimate=self._redraw(before, pool, lists, round))
+            rating = rating._replace(estimate=self._redraw(before, pool, slates, round))
         return rating
 
-    def _redraw(self, before: Any, pool: Pool, lists: Ints, round: int) -> Floats:
-        """Return the share of lists that have the same item in the same place, (n, K).
+    def _redraw(self, before: Any, pool: Pool, slates: Ints, round: int) -> Floats:
+        """Return the share of slates that have the same item in the same place, (n, K).
 
-        The lists that were shown count among them, so that no share is 0.
+        The slates that were shown count among them, so that no share is 0.
         """
-        hits = np.ones(lists.shape)
+        hits = np.ones(slates.shape)
         for draw in range(self.draws):
             again = self.policy.recommend(
                 self.policy.take(before, _EVERY),
                 _EVERY,
                 pool,
-                lists.shape[1],
+                slates.shape[1],
                 round=round,
                 seed=other_seed(self.seed, draw),
             )
-            hits += again.items == lists
+            hits += again.items == slates
         return np.asarray(hits / (self.draws + 1))
 
 
 def other_seed(seed: int, draw: int) -> int:
-    """Return a seed for lists that are drawn again: larger than any seed of 64 bits."""
+    """Return a seed for slates that are drawn again: larger than any seed of 64 bits."""
     return 2**64 + int(draws(seed, "propensity", [draw])[0])
 
 
 def asked_of(job: Job) -> str:
-    """Return the kind of propensities that a job has to compute, if any: one list will tell."""
+    """Return the kind of propensities that a job has to compute, if any: one slate will tell."""
     rater, policy, env = Rater(job), job.policy, job.env
     if rater.idle:
         return ""
     before = policy.start(env.users[:1], env.items.dim)
     state, pool = policy.take(before, _EVERY), env.items.pool
-    lists = policy.recommend(state, _EVERY, pool, env.k, round=1, seed=job.seed).items
-    rating = rater.rate(before, pool, lists, round=1)
+    slates = policy.recommend(state, _EVERY, pool, env.k, round=1, seed=job.seed).items
+    rating = rater.rate(before, pool, slates, round=1)
     if rating.cascade is not None:
         return "exact propensities"
     return "" if rating.estimate is None else "estimated propensities"

@@ -23,7 +23,7 @@ HEADLINE = ("clicks", "regret", "equality_b", "equality_p", "equity_b", "equity_
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Result:
-    """One policy in one world: every registered metric is an attribute, `result.equality_b`."""
+    """One policy in one environment. Every metric is an attribute, as in `result.equality_b`."""
 
     env: Environment
     policy: Policy
@@ -122,7 +122,7 @@ class Result:
 
     @property
     def recommendations(self) -> int:
-        """Lists shown."""
+        """Slates shown."""
         return int(self.tally.served.sum())
 
     def summary(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""simulate(): one policy, one world, many rounds."""
+"""simulate(): one policy, one environment, many rounds."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def simulate(
         rounds: How often every user is served.
         seed: Fixes all draws; two policies with one seed meet the same users.
         engine: "gpu" (CUDA), "cpu" (compiled), "loop" (NumPy) or "auto" (the fastest that is here
-            and can run the policy); lists and clicks are the same, bit for bit.
+            and can run the policy); slates and clicks are the same, bit for bit.
         threads: How many threads to use; default: the cores of this process.
         checkpoints: Rounds at which the metrics are taken, or how many of them.
         activity: Probability that a user comes in a round.
@@ -73,7 +73,7 @@ def simulate(
         propensities: Let the trace have propensities, if the policy's are known; only the loop
             engine computes them.
         propensity_draws: Estimate propensities of items at positions that are not known by drawing
-            each list so many times again.
+            each slate so many times again.
         snapshot: Keep the run in this file while it is under way, and go on from it if it is there;
             it is gone when the run is complete.
         keep_snapshot: Leave the file of a long run there, with the whole run in it, until what came
@@ -81,7 +81,7 @@ def simulate(
         lazy: Let a compiled engine leave out scores that cannot matter; False scores every item
             in every round, for the same result.
         precision: "float64", or "float32" for what the policy computes on a GPU: faster, and other
-            lists where scores are close.
+            slates where scores are close.
         progress: Called with the share of the work done.
 
     Ctrl-C ends the run with the rounds that all users finished, and `interrupted` set. With a
@@ -156,10 +156,10 @@ def simulate_together(
     precision: str = "float64",
     progress: Progress | None = None,
 ) -> list[Result]:
-    """Run several policies, seeds and worlds side by side on a GPU, which few users leave idle.
+    """Run several policies, seeds and environments side by side on a GPU.
 
-    The worlds must have the same K and as many features. Results are those of `simulate`, one by
-    one; `seconds` is each one's share of the time by its users.
+    A single run with few users would leave the GPU idle. The environments must have the same K and
+    number of features. Results are those of `simulate` for each; `seconds` is divided by users.
     """
     from faircascade.engine.gpu import run as gpu
 

@@ -33,22 +33,22 @@ _UNRATED = Rating()
 
 
 class TraceRows(NamedTuple):
-    """The lists of one round of some users."""
+    """The slates of one round of some users."""
 
     round: int
-    users: NDArray[np.int32]  # rows of the world, (n,)
-    lists: NDArray[np.int32]  # (n, K)
+    users: NDArray[np.int32]  # rows of the environment, (n,)
+    slates: NDArray[np.int32]  # (n, K)
     clicks: Bools  # (n, K)
     rating: Rating = _UNRATED
 
     @classmethod
     def of(
-        cls, round: int, users: Ints, lists: Ints, clicks: Bools, rating: Rating = _UNRATED
+        cls, round: int, users: Ints, slates: Ints, clicks: Bools, rating: Rating = _UNRATED
     ) -> TraceRows:
         return cls(
             round=round,
             users=users.astype(np.int32),
-            lists=lists.astype(np.int32),
+            slates=slates.astype(np.int32),
             clicks=clicks,
             rating=rating,
         )
@@ -124,7 +124,7 @@ class TraceWriter:
 
     def write(self, shards: Sequence[Sequence[TraceRows]]) -> None:
         """Append the rounds of one interval; the shards are in the order of their users."""
-        some = (part for shard in shards for part in shard if len(part.lists))
+        some = (part for shard in shards for part in shard if len(part.slates))
         parts = sorted(some, key=lambda part: part.round)
         if self._writer is None or not parts:
             return
@@ -141,12 +141,12 @@ class TraceWriter:
     def _columns(self, parts: Sequence[TraceRows]) -> dict[str, NDArray[Any]]:
         """Return what the schema asks for, and perhaps more; NaN stands for a missing number."""
         env = self.job.env
-        lists = np.concatenate([part.lists for part in parts])  # (rows, K)
+        slates = np.concatenate([part.slates for part in parts])  # (rows, K)
         users = np.concatenate([part.users for part in parts])  # (rows,)
-        rounds = np.repeat([part.round for part in parts], [len(part.lists) for part in parts])
+        rounds = np.repeat([part.round for part in parts], [len(part.slates) for part in parts])
         clicks = np.concatenate([part.clicks for part in parts])  # (rows, K)
-        shown = np.full(len(lists), lists.shape[1])
-        position = np.broadcast_to(np.arange(lists.shape[1]), lists.shape)
+        shown = np.full(len(slates), slates.shape[1])
+        position = np.broadcast_to(np.arange(slates.shape[1]), slates.shape)
         cascade = _joined(parts, [part.rating.cascade for part in parts])
         by_row = {
             "slate_id": (rounds - 1) * len(env.users) + users,
@@ -155,16 +155,16 @@ class TraceWriter:
         }
         by_item = {
             "position": position,
-            "action": lists,
-            "item_id": env.items.ids[lists],
+            "action": slates,
+            "item_id": env.items.ids[slates],
             "seen": self.job.policy.seen(clicks, shown),
             "reward": clicks.astype(np.int8),
-            "pscore": np.broadcast_to(cascade[:, -1:], lists.shape),
+            "pscore": np.broadcast_to(cascade[:, -1:], slates.shape),
             "pscore_cascade": cascade,
             "pscore_item_position": _joined(parts, [p.rating.item_position for p in parts]),
             ESTIMATE: _joined(parts, [p.rating.estimate for p in parts]),
         }
-        return {name: np.repeat(column, lists.shape[1]) for name, column in by_row.items()} | {
+        return {name: np.repeat(column, slates.shape[1]) for name, column in by_row.items()} | {
             name: column.ravel() for name, column in by_item.items()
         }
 
@@ -175,7 +175,7 @@ def _joined(parts: Sequence[TraceRows], propensities: Sequence[Floats | None]) -
     One too small for a float counts as none: what was shown was not impossible.
     """
     every = [
-        np.full(part.lists.shape, np.nan) if found is None else found
+        np.full(part.slates.shape, np.nan) if found is None else found
         for part, found in zip(parts, propensities, strict=True)
     ]
     joined = np.concatenate(every)

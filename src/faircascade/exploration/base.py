@@ -11,7 +11,7 @@ from faircascade.propensities import Propensities
 from faircascade.random import Words
 from faircascade.ranking import Scores, tie_keys, top_k
 from faircascade.registry import Component
-from faircascade.types import Ints, Lists, Pool, Rows
+from faircascade.types import Ints, Pool, Rows, Slates
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,7 +50,7 @@ class Exploration(Component):
     def scores(self, request: Request) -> Scores:
         """Score every item in the pool for every user; `Scores.final(array)` will do."""
 
-    def lists(self, request: Request, scores: Scores) -> Lists:
+    def lists(self, request: Request, scores: Scores) -> Slates:
         """Return the slates to show: the k largest scores, best first."""
         ties = tie_keys(request.seed, request.users, request.round, request.pool)
         return top_k(scores, request.k, request.pool, ties)
@@ -60,8 +60,8 @@ class Exploration(Component):
         """Whether chance has a say in its slates, beyond ties; it has unless a class denies it."""
         return True
 
-    def propensities(self, request: Request, scores: Scores, lists: Ints) -> Propensities | None:
-        """Return how likely `lists` was to give these, catalogue rows (n, K); None if not known.
+    def propensities(self, request: Request, scores: Scores, slates: Ints) -> Propensities | None:
+        """Return how likely `slates` was to give these, catalogue rows (n, K); None if not known.
 
         Whether it is known is a matter of the parameters alone.
         """

@@ -15,7 +15,7 @@ from faircascade.propensities import Propensities, ranks_in
 from faircascade.random import uniforms
 from faircascade.ranking import Scores
 from faircascade.registry import register
-from faircascade.types import Bools, Floats, Ints, Lists
+from faircascade.types import Bools, Floats, Ints, Slates
 
 
 @register("epsilon", engines=("cpu", "gpu"))
@@ -36,24 +36,24 @@ class Epsilon(Exploration):
     def scores(self, request: Request) -> Scores:
         return request.beliefs.mean()
 
-    def lists(self, request: Request, scores: Scores) -> Lists:
+    def lists(self, request: Request, scores: Scores) -> Slates:
         greedy = super(Epsilon, self).lists(request, scores)
         rounds = np.broadcast_to(np.asarray(request.round), request.users.shape)[:, None]
         where = (request.users[:, None], rounds, np.arange(1, request.k + 1)[None])
         explore = uniforms(request.seed, "epsilon/coin", *where) < self.epsilon  # (n, k)
         lots = uniforms(request.seed, "epsilon/item", *where)
         items = mingle(greedy.items, explore, lots, request.pool.by_key)
-        return Lists(items=items, scores=scores.of(items, request.pool))
+        return Slates(items=items, scores=scores.of(items, request.pool))
 
     @property
     def is_random(self) -> bool:
         return self.epsilon > 0
 
-    def propensities(self, request: Request, scores: Scores, lists: Ints) -> Propensities | None:
+    def propensities(self, request: Request, scores: Scores, slates: Ints) -> Propensities | None:
         if not self.is_random:
             return None
         greedy = super(Epsilon, self).lists(request, scores).items
-        rank, places = ranks_in(greedy, lists), np.arange(request.k)
+        rank, places = ranks_in(greedy, slates), np.arange(request.k)
         left = len(request.pool) - places  # items to choose from, (k,)
         choices = self.epsilon / left + (1.0 - self.epsilon) * (rank == best_left(rank))
         table = place_chances(self.epsilon, request.k, len(request.pool))
@@ -61,7 +61,7 @@ class Epsilon(Exploration):
 
 
 def mingle(greedy: Ints, explore: Bools, lots: Floats, pool: Ints) -> Ints:
-    """Fill lists from the top: where `explore`, with a random item of the pool that is left.
+    """Fill slates from the top: where `explore`, with a random item of the pool that is left.
 
     A lot u in [0, 1) stands for the floor(u r)-th of the r items left, in the order of `pool`.
     """
@@ -69,7 +69,7 @@ def mingle(greedy: Ints, explore: Bools, lots: Floats, pool: Ints) -> Ints:
     rank = np.empty(pool.max() + 1, dtype=np.int64)
     rank[pool] = np.arange(len(pool))
     greedy = rank[greedy]
-    listed = np.empty((n, 0), dtype=np.int64)  # ranks, in the order of the list
+    listed = np.empty((n, 0), dtype=np.int64)  # ranks, in the order of the slate
     used = np.zeros((n, k), dtype=bool)  # which of the greedy items are listed
     for position in range(k):
         drawn = (lots[:, position] * (len(pool) - position)).astype(np.int64)
@@ -83,7 +83,7 @@ def mingle(greedy: Ints, explore: Bools, lots: Floats, pool: Ints) -> Ints:
 
 
 def best_left(rank: Ints) -> Ints:
-    """Return the lowest rank that no item above a position has, for lists of ranks (n, K)."""
+    """Return the lowest rank that no item above a position has, for slates of ranks (n, K)."""
     taken = rank[:, :, None] == np.arange(rank.shape[1])  # (n, position, rank)
     above = np.cumsum(taken, axis=1) - taken
     return np.asarray(above.argmin(axis=2))

@@ -24,13 +24,13 @@ class Clicks(Metric):
 @register("regret")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regret(Metric):
-    """n-step regret: mean over users of the expected reward given up against the optimal list."""
+    """n-step regret: mean over users of the expected reward given up against the optimal slate."""
 
     title: ClassVar[str] = "Regret"
     higher_is_better: ClassVar[bool] = False
 
     realised: bool = False
-    """True counts drawn clicks instead of expectations, both lists under the same draws."""
+    """True counts drawn clicks instead of expectations, both slates under the same draws."""
 
     def measure(self, record: Record) -> float:
         return record.realised_regret if self.realised else record.regret

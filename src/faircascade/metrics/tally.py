@@ -60,7 +60,7 @@ class Tally:
     regret: Ints
     """Expected reward given up in each round, summed over users, in units, (rounds,)."""
     width: Ints
-    """Mean confidence width of each list, summed over users, in units, (rounds,)."""
+    """Mean confidence width of each slate, summed over users, in units, (rounds,)."""
     users: int
     """How many users were served."""
     realised: bool
@@ -82,10 +82,10 @@ class Tally:
             realised=realised,
         )
 
-    def count(self, interval: int, round: int, lists: Ints, clicks: Bools) -> None:
+    def count(self, interval: int, round: int, slates: Ints, clicks: Bools) -> None:
         """Count one round's slates (n, K) and the clicks on them, (n, K)."""
-        n, k = lists.shape
-        cells = lists * k + np.arange(k)  # of the item and its position
+        n, k = slates.shape
+        cells = slates * k + np.arange(k)  # of the item and its position
         np.add.at(self.appearances[interval].reshape(-1), cells, 1)
         np.add.at(self.item_clicks[interval].reshape(-1), cells[clicks], 1)
         self.served[round - 1] += n
@@ -154,7 +154,7 @@ class Record:
     regret: float
     """Mean over users of the expected reward given up."""
     realised_regret: float
-    """The same with the clicks that were drawn, both lists under the same draws; NaN if these
+    """The same with the clicks that were drawn, both slates under the same draws; NaN if these
     were not counted."""
     fairness_regret: float
     """Rounds times the L1 distance between shares of exposure (E_P) and of merit, added up over

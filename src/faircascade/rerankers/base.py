@@ -1,4 +1,4 @@
-"""The contract of a re-ranker: it may change the scores, the order of the list, or both."""
+"""The contract of a re-ranker: it may change the scores, the order of the slate, or both."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from faircascade.propensities import Propensities
 from faircascade.ranking import Scores
 from faircascade.registry import Component, register
 from faircascade.rerankers.ledger import Ledger, Scope
-from faircascade.types import Ints, Lists
+from faircascade.types import Ints, Slates
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shown:
-    """Lists that users saw, and where they came from."""
+    """Slates that users saw, and where they came from."""
 
     request: Request
     exploration: Exploration
@@ -45,12 +45,12 @@ class Reranker(Component):
         return None
 
     def adjust(self, request: Request, scores: Scores, ledger: Ledger | None) -> Scores:
-        """Return the scores that the list is chosen by, of every item in the pool."""
+        """Return the scores that the slate is chosen by, of every item in the pool."""
         return scores
 
-    def arrange(self, request: Request, lists: Lists, ledger: Ledger | None) -> Lists:
+    def arrange(self, request: Request, slates: Slates, ledger: Ledger | None) -> Slates:
         """Return the chosen items in the order in which they are shown."""
-        return lists
+        return slates
 
     @property
     def is_random(self) -> bool:
@@ -58,7 +58,7 @@ class Reranker(Component):
         return True
 
     def propensities(self, shown: Shown) -> Propensities | None:
-        """Return how likely the lists were that it let through; None if that is not known.
+        """Return how likely the slates were that it let through; None if that is not known.
 
         Whether it is known is a matter of its parameters and the exploration's alone.
         """

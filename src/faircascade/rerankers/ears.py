@@ -17,7 +17,7 @@ from faircascade.random import draws
 from faircascade.registry import register
 from faircascade.rerankers.base import Reranker, Shown
 from faircascade.rerankers.ledger import Ledger
-from faircascade.types import Floats, Ints, Lists
+from faircascade.types import Floats, Ints, Slates
 
 LARGEST_SUMMED = 1029
 """The largest k for which C(k, k / 2) is a float64."""
@@ -26,7 +26,7 @@ LARGEST_SUMMED = 1029
 @register("ears", engines=("cpu", "gpu"))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EARS(Reranker):
-    """Shuffles the longest prefix whose expected clicks stay above 1 - tolerance of the list's.
+    """Shuffles the longest prefix whose expected clicks stay above 1 - tolerance of the slate's.
 
     Scores, clipped to [0, 1], count as probabilities of a click.
     """
@@ -45,23 +45,23 @@ class EARS(Reranker):
     def kernel(self) -> Mapping[str, Any]:
         return {"tolerance": float(self.tolerance), "patience": float(self.patience)}
 
-    def arrange(self, request: Request, lists: Lists, ledger: Ledger | None) -> Lists:
-        n, k = lists.items.shape
-        length = self._length(lists)
+    def arrange(self, request: Request, slates: Slates, ledger: Ledger | None) -> Slates:
+        n, k = slates.items.shape
+        length = self._length(slates)
         rounds = np.broadcast_to(np.asarray(request.round), (n,))
-        keys = request.pool.items.keys[lists.items]
+        keys = request.pool.items.keys[slates.items]
         lots = draws(request.seed, "ears", request.users[:, None], rounds[:, None], keys)
         places = np.arange(k)
         kept = places[None] >= length[:, None]  # these stay where they are
         order = np.lexsort((np.where(kept, np.uint64(0), lots), np.where(kept, places, -1)))
-        return Lists(
-            items=np.take_along_axis(lists.items, order, axis=1),
-            scores=np.take_along_axis(lists.scores, order, axis=1),
+        return Slates(
+            items=np.take_along_axis(slates.items, order, axis=1),
+            scores=np.take_along_axis(slates.scores, order, axis=1),
         )
 
-    def _length(self, lists: Lists) -> Ints:
-        """Return how many items at the top of each list are shuffled, (n,)."""
-        misses = 1.0 - np.clip(lists.scores, 0.0, 1.0)
+    def _length(self, slates: Slates) -> Ints:
+        """Return how many items at the top of each slate are shuffled, (n,)."""
+        misses = 1.0 - np.clip(slates.scores, 0.0, 1.0)
         return shuffled_length(misses, self.patience, self.tolerance)
 
     @property
@@ -101,10 +101,10 @@ def set_shares(k: int) -> Floats:
 
 
 def shuffled_clicks(misses: Floats, patience: float) -> Floats:
-    """Return the expected clicks of lists whose first 1, 2, ..., K items are shuffled, (n, K).
+    """Return the expected clicks of slates whose first 1, 2, ..., K items are shuffled, (n, K).
 
     `misses` are probabilities of no click, (n, K). The sum over subsets of a size is an elementary
-    symmetric polynomial, so that a prefix costs O(K) more than the one before it. Long lists have
+    symmetric polynomial, so that a prefix costs O(K) more than the one before it. Long slates have
     the mean over the subsets instead, as the sum is no float64.
     """
     n, k = misses.shape
@@ -134,7 +134,7 @@ def shuffled_clicks(misses: Floats, patience: float) -> Floats:
 
 
 def shuffled_length(misses: Floats, patience: float, tolerance: float) -> Ints:
-    """Return how many items at the top of each list to shuffle, (n,)."""
+    """Return how many items at the top of each slate to shuffle, (n,)."""
     n, k = misses.shape
     if tolerance == 1.0:
         return np.full(n, k)

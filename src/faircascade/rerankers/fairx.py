@@ -26,8 +26,8 @@ class FairX(Reranker):
     """Draws items without replacement with probabilities proportional to exp(sharpness * score).
 
     After Wang et al. (2021), whose policy chooses single arms: neither they nor the paper define
-    one for lists. It is drawn as the largest of sharpness * score + Gumbel noise; a list comes with
-    these sums as its scores.
+    one for slates. The draw takes the largest of sharpness * score + Gumbel noise, and these
+    sums are the scores of the slate.
     """
 
     needs_all_scores: ClassVar[bool] = True
@@ -61,9 +61,9 @@ class FairX(Reranker):
 
 
 def choices(logits: Floats, listed: Ints) -> Floats:
-    """Return exp(z) over its sum for the items left, at each position of lists of columns, (n, K).
+    """Return exp(z) over its sum for the items left, at each position of slates of columns, (n, K).
 
-    The sums are taken from the end of the list, where they are smallest: what is left when the
+    The sums are taken from the end of the slate, where they are smallest: what is left when the
     large terms have gone would be lost in a difference.
     """
     shown = np.take_along_axis(logits, listed, axis=1)  # (n, K)

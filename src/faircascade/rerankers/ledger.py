@@ -45,7 +45,7 @@ def prices(merit: Floats) -> Floats:
 class Ledger:
     """E_P of every item so far. A global one takes a round's exposure in when the round is over.
 
-    Columns follow the catalogue from list to list: an item that was not there starts with nothing.
+    Columns follow the catalogue from slate to slate: a new item starts with nothing.
     """
 
     scope: Scope
@@ -88,16 +88,16 @@ class Ledger:
         units = self.units[rows] if self.scope == "user" else self.units
         return np.rint(units * prices(items.merit)).astype(np.int64)
 
-    def enter(self, rows: Rows, lists: Ints, items: Items) -> None:
-        """Take in lists of catalogue rows (n, K) shown to some users."""
+    def enter(self, rows: Rows, slates: Ints, items: Items) -> None:
+        """Take in slates of catalogue rows (n, K) shown to some users."""
         self.follow(items.ids)
-        gained = exposure_units(lists.shape[1])
+        gained = exposure_units(slates.shape[1])
         if self.scope == "global":
-            each = np.broadcast_to(gained, lists.shape)  # NumPy 2.4 reads past a shorter operand
-            np.add.at(self.fresh, lists.ravel(), each.ravel())
+            each = np.broadcast_to(gained, slates.shape)  # NumPy 2.4 reads past a shorter operand
+            np.add.at(self.fresh, slates.ravel(), each.ravel())
         else:
             accounts = np.arange(len(self.units))[rows]
-            self.units[accounts[:, None], lists] += gained  # a list shows an item once
+            self.units[accounts[:, None], slates] += gained  # a slate shows an item once
 
     @staticmethod
     def settle(parts: Sequence[Ledger]) -> None:

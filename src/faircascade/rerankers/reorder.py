@@ -1,4 +1,4 @@
-"""reorder: the list as it is, those first whose exposure lags their merit most."""
+"""reorder: the slate as it is, those first whose exposure lags their merit most."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from faircascade.exploration import Request
 from faircascade.registry import register
 from faircascade.rerankers.base import Reranker
 from faircascade.rerankers.ledger import Ledger, Scope, check_scope
-from faircascade.types import Lists
+from faircascade.types import Slates
 
 
 @register("reorder", engines=("cpu", "gpu"))
@@ -37,13 +37,13 @@ class Reorder(Reranker):
     def is_random(self) -> bool:
         return False
 
-    def arrange(self, request: Request, lists: Lists, ledger: Ledger | None) -> Lists:
+    def arrange(self, request: Request, slates: Slates, ledger: Ledger | None) -> Slates:
         assert ledger is not None
         worth = ledger.worth(request.rows, request.pool.items)
-        worth = np.broadcast_to(worth, (len(lists.items), worth.shape[1]))
-        listed = np.take_along_axis(worth, lists.items, axis=1)  # (n, K)
+        worth = np.broadcast_to(worth, (len(slates.items), worth.shape[1]))
+        listed = np.take_along_axis(worth, slates.items, axis=1)  # (n, K)
         order = np.argsort(listed, axis=1, kind="stable")
-        return Lists(
-            items=np.take_along_axis(lists.items, order, axis=1),
-            scores=np.take_along_axis(lists.scores, order, axis=1),
+        return Slates(
+            items=np.take_along_axis(slates.items, order, axis=1),
+            scores=np.take_along_axis(slates.scores, order, axis=1),
         )

@@ -28,7 +28,7 @@ _SERVED = "served"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedPolicy:
-    """A policy and a seed: with the models they determine the lists."""
+    """A policy and a seed: with the models they determine the slates."""
 
     policy: Policy
     seed: int

@@ -41,7 +41,7 @@ class Demo(Source):
     label = "demo"
 
     @cached_property
-    def world(self) -> Environment:
+    def environment(self) -> Environment:
         """What the simulated users like."""
         everybody = Environment.from_ratings(load_dataset("synthetic"), dim=10, k=10, seed=0)
         some = np.linspace(0, len(everybody.users) - 1, USERS).astype(np.int64)
@@ -55,11 +55,11 @@ class Demo(Source):
 
     @property
     def fingerprint(self) -> str:
-        return self.world.fingerprint
+        return self.environment.fingerprint
 
     def contents(self) -> SourceContents:
-        items, _ = recommendable(self.world.items)
-        return SourceContents(items=items, dim=self.world.items.dim)
+        items, _ = recommendable(self.environment.items)
+        return SourceContents(items=items, dim=self.environment.items.dim)
 
 
 def _names(items: Items) -> Ids:
@@ -78,9 +78,9 @@ class Behaviour:
     """How simulated users respond."""
 
     silent: float = 0.12
-    """Share of lists that nobody answers."""
+    """Share of slates that nobody answers."""
     partly: float = 0.08
-    """Share of lists of which only the top is seen."""
+    """Share of slates of which only the top is seen."""
     late: float = 0.05
     """Share of answers that take `latest` seconds at most instead of `soon` on average."""
     soon: float = 1.5
@@ -88,26 +88,26 @@ class Behaviour:
 
 
 class SimulatedUsers:
-    """Simulated users who request lists and click on what attracts them."""
+    """Simulated users who request slates and click on what attracts them."""
 
     def __init__(
         self,
-        world: Environment,
+        environment: Environment,
         *,
         rate: float = 50.0,
         seed: int = 0,
         behaviour: Behaviour | None = None,
     ) -> None:
-        """Let about `rate` users a second ask for a list, some of them more often than others."""
+        """Let about `rate` users a second ask for a slate, some of them more often than others."""
         if rate < 0:
             raise ParameterError("rate", "must be at least 0", rate)
-        self.world = world
+        self.environment = environment
         self.rate = rate
         self.seed = seed
         self.behaviour = behaviour or Behaviour()
         self._rng = np.random.default_rng(seed)
-        self._rows = {name: row for row, name in enumerate(world.items.ids.tolist())}
-        busyness = 1.0 / (np.arange(len(world.users)) + _REGULARS)
+        self._rows = {name: row for row, name in enumerate(environment.items.ids.tolist())}
+        busyness = 1.0 / (np.arange(len(environment.users)) + _REGULARS)
         self._share = self._rng.permutation(busyness / busyness.sum())  # (n,)
         self._visits: Counter[int] = Counter()
         self._due: list[tuple[float, int, FeedbackRequest]] = []
@@ -128,15 +128,15 @@ class SimulatedUsers:
             await asyncio.sleep(TICK)
 
     async def visit(self, service: Service, now: float, seconds: float) -> None:
-        """Ask for the lists of a few seconds or less, and make up the answers."""
-        n = min(int(self._rng.poisson(self.rate * seconds)), len(self.world.users))
+        """Ask for the slates of a few seconds or less, and make up the answers."""
+        n = min(int(self._rng.poisson(self.rate * seconds)), len(self.environment.users))
         if n == 0:
             return
-        rows = self._rng.choice(len(self.world.users), size=n, replace=False, p=self._share)
-        users = self.world.users.ids[rows].tolist()
-        k = min(self.world.k, service.settings.max_k)
-        lists = await service.recommend([RecommendationRequest(user=user, k=k) for user in users])
-        for row, given in zip(rows.tolist(), lists, strict=True):
+        rows = self._rng.choice(len(self.environment.users), size=n, replace=False, p=self._share)
+        users = self.environment.users.ids[rows].tolist()
+        k = min(self.environment.k, service.settings.max_k)
+        slates = await service.recommend([RecommendationRequest(user=user, k=k) for user in users])
+        for row, given in zip(rows.tolist(), slates, strict=True):
             if isinstance(given, Recommendation):
                 self._visits[row] += 1
                 self._react(row, given, now)
@@ -174,7 +174,7 @@ class SimulatedUsers:
         if not known:
             return None
         places, rows = zip(*known, strict=True)
-        response = self.world.respond(
+        response = self.environment.respond(
             np.array([rows]), np.array([user]), round=self._visits[user], seed=self.seed
         )
         (clicked,) = np.nonzero(response.clicks[0])

@@ -40,7 +40,7 @@ def _clicked(request: FeedbackRequest, impression: Impression, catalogue: Catalo
         return clicked
     names = catalogue.names(impression.slots)
     if item not in names:
-        raise invalid("clicked_item", f"must be an item of the list, got {item!r}")
+        raise invalid("clicked_item", f"must be an item of the slate, got {item!r}")
     position = names.index(item) + 1
     if clicked not in (None, position):
         raise invalid(
@@ -51,7 +51,7 @@ def _clicked(request: FeedbackRequest, impression: Impression, catalogue: Catalo
 
 
 def _seen(size: int, clicked: int | None, shown: int | None) -> tuple[int, int]:
-    """Return (clicked or 0, examined) of feedback on a list of some size."""
+    """Return (clicked or 0, examined) of feedback on a slate of some size."""
     shown = size if shown is None else shown
     if clicked is not None and not 1 <= clicked <= size:
         raise invalid("clicked_position", f"must be between 1 and {size}, got {clicked}")
@@ -65,7 +65,7 @@ def _seen(size: int, clicked: int | None, shown: int | None) -> tuple[int, int]:
 def model_updates(
     outcomes: Sequence[Outcome | Refused], policy: Policy, now: float
 ) -> list[ModelUpdate | Refused]:
-    """Compute what feedback adds to the sums of its users, lists of one length together."""
+    """Compute what feedback adds to the sums of its users, slates of one length together."""
     results: dict[int, ModelUpdate | Refused] = {}
     by_length: dict[int, dict[int, Outcome]] = {}
     for place, outcome in enumerate(outcomes):
@@ -77,7 +77,7 @@ def model_updates(
         try:
             updates = _updates(list(alike.values()), policy, now)
         except ValueError as error:  # handed out by another policy, with weights for other lengths
-            refused = invalid("impression_id", f"is of a list of {size}, which cannot be: {error}")
+            refused = invalid("impression_id", f"is of a slate of {size}, which cannot be: {error}")
             results.update(dict.fromkeys(alike, refused))
         else:
             results.update(zip(alike, updates, strict=True))

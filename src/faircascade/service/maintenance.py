@@ -23,7 +23,7 @@ _PAUSE = 0.01
 
 
 async def maintain(service: Service) -> None:
-    """Follow the catalogue, count exposure, keep the counts and drop old lists, for ever."""
+    """Follow the catalogue, count exposure, keep the counts and drop old slates, for ever."""
     keep = expire = time.monotonic() + KEEP_EVERY
     while True:
         await asyncio.sleep(TICK)
@@ -40,11 +40,11 @@ async def maintain(service: Service) -> None:
                 expire = time.monotonic() + EXPIRE_EVERY
         except StoreDown as error:
             log.warning("store is down", extra={"reason": str(error)})
-        except Exception:  # go on: without maintenance, counts and old lists pile up
+        except Exception:  # go on: without maintenance, counts and old slates pile up
             log.exception("maintenance failed")
 
 
 async def drop_expired(service: Service) -> None:
-    """Drop lists whose time is over, a few at a time so that requests need not wait."""
+    """Drop slates whose time is over, a few at a time so that requests need not wait."""
     while await service.store.expire(service.clock() - service.settings.ttl):
         await asyncio.sleep(_PAUSE)

@@ -75,9 +75,9 @@ class RecommendationRequest(Model):
         {"user": "user-7", "k": 3, "candidates": ["song-1", "song-2", "song-3", "song-4"]},
         {"user": "user-7", "exclude": ["song-9"]},
     )
-    user: Id = Field(description="Whom the list is for; somebody unknown starts cold.")
+    user: Id = Field(description="Whom the slate is for; somebody unknown starts cold.")
     k: Annotated[Count, Limited("k")] = Field(
-        default=10, description="Length of the list; shorter if fewer items are left."
+        default=10, description="Length of the slate; shorter if fewer items are left."
     )
     candidates: SomeIds | None = Field(
         default=None,
@@ -90,7 +90,7 @@ class RecommendationRequest(Model):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommendation:
-    """A list that was handed out, and so counts as shown."""
+    """A slate that was handed out, and so counts as shown."""
 
     impression_id: str
     user: str
@@ -119,7 +119,7 @@ class FeedbackRequest(Model):
         {"impression_id": "1f-Zq3vT0kX5mE", "clicked_position": None, "shown": 4},
     )
     impression_id: str = Field(
-        min_length=1, max_length=LONGEST_ID, description="Of the list that it is about."
+        min_length=1, max_length=LONGEST_ID, description="Of the slate that it is about."
     )
     clicked_position: Count | None = Field(
         default=None, description="Position of the click, 1 for the first; null for none."

@@ -1,4 +1,4 @@
-"""Rank lists for users, record them as impressions and return them."""
+"""Rank slates for users, record them as impressions and return them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from faircascade.service.messages import (
 )
 from faircascade.service.scoring import ScoringJob, rows_to_slots
 from faircascade.service.stores.base import Impression, Store, UserStates
-from faircascade.types import Ints, Lists, Pool
+from faircascade.types import Ints, Pool, Slates
 
 Ranked = tuple[Impression, list[float]]
-"""A list that can be handed out, and its scores."""
+"""A slate that can be handed out, and its scores."""
 
 LARGE = 1_000_000
 """Pairs of user and item from which on scoring leaves the event loop to others."""
@@ -51,7 +51,7 @@ class Ranking:
     async def serve(
         self, requests: Sequence[RecommendationRequest], catalogue: Catalogue
     ) -> list[Recommendation | Refused]:
-        """Rank lists for requests that can be answered, and hand them out."""
+        """Rank slates for requests that can be answered, and hand them out."""
         states = await self._store.begin_round(
             [request.user for request in requests], accounts=self._keeps_accounts
         )
@@ -63,12 +63,12 @@ class Ranking:
         for places in alike.values():  # one pool at a time: each may be as large as the catalogue
             job = self._job([requests[place] for place in places], states, places, catalogue)
             try:
-                lists = await self._run(job)
-            except ValueError as error:  # lists of this length cannot be learned from
+                slates = await self._run(job)
+            except ValueError as error:  # slates of this length cannot be learned from
                 refused = invalid("k", f"cannot be {requests[places[0]].k}: {error}")
                 results.update(dict.fromkeys(places, refused))
             else:
-                ranked.update(zip(places, self._ranked(job, lists), strict=True))
+                ranked.update(zip(places, self._ranked(job, slates), strict=True))
             if len(alike) > 1:
                 await asyncio.sleep(0)  # others have a turn
         if ranked:
@@ -79,7 +79,7 @@ class Ranking:
     async def _hand_out(
         self, ranked: Sequence[Ranked], catalogue: Catalogue
     ) -> list[Recommendation]:
-        """Keep lists in the store, where they count as shown, and give them their ids."""
+        """Keep slates in the store, where they count as shown, and give them their ids."""
         shown = [impression for impression, _ in ranked]
         longest = max(len(impression.slots) for impression in shown)
         units = exposure_units(longest) if self._keeps_accounts else None
@@ -106,7 +106,7 @@ class Ranking:
         places: Sequence[int],
         catalogue: Catalogue,
     ) -> ScoringJob:
-        """Return the scoring of requests for lists of one length out of one pool."""
+        """Return the scoring of requests for slates of one length out of one pool."""
         pool = catalogue.pool(requests[0].candidates, requests[0].exclude)
         shared = self._policy.scope == "global"
         return ScoringJob(
@@ -121,18 +121,18 @@ class Ranking:
             seed=self._seed,
         )
 
-    async def _run(self, job: ScoringJob) -> Lists:
+    async def _run(self, job: ScoringJob) -> Slates:
         """Score, in a thread if it takes long."""
         return await asyncio.to_thread(job.run) if job.size > LARGE else job.run()
 
     def _everybody(self, pool: Pool) -> Ints:
         return self._exposure.units_of(np.asarray(pool.items.ids))
 
-    def _ranked(self, job: ScoringJob, lists: Lists) -> list[Ranked]:
+    def _ranked(self, job: ScoringJob, slates: Slates) -> list[Ranked]:
         now, items = self._clock(), job.pool.items
-        slots = rows_to_slots(lists, items)  # (n, k)
-        features = items.features[lists.items]  # (n, k, d)
-        rounds, scores = job.rounds.tolist(), lists.scores.tolist()
+        slots = rows_to_slots(slates, items)  # (n, k)
+        features = items.features[slates.items]  # (n, k, d)
+        rounds, scores = job.rounds.tolist(), slates.scores.tolist()
         return [
             (Impression(id="", user=user, slots=s, features=f, round=r, time=now), values)
             for user, s, f, r, values in zip(

@@ -1,4 +1,4 @@
-"""Score items for users and choose their lists."""
+"""Score items for users and choose their slates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from faircascade.policies import Policy
 from faircascade.rerankers.ledger import Ledger
 from faircascade.service.stores.base import Slots
-from faircascade.types import Floats, Ints, Items, Lists, Pool, Users
+from faircascade.types import Floats, Ints, Items, Pool, Slates, Users
 
 _PAIRS_MEMORY = 2**28
 """Bytes that products of features may take; above that, users are scored a few at a time."""
@@ -21,7 +21,7 @@ _FEW_USERS = 7
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ScoringJob:
-    """Lists of one length, out of one pool."""
+    """Slates of one length, out of one pool."""
 
     policy: Policy
     pool: Pool
@@ -42,17 +42,17 @@ class ScoringJob:
         """Pairs of user and item to score."""
         return len(self.users) * len(self.pool)
 
-    def run(self) -> Lists:
-        """Return the lists of all users, (n, k), catalogue rows."""
+    def run(self) -> Slates:
+        """Return the slates of all users, (n, k), catalogue rows."""
         n = len(self.users)
         if n == 1:
-            return self._lists(np.arange(1))
+            return self._slates(np.arange(1))
         items = np.empty((n, self.k), dtype=np.int64)
         scores = np.empty((n, self.k))
         for part in self._parts():
-            lists = self._lists(part)
-            items[part], scores[part] = lists.items, lists.scores
-        return Lists(items=items, scores=scores)
+            slates = self._slates(part)
+            items[part], scores[part] = slates.items, slates.scores
+        return Slates(items=items, scores=scores)
 
     def _parts(self) -> Iterator[Ints]:
         """Yield which users are scored together.
@@ -65,7 +65,7 @@ class ScoringJob:
             rows = np.flatnonzero(kind)
             yield from (rows[first : first + step] for first in range(0, len(rows), step))
 
-    def _lists(self, part: Ints) -> Lists:
+    def _slates(self, part: Ints) -> Slates:
         users = Users(ids=np.array([self.users[row] for row in part.tolist()]))
         state = self.policy.from_sums(
             users, self.sums[part], self.pool.items.dim, ledger=self._ledger(part)
@@ -104,6 +104,6 @@ def _columns(account: Mapping[int, int], items: Items) -> Ints:
     return units
 
 
-def rows_to_slots(lists: Lists, items: Items) -> Slots:
+def rows_to_slots(slates: Slates, items: Items) -> Slots:
     """Return the slots of listed items, (n, k)."""
-    return np.asarray(items.ids[lists.items], dtype=np.int32)
+    return np.asarray(items.ids[slates.items], dtype=np.int32)

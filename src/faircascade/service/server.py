@@ -63,7 +63,7 @@ class ServerConfig:
     """The host it listens on, which requests may name."""
     access_log: bool = False
     demo_rate: float = 0.0
-    """Lists a second that simulated users ask for, if the source is the demo."""
+    """Slates a second that simulated users ask for, if the source is the demo."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +113,7 @@ async def _serve(plan: ServerConfig, listener: socket.socket, announce: Announce
     )
     beside = []
     if isinstance(plan.source, Demo) and plan.demo_rate > 0:
-        beside.append(SimulatedUsers(plan.source.world, rate=plan.demo_rate).run)
+        beside.append(SimulatedUsers(plan.source.environment, rate=plan.demo_rate).run)
     app = create_app(
         service,
         keys=plan.keys,

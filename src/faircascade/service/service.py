@@ -118,7 +118,7 @@ class Service:
     async def recommend(
         self, requests: Sequence[RecommendationRequest]
     ) -> Sequence[Recommendation | Refused]:
-        """Answer each: a list of k items, or fewer if there are not as many, or a refusal."""
+        """Answer each: a slate of k items, or fewer if there are not as many, or a refusal."""
         return await self._recommending(requests)
 
     async def _recommend(
@@ -238,7 +238,7 @@ class Service:
         )
 
     async def remove_item(self, name: str) -> None:
-        """Take an item out of the catalogue; lists that show it can still be answered."""
+        """Take an item out of the catalogue; slates that show it can still be answered."""
         if self.catalogue.at(name) is None:
             raise Refused(Reason.UNKNOWN, "item", f"{name!r} is not in the catalogue")
         if not await self.store.remove_items([name]):

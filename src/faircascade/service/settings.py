@@ -14,9 +14,9 @@ class ServiceSettings:
     """Limits that keep one request from taking what others need."""
 
     ttl: float = 7 * DAY
-    """Seconds for which feedback on a list is accepted and remembered."""
+    """Seconds for which feedback on a slate is accepted and remembered."""
     max_k: int = 100
-    """Longest list."""
+    """Longest slate."""
     max_candidates: int = 10_000
     """Most items that `candidates` and `exclude` may name."""
     max_batch: int = 1_000

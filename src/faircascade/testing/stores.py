@@ -392,8 +392,8 @@ async def a_round_begun_before_an_erasure_is_not_given_again(store: Store) -> No
 
 @_opened
 async def accounts_grow_by_units_of_positions(store: Store) -> None:
-    lists = [new_impression("ada", (7, 2, 9)), new_impression("ada", (2, 7), round=2)]
-    await store.record(lists, units=np.array([2**40, 20, 1]))
+    slates = [new_impression("ada", (7, 2, 9)), new_impression("ada", (2, 7), round=2)]
+    await store.record(slates, units=np.array([2**40, 20, 1]))
     await store.record([new_impression("bob", (7,))], units=None)
     states = await store.begin_round(["ada", "bob"], accounts=True)
     _equal(list(states.accounts), [{7: 2**40 + 20, 2: 20 + 2**40, 9: 1}, {}], "accounts")
@@ -405,11 +405,11 @@ async def large_batches_keep_their_order(store: Store) -> None:
     users = [f"user {i % 401}" for i in range(n)]
     states = await store.begin_round(users)
     _equal(states.rounds.tolist(), [1 + i // 401 for i in range(n)], "rounds")
-    lists = [
+    slates = [
         new_impression(u, (i, i + 1), round=int(r))
         for i, (u, r) in enumerate(zip(users, states.rounds, strict=True))
     ]
-    ids = await store.record(lists, units=None)
+    ids = await store.record(slates, units=None)
     kept = [one for one in await store.impressions(ids) if one is not None]
     found = [(one.user, int(one.slots[0])) for one in kept]
     _equal(found, [(u, i) for i, u in enumerate(users)], "impressions")

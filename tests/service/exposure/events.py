@@ -18,7 +18,7 @@ NOW = 1_700_000_000.0
 
 
 def listed(time: float, *slots: int) -> Event:
-    """A list that was handed out."""
+    """A slate that was handed out."""
     return Event(time=time, slots=np.array(slots, dtype=np.int32))
 
 
@@ -39,7 +39,7 @@ def catalogue(m: int, *, first: int = 0, seed: int = 0, **columns) -> Recipients
 
 
 def events_at(times: st.SearchStrategy[float], *, items: int = 8) -> st.SearchStrategy[Event]:
-    """Lists, answers and clicks at given times."""
+    """Slates, answers and clicks at given times."""
     slots = st.lists(st.integers(0, items - 1), max_size=5, unique=True)
     return st.one_of(
         st.builds(lambda time, slots: listed(time, *slots), times, slots),

@@ -139,7 +139,7 @@ def test_without_kept_counts_restoring_starts_from_nothing() -> None:
         source, service = (made := EventSource()), made.service()
         source.write(3)
         await service.restore(source.log)
-        assert service.snapshot("all").counts.lists == 0
+        assert service.snapshot("all").counts.slates == 0
         await service.catch_up(source.log)
         source.check(service)
 
@@ -320,10 +320,10 @@ def test_a_window_slides_on_while_nothing_happens() -> None:
         source, service = (made := EventSource()), made.service()
         source.write()
         await service.catch_up(source.log)
-        assert service.snapshot("1h").counts.lists == 1
+        assert service.snapshot("1h").counts.slates == 1
         source.clock.now += 3600
-        assert service.snapshot("1h").counts.lists == 0
-        assert service.snapshot("24h").counts.lists == 1
+        assert service.snapshot("1h").counts.slates == 0
+        assert service.snapshot("24h").counts.slates == 1
         moments = service.timeline("24h").moments
         assert [moment.totals[0] for moment in moments if moment.totals[0]] == [1]
 
@@ -337,7 +337,7 @@ actions = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.lists(actions, max_size=25), st.integers(1, 5))
 def test_several_services_count_everything_once_whatever_they_do(steps, limit) -> None:
     async def run() -> None:

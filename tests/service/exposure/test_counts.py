@@ -26,7 +26,7 @@ def test_positions_clicks_and_totals_by_hand() -> None:
     counts = counted([listed(NOW, 3, 1), listed(NOW, 1), answered(NOW, 1), answered(NOW)])
     one, two = exposure_units(2).tolist()
     assert counts.by_slot.tolist() == [[0, 2, 0, 1], [0, two + one, 0, one], [0, 1, 0, 0]]
-    assert (counts.lists, counts.answers, counts.clicks) == (2, 2, 1)
+    assert (counts.slates, counts.answers, counts.clicks) == (2, 2, 1)
     assert two * UNIT == 2**-16 * round(2**16 / np.log2(3))
 
 
@@ -113,4 +113,4 @@ def test_a_copy_goes_on_by_itself() -> None:
     counts = counted([listed(NOW, 0)])
     copy = counts.copy()
     counts.add(EventBatch.of([listed(NOW, 0)], NOW))
-    assert (copy.lists, copy.by_slot[0].tolist()) == (1, [1])
+    assert (copy.slates, copy.by_slot[0].tolist()) == (1, [1])

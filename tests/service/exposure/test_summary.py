@@ -217,10 +217,10 @@ def test_what_leads_is_the_begin_of_a_full_sort(pairs, limit) -> None:
 @pytest.mark.parametrize("m", [1, 2, 99, 100, 101, 1000, 2810])
 def test_a_lorenz_curve_has_few_points_at_even_distances(m: int) -> None:
     rng = np.random.default_rng(m)
-    lists = [listed(NOW, *rng.choice(m, min(m, 5), replace=False)) for _ in range(300)]
+    slates = [listed(NOW, *rng.choice(m, min(m, 5), replace=False)) for _ in range(300)]
     items = catalogue(m)
-    curve = exposure(snapshot_of(lists), items)["lorenz"]
-    full = lorenz(record_of(lists, items, k=5).appearances.sum(axis=1).astype(float))
+    curve = exposure(snapshot_of(slates), items)["lorenz"]
+    full = lorenz(record_of(slates, items, k=5).appearances.sum(axis=1).astype(float))
     assert len(curve["items"]) == min(m, 100) + 1
     assert np.ptp(np.diff(curve["items"])) <= 1 / m + 1e-12
     at = np.rint(np.array(curve["items"]) * m).astype(int)

@@ -149,13 +149,13 @@ def test_a_list_is_gone_after_the_length_of_the_window(name: str, seconds: int) 
     account = Counters()
     account.count([listed(begin, 1)], begin, ITEMS)
 
-    def lists(now: float) -> int:
+    def slates(now: float) -> int:
         account.advance(now, ITEMS)
-        return account.snapshot(name, now).counts.lists
+        return account.snapshot(name, now).counts.slates
 
-    assert lists(begin + seconds - 0.01) == 1
-    assert lists(begin + seconds) == 0
-    assert account.snapshot(ALL, begin + seconds).counts.lists == 1
+    assert slates(begin + seconds - 0.01) == 1
+    assert slates(begin + seconds) == 0
+    assert account.snapshot(ALL, begin + seconds).counts.slates == 1
 
 
 def test_a_late_answer_counts_where_it_belongs() -> None:
@@ -174,7 +174,7 @@ def test_an_event_does_not_move_the_window_past_the_clock() -> None:
     window = Window(span=SHORT)
     window.count(EventBatch.of([listed(NOW + 1e6, 1)], NOW), ITEMS)
     assert window.running == NOW // 10
-    assert window.open[window.running].lists == 1
+    assert window.open[window.running].slates == 1
 
 
 def test_a_clock_that_was_years_ahead_does_not_empty_the_window_for_years() -> None:
@@ -192,7 +192,7 @@ def test_a_clock_that_was_set_back_a_little_loses_nothing() -> None:
     window.count(EventBatch.of([listed(NOW, 1)], NOW), ITEMS)
     window.rewind(NOW - 25)
     window.count(EventBatch.of([listed(NOW - 25, 2)], NOW - 25), ITEMS)
-    assert window.total.lists == 2
+    assert window.total.slates == 2
     assert window.until(NOW - 25) == NOW // 10 * 10
 
 

@@ -81,7 +81,7 @@ class Client:
         return self.request("DELETE", path, **options)
 
     def recommend(self, user: str = "ann", k: int = 3, **fields: Any) -> dict[str, Any]:
-        """Return a list."""
+        """Return a slate."""
         answer = self.post("/v1/recommendations", {"user": user, "k": k, **fields})
         assert answer.status_code == 200, answer.text
         return dict(answer.json())

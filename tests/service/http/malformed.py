@@ -131,7 +131,7 @@ class Mischief:
     def __init__(self, seed: int, impressions: list[str]) -> None:
         self._random = Random(seed)
         self._impressions = impressions
-        """Lists that can be answered, some of them."""
+        """Slates that can be answered, some of them."""
 
     def next(self) -> Wrong:
         """Return another request, wrong once or a few times (and now and then right)."""

@@ -11,7 +11,7 @@ from tests.service.http.applications import Client
 
 @pytest.fixture
 def shown(client: Client, service: Service) -> Client:
-    """A client of a service that has handed out some lists."""
+    """A client of a service that has handed out some slates."""
     for user in ("ann", "bob", "cas"):
         client.learn(client.recommend(user)["impression_id"], clicked_position=1)
     client.recommend("dan")

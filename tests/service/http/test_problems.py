@@ -218,7 +218,7 @@ def test_a_store_that_does_not_say_whether_it_counted_a_list_is_504(
     found = problem(answer, 504)
     assert (
         found.detail
-        == "the store did not confirm the write; the list may have been counted as shown"
+        == "the store did not confirm the write; the slate may have been counted as shown"
     )
     assert "faircascade_store_errors_total 1.0" in client.get("/metrics").text
     responses = client.get("/openapi.json").json()["paths"][path]["post"]["responses"]

@@ -1,4 +1,4 @@
-"""Lists and feedback over HTTP."""
+"""Slates and feedback over HTTP."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class User:
 
     sums: Floats = field(default_factory=lambda: np.zeros(SHAPE.sums))
     rounds: int = 0
-    """The last round of a list that was recorded."""
+    """The last round of a slate that was recorded."""
     account: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     shown: list[str] = field(default_factory=list)
     """Impressions, oldest first."""
@@ -44,7 +44,7 @@ class Model:
     def __init__(self) -> None:
         self.users: dict[str, User] = {}
         self.begun: dict[str, int] = defaultdict(int)
-        """Lists that were numbered but not recorded (yet): a store may skip their numbers."""
+        """Slates that were numbered but not recorded (yet): a store may skip their numbers."""
         self.impressions: dict[str, Impression] = {}
         self.answers: dict[str, tuple[int, int]] = {}
         self.items: dict[str, Item] = {}

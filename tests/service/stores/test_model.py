@@ -116,7 +116,7 @@ class StoreMachine(RuleBasedStateMachine):
         rng = np.random.default_rng(seed)
         self.now += 1
         stamp = self.now + int(rng.integers(-AWRY, AWRY + 1))
-        lists = [
+        slates = [
             Impression(
                 id="ignored",
                 user=user,
@@ -129,10 +129,10 @@ class StoreMachine(RuleBasedStateMachine):
             for user, number in zip(users, rounds, strict=True)
         ]
         units = rng.integers(1, 2**40, size=k) if seed % 2 else None
-        ids = self.wait(self.store.record(lists, units=units))
+        ids = self.wait(self.store.record(slates, units=units))
         assert len(set(ids)) == len(users)
         assert not set(ids) & set(self.model.impressions)
-        for name, shown in zip(ids, lists, strict=True):
+        for name, shown in zip(ids, slates, strict=True):
             self.model.record(name, shown, [] if units is None else units.tolist())
             self.known.append(replace(shown, id=name, clicked=None))
 
@@ -141,7 +141,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.number(users)
 
     def number(self, users: list[str]) -> list[int]:
-        """Begin lists, and check what the store knows of the users."""
+        """Begin slates, and check what the store knows of the users."""
         known = self.wait(self.store.begin_round(users, accounts=True))
         assert known.sums.shape == (len(users), SHAPE.sums)
         assert known.rounds.dtype == np.int64

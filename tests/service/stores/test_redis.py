@@ -100,8 +100,8 @@ def test_services_that_recommend_to_one_user_at_once_number_the_lists_apart(
 ) -> None:
     async def story() -> None:
         async with opened(redis_location) as one, opened(redis_location) as two:
-            lists = await asyncio.gather(*(hand_out(s, "ada", 2) for s in (one, two) * 10))
-            rounds = [shown.round for some in lists for shown in some]
+            slates = await asyncio.gather(*(hand_out(s, "ada", 2) for s in (one, two) * 10))
+            rounds = [shown.round for some in slates for shown in some]
             assert sorted(rounds) == list(range(1, 41))
             person = await two.user("ada", impressions=40)
             assert person is not None

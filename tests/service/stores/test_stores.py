@@ -44,8 +44,8 @@ def test_users_may_have_any_names(
 ) -> None:
     async def story(store: Store) -> None:
         known = await store.begin_round(users, accounts=True)
-        lists = [new_impression(user, (n,)) for n, user in enumerate(users)]
-        ids = await store.record(lists, units=np.array([3]))
+        slates = [new_impression(user, (n,)) for n, user in enumerate(users)]
+        ids = await store.record(slates, units=np.array([3]))
         kept = [one for one in await store.impressions(ids) if one is not None]
         assert [one.user for one in kept] == users
         await store.learn(
@@ -88,8 +88,8 @@ def test_sqlite_drops_impressions_handed_out_before_a_time(tmp_path: Path) -> No
     pytest.importorskip("faircascade.service.stores.sqlite")
 
     async def story(store: Store) -> None:
-        lists = [new_impression("ada", round=n) for n in range(1, 8)]
-        ids = await store.record(lists, units=None)
+        slates = [new_impression("ada", round=n) for n in range(1, 8)]
+        ids = await store.record(slates, units=None)
         kept = [one for one in await store.impressions(ids) if one is not None]
         await store.learn([new_update(kept[0])])
         while await store.expire(START + 4):
@@ -110,11 +110,11 @@ def test_sqlite_drops_old_impressions_behind_thousands_from_the_future(tmp_path:
     times = [DAY] * 1_100 + [-1.0, DAY, -DAY, 0.0, 1.0] + [-2.0] * 1_100
 
     async def story(store: Store) -> None:
-        lists = [
+        slates = [
             replace(new_impression("ada", round=n), time=START + time)
             for n, time in enumerate(times, start=1)
         ]
-        ids = await store.record(lists, units=None)
+        ids = await store.record(slates, units=None)
         while await store.expire(START):
             pass
         found = await store.impressions(ids)

@@ -31,7 +31,7 @@ from faircascade.rerankers.ledger import exposure_units, prices
 from faircascade.types import Floats, Ints, Pool
 
 SPARE = 22
-"""How many more items than a list has are at the front; rounded up to 16s."""
+"""How many more items than a slate has are at the front; rounded up to 16s."""
 WIDER = 4
 """How many times larger each set is than the one before."""
 LARGEST_SET = 2048
@@ -151,13 +151,13 @@ def pack_rules(job: Job) -> Rules:
     )
 
 
-def pack_contenders(job: Job, policy: Yardstick, world: PackedEnvironment) -> Contenders:
+def pack_contenders(job: Job, policy: Yardstick, packed: PackedEnvironment) -> Contenders:
     """Return what a yardstick's slates come from."""
     pool, k = job.env.items.pool, job.env.k
     if policy.omniscient:
         falling = np.arange(k, 0, -1, dtype=np.float64)
-        scores = np.tile(falling, (len(world.optimal_slates), 1))
-        return Contenders(world.optimal_slates, scores, False)
+        scores = np.tile(falling, (len(packed.optimal_slates), 1))
+        return Contenders(packed.optimal_slates, scores, False)
     every, fixed = np.arange(len(pool), dtype=np.int32), policy.scores(pool)
     if fixed is None:
         return Contenders(every[None], np.zeros((1, len(every))), True)
@@ -189,29 +189,29 @@ def symmetric(halves: Floats) -> Floats:
     return matrices
 
 
-def start_account(job: Job, world: PackedEnvironment, rules: Rules) -> Account:
-    n, p = (len(world.preferences), len(world.keys)) if rules.accounts else (0, 0)
+def start_account(job: Job, packed: PackedEnvironment, rules: Rules) -> Account:
+    n, p = (len(packed.preferences), len(packed.keys)) if rules.accounts else (0, 0)
     return Account(
         units=np.zeros((n, p), dtype=np.int64),
         worth=np.zeros((n, p), dtype=np.int64),
         total=np.zeros(n, dtype=np.int64),
-        prices=prices(job.env.items.merit)[world.rows],
+        prices=prices(job.env.items.merit)[packed.rows],
         items=len(job.env.items),
     )
 
 
-def unpack_account(job: Job, world: PackedEnvironment, units: Ints) -> Ledger:
+def unpack_account(job: Job, packed: PackedEnvironment, units: Ints) -> Ledger:
     """Return the account of every user in the layout of the library: one column an item."""
     ledger = Ledger.of("user", len(units))
     ledger.follow(job.env.items.ids)
-    ledger.units[:, world.rows] = units
+    ledger.units[:, packed.rows] = units
     return ledger
 
 
-def pack_account(job: Job, world: PackedEnvironment, ledger: Ledger, account: Account) -> None:
+def pack_account(job: Job, packed: PackedEnvironment, ledger: Ledger, account: Account) -> None:
     """Put the account of every user into that of the kernels: `unpack_account` backwards."""
     ledger.follow(job.env.items.ids)
-    account.units[:] = ledger.units[:, world.rows]
+    account.units[:] = ledger.units[:, packed.rows]
     account.worth[:] = np.rint(account.units * account.prices)
     account.total[:] = account.worth.sum(axis=1)
 
@@ -224,10 +224,10 @@ def set_sizes(front: int, items: int) -> list[int]:
     return sizes
 
 
-def start_shortlist(world: PackedEnvironment, rules: Rules) -> Shortlist:
-    n, d = world.preferences.shape if rules.lazy else (0, 1)
+def start_shortlist(packed: PackedEnvironment, rules: Rules) -> Shortlist:
+    n, d = packed.preferences.shape if rules.lazy else (0, 1)
     front = up(rules.k + SPARE, ITEMS)
-    room = set_sizes(front, len(world.keys))
+    room = set_sizes(front, len(packed.keys))
     groups, tiers = up(n, USERS) // USERS, len(room) + 1
     lanes = (groups, tiers * USERS)
     return Shortlist(
@@ -252,12 +252,12 @@ def start_shortlist(world: PackedEnvironment, rules: Rules) -> Shortlist:
     )
 
 
-def make_scratch(world: PackedEnvironment, rules: Rules, shortlist: Shortlist) -> Scratch:
-    k, d = rules.k, world.features.shape[1]
+def make_scratch(packed: PackedEnvironment, rules: Rules, shortlist: Shortlist) -> Scratch:
+    k, d = rules.k, packed.features.shape[1]
     front, slate = shortlist.front.shape[1], up(k, ITEMS)
     return Scratch(
-        scores=zeros(world.padded + ITEMS),
-        bonus=zeros(world.padded + ITEMS),
+        scores=zeros(packed.padded + ITEMS),
+        bonus=zeros(packed.padded + ITEMS),
         x=zeros(d * int(shortlist.room[-1])),
         values=zeros(max(k, front)),
         places=np.zeros(front, dtype=np.int32),
@@ -297,6 +297,6 @@ def make_trace(job: Job, rounds: int) -> Trace:
     n = len(job.env.users)
     rounds = rounds if job.trace is not None else 0
     return Trace(
-        lists=np.zeros((rounds, n, job.env.k), dtype=np.int32),
+        slates=np.zeros((rounds, n, job.env.k), dtype=np.int32),
         clicked=np.full((rounds, n), -1, dtype=np.int32),
     )

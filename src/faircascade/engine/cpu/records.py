@@ -168,16 +168,16 @@ class Tiers(NamedTuple):
 
 
 class Shortlist(NamedTuple):
-    """The items that each user's lists come from, in nested sets: 0 is the front, in order."""
+    """The items that each user's slates come from, in nested sets: 0 is the front, in order."""
 
     front: Small
     """Items at the front, (n, F)."""
     front_size: Ints
-    """(n,); 0 before the first list."""
+    """(n,); 0 before the first slate."""
     front_x: Floats
     """Their features, one row a feature, (n, d * F)."""
     order: Small
-    """Places in the front, the last list first, (n, F)."""
+    """Places in the front, the last slate first, (n, F)."""
     sets: Small
     """Items of sets 1, 2, ... one after the other, (n, sum of their rooms)."""
     sizes: Ints
@@ -190,14 +190,14 @@ class Shortlist(NamedTuple):
 
 
 class Contenders(NamedTuple):
-    """What the lists of a policy that does not learn come from."""
+    """What the slates of a policy that does not learn come from."""
 
     items: Small
     """Items that can be listed, one row a user, or one for all, (n or 1, c)."""
     scores: Floats
     """Their scores, (n or 1, c)."""
     drawn: bool
-    """Whether scores are drawn anew for every list."""
+    """Whether scores are drawn anew for every slate."""
 
 
 class Scratch(NamedTuple):
@@ -218,7 +218,7 @@ class Scratch(NamedTuple):
     limit: Floats
     """What each tier can score at most, (tiers * 8,)."""
     slate: Small
-    """The list, (K,)."""
+    """The slate, (K,)."""
     slate_x: Floats
     """Its features, (d * K rounded up to 16s,)."""
     slate_widths: Floats
@@ -230,7 +230,7 @@ class Scratch(NamedTuple):
     used: NDArray[np.bool_]
     """(K,)."""
     shown: Floats
-    """Features of the lists of a group, zero where not examined, (K * d * 8,)."""
+    """Features of the slates of a group, zero where not examined, (K * d * 8,)."""
     weights: Floats
     """What each position teaches, (K * 8,)."""
     examined: Ints
@@ -244,7 +244,7 @@ class Scratch(NamedTuple):
     z: Floats
     """(d + 1,)."""
     misses: Floats
-    """Probability of no click on each item of the list, (K rounded up to 16s,)."""
+    """Probability of no click on each item of the slate, (K rounded up to 16s,)."""
     missed: Floats
     """(2 * (K + 1),)."""
     lots: Words
@@ -261,15 +261,15 @@ class StepCounts(NamedTuple):
     by_round: Ints
     """Rows as in `tally.BY_ROUND`, (6, rounds of the step)."""
     work: Ints
-    """Lists that needed the scores of set 0, 1, ..., all, (sets + 2,)."""
+    """Slates that needed the scores of set 0, 1, ..., all, (sets + 2,)."""
     broken: Ints
-    """Not 0 if a list had scores that were not finite, (1,)."""
+    """Not 0 if a slate had scores that were not finite, (1,)."""
 
 
 class Trace(NamedTuple):
     """Who saw what in the rounds of a step; empty unless it was asked for."""
 
-    lists: Small
+    slates: Small
     """Catalogue rows, (rounds, n, K)."""
     clicked: Small
     """Clicked position, 0 for none, -1 for a user who did not come, (rounds, n)."""

@@ -1,6 +1,6 @@
 """The meaning of `loop`, compiled: exact, lazy, and parallel over users.
 
-docs/explanation/engine.md says how it works and why its lists are those of `loop`.
+docs/explanation/engine.md says how it works and why its slates are those of `loop`.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from faircascade.types import clicks_at
 STEP_SECONDS = 0.2
 """How long all users go forward before what they did is counted."""
 FIRST_STEP = 1024
-"""Lists of the first step; the next ones grow until they take long enough."""
+"""Slates of the first step; the next ones grow until they take long enough."""
 PARTS = 8
 """GroupQueue of a step for each thread, so that none is idle for long at its end."""
 TRACED = 2_000_000
-"""Lists of a step at most that is traced."""
+"""Slates of a step at most that is traced."""
 _POLL_SECONDS = 0.1
 
 
@@ -59,7 +59,7 @@ class CpuRun:
         self.n = len(job.env.users)
         self.stop = np.zeros(1, dtype=np.int64)
         self.scratch = [
-            packing.make_scratch(users.world, users.rules, users.shortlist)
+            packing.make_scratch(users.packed, users.rules, users.shortlist)
             for _ in range(job.threads)
         ]
         self.work = np.zeros(len(users.shortlist.room) + 2, dtype=np.int64)
@@ -174,11 +174,11 @@ class CpuRun:
         trace.write([rows])
 
     def _trace_rows(self, trace: Trace, first: int) -> Iterator[TraceRows]:
-        for place in range(len(trace.lists)):
+        for place in range(len(trace.slates)):
             came = np.flatnonzero(trace.clicked[place] >= 0)
-            lists = trace.lists[place, came]
-            clicks = clicks_at(trace.clicked[place, came], lists.shape[1])
-            yield TraceRows.of(first + place, came, lists, clicks)
+            slates = trace.slates[place, came]
+            clicks = clicks_at(trace.clicked[place, came], slates.shape[1])
+            yield TraceRows.of(first + place, came, slates, clicks)
 
     def _tell(self, more: float) -> None:
         if self.job.progress is not None:

@@ -24,10 +24,10 @@ class Served(ABC):
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.world = packing.pack_environment(job)
+        self.packed = packing.pack_environment(job)
         self.draws = packing.pack_draws(job)
         self.rules = packing.pack_rules(job)
-        self.shortlist = packing.start_shortlist(self.world, self.rules)
+        self.shortlist = packing.start_shortlist(self.packed, self.rules)
 
     def resume(self, state: Any) -> None:
         """Go on from a state of the policy: there is nothing in it unless something is learned."""
@@ -55,18 +55,18 @@ class Learning(Served):
         super().__init__(job)
         n, d = len(job.env.users), job.env.items.dim
         self.sums, self.kept = packing.start_sums(n, d), packing.start_sums(n, d)
-        self.account = packing.start_account(job, self.world, self.rules)
+        self.account = packing.start_account(job, self.packed, self.rules)
         self.kept_units = self.account.units.copy()
         self.resume(job.policy.start(job.env.users, d))
 
     def resume(self, state: BanditState) -> None:
         pack_sums(self.job.policy.arrays(state), self.sums)
         if state.ledger is not None:
-            packing.pack_account(self.job, self.world, state.ledger, self.account)
+            packing.pack_account(self.job, self.packed, state.ledger, self.account)
         self._copy()
 
     def serve(self, *where: Any) -> None:
-        parts = (self.world, self.draws, self.rules, self.sums, self.shortlist, self.account)
+        parts = (self.packed, self.draws, self.rules, self.sums, self.shortlist, self.account)
         self.kernel(*parts, *where)
 
     def keep(self, last: int) -> None:
@@ -84,7 +84,7 @@ class Learning(Served):
         users = self.job.env.users
         arrays = unpack_sums(self.kept, len(users))
         if self.rules.accounts:
-            ledger = packing.unpack_account(self.job, self.world, self.kept_units)
+            ledger = packing.unpack_account(self.job, self.packed, self.kept_units)
             arrays |= ledger.arrays()
         state: BanditState = self.job.policy.restore(users, arrays)
         return state
@@ -98,10 +98,10 @@ class Standing(Served):
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         assert isinstance(job.policy, Yardstick)
-        self.contenders = packing.pack_contenders(job, job.policy, self.world)
+        self.contenders = packing.pack_contenders(job, job.policy, self.packed)
 
     def serve(self, *where: Any) -> None:
-        self.kernel(self.world, self.draws, self.rules, self.contenders, *where)
+        self.kernel(self.packed, self.draws, self.rules, self.contenders, *where)
 
 
 def unpack_sums(sums: Sums, n: int) -> dict[str, NDArray[Any]]:

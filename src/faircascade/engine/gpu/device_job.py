@@ -14,7 +14,7 @@ from faircascade.engine.job import Job
 from faircascade.metrics.tally import BY_ROUND
 from faircascade.policies import BanditState
 
-_COUNTS = ("appearances", "item_clicks", "outcomes", "regrets", "widths", "by_round", "lists")
+_COUNTS = ("appearances", "item_clicks", "outcomes", "regrets", "widths", "by_round", "slates")
 
 
 def pack(values: dict[str, Any], address: Any) -> np.ndarray[Any, np.dtype[np.uint64]]:
@@ -35,7 +35,7 @@ def pack(values: dict[str, Any], address: Any) -> np.ndarray[Any, np.dtype[np.ui
 class DeviceCatalogue(NamedTuple):
     """The items of an environment, which jobs share."""
 
-    world: PackedEnvironment
+    packed: PackedEnvironment
     """As it was packed for the first of them."""
     values: dict[str, Any]
     """The fields of the record that are about items."""
@@ -49,20 +49,20 @@ class DeviceJob:
     """A job's arrays on a device."""
 
     def __init__(self, job: Job, shape: Shape, xp: Any, shelf: Shelf) -> None:
-        """Put a job's world, rules and fresh sums into arrays of `xp`, NumPy or CuPy."""
+        """Put a job's environment, rules and fresh sums into arrays of `xp`, NumPy or CuPy."""
         self.job = job
         self.xp = xp
         self._real = np.dtype(shape.precision)
         known = shelf.get(id(job.env.items))
-        world = packing.pack_environment(job, known and known.world)
+        packed = packing.pack_environment(job, known and known.packed)
         if known is None:
-            known = shelf[id(job.env.items)] = DeviceCatalogue(world, self._items(world))
+            known = shelf[id(job.env.items)] = DeviceCatalogue(packed, self._items(packed))
         rules = packing.pack_rules(job)
-        self.world, self.rules = world, rules
-        account = packing.start_account(job, world, rules)
+        self.packed, self.rules = packed, rules
+        account = packing.start_account(job, packed, rules)
         self.values: dict[str, Any] = {
             **known.values,
-            **self._users(world),
+            **self._users(packed),
             **self._draws(),
             **self._rules(),
             "units": xp.zeros(account.units.shape, dtype=np.int64),
@@ -73,31 +73,31 @@ class DeviceJob:
         }
         self.resume(job.policy.start(job.env.users, job.env.items.dim))
 
-    def _items(self, world: PackedEnvironment) -> dict[str, Any]:
+    def _items(self, packed: PackedEnvironment) -> dict[str, Any]:
         xp = self.xp
         return {
-            "items": len(world.keys),
-            "padded": world.padded,
-            "features": self._reals(world.features),
-            "by_feature": self._reals(world.by_feature),
+            "items": len(packed.keys),
+            "padded": packed.padded,
+            "features": self._reals(packed.features),
+            "by_feature": self._reals(packed.by_feature),
             "norms": self._reals(
-                np.nextafter(world.norms.astype(self._real), self._real.type(np.inf))
+                np.nextafter(packed.norms.astype(self._real), self._real.type(np.inf))
             ),
-            "radius": world.radius,
-            "keys": xp.asarray(world.keys),
-            "rows": xp.asarray(world.rows),
-            "by_key": xp.asarray(world.by_key),
-            "rank": xp.asarray(world.rank),
-            "true_features": xp.asarray(world.features),
+            "radius": packed.radius,
+            "keys": xp.asarray(packed.keys),
+            "rows": xp.asarray(packed.rows),
+            "by_key": xp.asarray(packed.by_key),
+            "rank": xp.asarray(packed.rank),
+            "true_features": xp.asarray(packed.features),
             "catalogue": len(self.job.env.items),
         }
 
-    def _users(self, world: PackedEnvironment) -> dict[str, Any]:
+    def _users(self, packed: PackedEnvironment) -> dict[str, Any]:
         return {
-            "users": len(world.preferences),
-            "preferences": self.xp.asarray(world.preferences),
-            "optimal_values": self.xp.asarray(world.optimal_values),
-            "optimal_slates": self.xp.asarray(world.optimal_slates),
+            "users": len(packed.preferences),
+            "preferences": self.xp.asarray(packed.preferences),
+            "optimal_values": self.xp.asarray(packed.optimal_values),
+            "optimal_slates": self.xp.asarray(packed.optimal_slates),
         }
 
     def _draws(self) -> dict[str, Any]:
@@ -127,7 +127,7 @@ class DeviceJob:
         values["regrets"] = xp.empty((rounds, n), dtype=np.int64)
         values["widths"] = xp.empty((rounds, n), dtype=np.int64)
         values["by_round"] = xp.empty((len(BY_ROUND), rounds), dtype=np.int64)
-        values["lists"] = xp.empty((rounds if self.rules.traced else 0, n, k), dtype=np.int32)
+        values["slates"] = xp.empty((rounds if self.rules.traced else 0, n, k), dtype=np.int32)
 
     def close_counts(self) -> None:
         """Give the room back."""
@@ -135,7 +135,7 @@ class DeviceJob:
             del self.values[name]
 
     def is_sound(self) -> bool:
-        """Say whether every list had scores, and every sum is a number."""
+        """Say whether every slate had scores, and every sum is a number."""
         return not to_host(self.values["broken"])[0]
 
     @staticmethod
@@ -143,8 +143,8 @@ class DeviceJob:
         """Return how much of the device's memory a user takes, about."""
         accounts = job.policy.scope == "user"
         sums = (2 * shape.pairs + 2 * shape.d) * np.dtype(shape.precision).itemsize
-        world = 8 * shape.d + 4 * shape.k + 8 * 12
-        return sums + world + (16 * len(job.env.items.pool) if accounts else 0)
+        environment = 8 * shape.d + 4 * shape.k + 8 * 12
+        return sums + environment + (16 * len(job.env.items.pool) if accounts else 0)
 
     @staticmethod
     def bytes_of_items(job: Job, shape: Shape) -> int:
@@ -172,8 +172,8 @@ class DeviceJob:
         for name in ("updates", "interval"):
             self.values[name] = self.xp.asarray(learned[name])
         if state.ledger is not None:
-            account = packing.start_account(self.job, self.world, self.rules)
-            packing.pack_account(self.job, self.world, state.ledger, account)
+            account = packing.start_account(self.job, self.packed, self.rules)
+            packing.pack_account(self.job, self.packed, state.ledger, account)
             for name in ("units", "worth", "total"):
                 self.values[name] = self.xp.asarray(getattr(account, name))
 
@@ -189,7 +189,7 @@ class DeviceJob:
         }
         if self.rules.accounts:
             units = to_host(self.values["units"])
-            arrays |= packing.unpack_account(self.job, self.world, units).arrays()
+            arrays |= packing.unpack_account(self.job, self.packed, units).arrays()
         state: BanditState = self.job.policy.restore(self.job.env.users, arrays)
         return state
 

@@ -270,7 +270,7 @@ class GpuRun:
         tally.item_clicks[interval : interval + len(seen)] += clicks.astype(tally.appearances.dtype)
         tally.count_rounds(rounds, to_host(values["by_round"]))
         if cell.rules.traced:
-            share.trace(to_host(values["lists"]), to_host(values["outcomes"]), rounds.start + 1)
+            share.trace(to_host(values["slates"]), to_host(values["outcomes"]), rounds.start + 1)
 
     def _write(self, traces: Sequence[TraceWriter]) -> None:
         for number, trace in enumerate(traces):

@@ -52,10 +52,10 @@ class Share:
             return self.job.policy.start(users, self.job.env.items.dim)
         return self._state
 
-    def trace(self, lists: Any, outcomes: Any, first: int) -> None:
+    def trace(self, slates: Any, outcomes: Any, first: int) -> None:
         """Note who saw what in the rounds of a launch, from the first one on."""
-        for place in range(len(lists)):
+        for place in range(len(slates)):
             rows = np.flatnonzero(outcomes[place] != ABSENT)
             clicks = clicks_at(outcomes[place, rows] % IDEAL, self.job.env.k)
             users = rows + self.users.start
-            self.rows.append(TraceRows.of(first + place, users, lists[place, rows], clicks))
+            self.rows.append(TraceRows.of(first + place, users, slates[place, rows], clicks))

@@ -25,7 +25,7 @@ AT_ONCE = 2
 WARPS = 4
 """Warps of a block; they share nothing but a small table."""
 ABSENT, IDEAL = -1, 1 << 16
-"""What an outcome says besides the clicked position: nobody came; the optimal list had a click."""
+"""What an outcome says besides the clicked position: nobody came; the optimal slate had a click."""
 PARTS = (
     "warp.cuh",
     "draws.cuh",

@@ -42,7 +42,7 @@ class Sizes:
     crowd_rounds: int = 5_000
     crowd_users: int = 100_000
     crowd_items: int = 2_800
-    peer_lists: int = 2_000
+    peer_slates: int = 2_000
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -68,7 +68,7 @@ QUICK = Sizes(
     crowd_rounds=50,
     crowd_users=2_000,
     crowd_items=600,
-    peer_lists=400,
+    peer_slates=400,
 )
 
 
@@ -171,8 +171,8 @@ def _crowd(case: str, material: CaseContext) -> list[Task]:
 
 
 def _against(case: str, material: CaseContext) -> list[Task]:
-    lists = material.sizes.peer_lists
-    return [PeerRun(case=case, environment=lambda: material.environments.paper, lists=lists)]
+    slates = material.sizes.peer_slates
+    return [PeerRun(case=case, environment=lambda: material.environments.paper, slates=slates)]
 
 
 def _fewer(case: str, rounds: int, sizes: Sizes) -> str:
@@ -213,8 +213,8 @@ AGAINST = Case(
     tasks=_against,
     needs=("paper",),
     note=lambda sizes: (
-        f"against: the ranker and the click model of FairDynamicRec, {sizes.peer_lists:,} lists in "
-        "one process, without the text file that it appends to for every list."
+        f"against: the ranker and the click model of FairDynamicRec, {sizes.peer_slates:,} slates "
+        "in one process, without the text file that it appends to for every slate."
     ),
 )
 
@@ -263,9 +263,9 @@ def plan(
 def notes(cases: dict[str, Case], sizes: Sizes) -> list[str]:
     """Return what a reader of the numbers has to know."""
     general = [
-        "Lists/s: recommendations a second of all threads together. The clock starts when kernels "
-        "are compiled and loaded, and optimal lists known. A GPU's includes what goes there and "
-        "comes back.",
+        "Lists/s: recommendations per second of all threads together. The clock starts when "
+        "kernels are compiled and loaded and optimal slates are known. On a GPU, transfers are "
+        "included.",
         "Time/paper: time of one recommendation against paper with the same policy (LinTS: with "
         "LinUCB).",
         "Peak MB: largest resident memory of a fresh process that loads the environment and "

@@ -1,4 +1,4 @@
-"""One measurement: a policy in an environment, timed after kernels and optimal lists."""
+"""One measurement: a policy in an environment, timed after kernels and optimal slates."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ class PeerRun:
 
     case: str
     environment: Callable[[], Environment]
-    lists: int
-    """How many lists to time, for a few tens of users."""
+    slates: int
+    """How many slates to time, for a few tens of users."""
     label: str = "LinUCB"
 
     def prepare(self) -> None:
@@ -51,17 +51,17 @@ class PeerRun:
 
     def measure(self, progress: Progress | None = None) -> Measurement:
         full = self.environment()
-        env = full.take(slice(0, min(USERS, self.lists, len(full.users))))
+        env = full.take(slice(0, min(USERS, self.slates, len(full.users))))
         n = len(env.users)
-        rounds = -(-self.lists // n)
+        rounds = -(-self.slates // n)
         ranker, clicks_of = _ranker(env), _click_model(env)
         X, theta, users = env.items.pool.by_feature.T, env.preferences, np.arange(n)
         begin, begin_cpu = time.perf_counter(), time.process_time()
         for t in range(1, rounds + 1):
-            lists = ranker.get_ranking(users, round=t)  # (n, K)
-            attraction = np.array([theta[u] @ X[lists[u]].T for u in users])  # (n, K)
+            slates = ranker.get_ranking(users, round=t)  # (n, K)
+            attraction = np.array([theta[u] @ X[slates[u]].T for u in users])  # (n, K)
             clicks, _ = clicks_of.get_feedback(attraction)
-            ranker.update(users, lists, clicks, round=t, user_round=np.full(n, t))
+            ranker.update(users, slates, clicks, round=t, user_round=np.full(n, t))
             if progress is not None:
                 progress(t / rounds)
         seconds = time.perf_counter() - begin
@@ -100,7 +100,7 @@ def _ranker(env: Environment) -> Any:
     )
     parameters = {"alpha": {"value": 0.25}, "sigma": {"value": 1.0}, "gamma": {"value": 0.0}}
     ranker = module.LinUCB(config, data, parameters)
-    ranker.writeCB = lambda *_: None  # it appends to a text file for every list
+    ranker.writeCB = lambda *_: None  # it appends to a text file for every slate
     return ranker
 
 

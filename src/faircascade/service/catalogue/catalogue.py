@@ -111,7 +111,7 @@ class Catalogue:
 
 
 def _kept(item: StoredItem) -> StoredItem:
-    """Return what is kept of an item: of a removed one, what names lists that show it."""
+    """Return what is kept of an item: of a removed one, what names slates that show it."""
     return replace(item, features=_NOTHING, groups={}) if item.removed else item
 
 

@@ -17,7 +17,7 @@ from faircascade.data.tables import Table, open_table
 COLUMNS_SHOWN = 10
 """Columns that a message names at most; a file may have thousands."""
 LONGEST_NAME = 40
-"""Characters of a column's name that such a list repeats."""
+"""Characters of a column's name that an error message repeats."""
 
 _HEAD_BYTES = 1 << 16
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")

@@ -30,7 +30,7 @@ class SourceContents:
     sums: Floats = field(default_factory=lambda: np.empty((0, 0)))
     """What was learned of the users, (n, s)."""
     rounds: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    """Lists the users have had, (n,)."""
+    """Slates the users have had, (n,)."""
     notes: Sequence[str] = ()
     """How it was read."""
 

@@ -1,4 +1,4 @@
-"""All that was counted: since the first list, and in each sliding window."""
+"""All that was counted: since the first slate, and in each sliding window."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Moment:
     since: float
     until: float
     totals: Ints
-    """Lists, answers and clicks, (3,)."""
+    """Slates, answers and clicks, (3,)."""
     fairness: Floats | Counts
     """By notion, (5,), or of a step that is not settled yet what to measure it from."""
 
@@ -57,7 +57,7 @@ class Counters:
     """Counts of all time and of the windows."""
 
     first: float | None = None
-    """When the first list was handed out."""
+    """When the first slate was handed out."""
     counts: Counts = field(default_factory=Counts)
     """Of all time."""
     windows: dict[str, Window] = field(
@@ -67,9 +67,9 @@ class Counters:
     def count(self, events: Sequence[Event], now: float, recipients: Recipients) -> None:
         """Count events, which come roughly in their order."""
         batch = EventBatch.of(events, now)
-        lists = batch.times[batch.totals[:, 0] > 0]
-        if len(lists):
-            earliest = float(lists.min())
+        slates = batch.times[batch.totals[:, 0] > 0]
+        if len(slates):
+            earliest = float(slates.min())
             self.first = earliest if self.first is None else min(self.first, earliest)
         self.counts.add(batch)
         for window in self.windows.values():

@@ -19,7 +19,7 @@ class EventBatch:
     times: Floats
     """When each happened, (n,)."""
     totals: Ints
-    """What each adds to the lists, the answers and the clicks, (n, 3)."""
+    """What each adds to the slates, the answers and the clicks, (n, 3)."""
     owner: Ints
     """Which event each entry belongs to, (e,)."""
     slots: Ints
@@ -64,21 +64,21 @@ class EventBatch:
 
 @dataclass(kw_only=True, eq=False)
 class Counts:
-    """Counts of every slot that was ever listed, and of the lists themselves."""
+    """Counts of every slot that was ever listed, and of the slates themselves."""
 
     by_slot: Ints = field(default_factory=lambda: np.zeros((3, 0), dtype=np.int64))
     """Appearances E_B, exposure E_P in units, and clicks of each slot, (3, s)."""
     totals: Ints = field(default_factory=lambda: np.zeros(3, dtype=np.int64))
-    """Lists handed out, answers and clicks, whatever became of the items, (3,)."""
+    """Slates handed out, answers and clicks, whatever became of the items, (3,)."""
 
     @property
-    def lists(self) -> int:
-        """Lists handed out."""
+    def slates(self) -> int:
+        """Slates handed out."""
         return int(self.totals[0])
 
     @property
     def answers(self) -> int:
-        """Lists with feedback."""
+        """Slates with feedback."""
         return int(self.totals[1])
 
     @property

@@ -84,9 +84,9 @@ def _window(view: Snapshot | Timeline) -> dict[str, Any]:
 
 
 def _totals(totals: Ints) -> dict[str, Any]:
-    lists, answers, clicks = totals.tolist()
+    slates, answers, clicks = totals.tolist()
     return {
-        "recommendations": lists,
+        "recommendations": slates,
         "answers": answers,
         "clicks": clicks,
         "click_rate": clicks / answers if answers else None,

@@ -49,7 +49,7 @@ class Step:
     columns: tuple[Packed, Packed, Packed]
     """Appearances, exposure in units and clicks of each, (t,)."""
     totals: Ints
-    """Lists, answers and clicks, (3,)."""
+    """Slates, answers and clicks, (3,)."""
     fairness: Floats
     """By notion, over the catalogue at the time it was over, (5,)."""
 

@@ -40,7 +40,7 @@ class Metrics:
             registry=registry,
         )
         self._recommendations = Counter(
-            "faircascade_recommendations", "Lists that were handed out.", registry=registry
+            "faircascade_recommendations", "Slates that were handed out.", registry=registry
         )
         answers = Counter(
             "faircascade_answers", "Answers by what became of them.", ["outcome"], registry=registry
@@ -91,7 +91,7 @@ class Metrics:
         histogram.observe(seconds)
 
     def recommended(self, answer: Recommendation | Refused) -> None:
-        """Count a list."""
+        """Count a slate."""
         if isinstance(answer, Recommendation):
             self._recommendations.inc()
 

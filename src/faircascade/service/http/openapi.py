@@ -12,7 +12,7 @@ from faircascade.service.limits import Limits, fill_in
 
 ABOUT = """Recommend items, learn from what users click, and share exposure fairly.
 
-- Ask for a list with `POST /v1/recommendations` and show it.
+- Ask for a slate with `POST /v1/recommendations` and show it.
 - Tell what became of it with `POST /v1/feedback`.
 - See who gets exposure with `GET /v1/exposure`.
 
@@ -20,8 +20,8 @@ Bodies are JSON. Errors are problem documents (RFC 9457): `detail` says what is 
 names each field. Every answer has an `X-Request-ID`, your own if you sent one."""
 
 TAGS = [
-    {"name": "recommendations", "description": "Lists for users."},
-    {"name": "feedback", "description": "What users did with their lists."},
+    {"name": "recommendations", "description": "Slates for users."},
+    {"name": "feedback", "description": "What users did with their slates."},
     {"name": "items", "description": "The catalogue: what can be recommended."},
     {"name": "users", "description": "What is kept of users."},
     {"name": "exposure", "description": "Who was shown how often, and how fair that is."},

@@ -102,7 +102,7 @@ async def _on_store_down(request: Request, error: Any) -> Response:
 async def _on_store_unsure(request: Request, error: Any) -> Response:
     dependencies_of(request).metrics.store_errors.inc()
     log.warning("store is unsure", extra={"reason": str(error), "request_id": _id(request)})
-    detail = "the store did not confirm the write; the list may have been counted as shown"
+    detail = "the store did not confirm the write; the slate may have been counted as shown"
     return _answer(request, document(504, detail))
 
 

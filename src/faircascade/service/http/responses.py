@@ -21,7 +21,7 @@ _MEANINGS = {
     431: "The header fields are too large.",
     500: "Internal error; the log of the service has the `request_id`.",
     503: "The store is unavailable; try again later.",
-    504: "The store did not confirm the write; the list may have been counted as shown.",
+    504: "The store did not confirm the write; the slate may have been counted as shown.",
 }
 _HEADERS = {
     401: {"WWW-Authenticate": "How to give a key."},

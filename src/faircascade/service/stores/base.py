@@ -71,7 +71,7 @@ class ItemPatch:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Impression:
-    """A list that was handed out, with the features that it showed, and what came back."""
+    """A slate that was handed out, with the features that it showed, and what came back."""
 
     id: str
     """Given by the store; cannot be guessed."""
@@ -81,7 +81,7 @@ class Impression:
     features: Floats
     """Feature rows as shown, (K, d)."""
     round: int
-    """How many lists this user has had, this one included."""
+    """How many slates this user has had, this one included."""
     time: float
     """When it was handed out, seconds since 1970."""
     clicked: int | None = None
@@ -116,12 +116,12 @@ class UpdateOutcome(Enum):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UserStates:
-    """What is known of some users who are about to get a list."""
+    """What is known of some users who are about to get a slate."""
 
     sums: Floats
     """(n, s); zeros for a new user."""
     rounds: Ints
-    """The round that this list is of each user's, (n,): no two lists of a user share one."""
+    """The round that this slate is of each user's, (n,): no two slates of a user share one."""
     accounts: Sequence[Mapping[int, int]] = ()
     """Exposure that items have had with each user, in units by slot, if asked for."""
 
@@ -134,7 +134,7 @@ class UserRecord:
     sums: Floats
     """(s,)."""
     rounds: int
-    """Lists the user has had."""
+    """Slates the user has had."""
     impressions: Sequence[Impression]
     """Newest first; at most as many as were asked for."""
     count: int
@@ -147,9 +147,9 @@ class Event:
 
     time: float
     slots: Slots
-    """The whole list when it was handed out; of an answer the clicked item alone, or none."""
+    """The whole slate when it was handed out; of an answer the clicked item alone, or none."""
     clicked: int | None = None
-    """None: a list was handed out. 0: it was answered without a click. Else: clicked there."""
+    """None: a slate was handed out. 0: it was answered without a click. Else: clicked there."""
 
 
 class Store(ABC):
@@ -226,14 +226,14 @@ class Store(ABC):
 
     @abstractmethod
     async def begin_round(self, users: Sequence[str], *, accounts: bool = False) -> UserStates:
-        """Return what is known of users, the same user perhaps twice, and number their lists."""
+        """Return what is known of users, the same user perhaps twice, and number their slates."""
 
     @abstractmethod
     async def record(self, impressions: Sequence[Impression], *, units: Ints | None) -> list[str]:
-        """Keep lists that are handed out, count them, and return their ids.
+        """Keep slates that are handed out, count them, and return their ids.
 
         `units` (the longest K,) is what each position adds to the users' accounts, if they have
-        any. Ids and answers of the given impressions are ignored. `StoreUnsure` if the lists may
+        any. Ids and answers of the given impressions are ignored. `StoreUnsure` if the slates may
         have been counted although no ids come back.
         """
 

@@ -51,7 +51,7 @@ def _read_slots(packed: bytes) -> NDArray[np.int32]:
 
 
 def pack_impression(impression: Impression, dim: int) -> bytes:
-    """Return a list that has no answer yet; the answer goes over its first bytes."""
+    """Return a slate that has no answer yet; the answer goes over its first bytes."""
     user = pack_text(impression.user)
     k = len(impression.slots)
     head = _IMPRESSION.pack(_NOTHING, _NOTHING, impression.round, impression.time, len(user), k)
@@ -80,7 +80,7 @@ def pack_feedback(update: ModelUpdate) -> bytes:
 
 
 def pack_shown(impression: Impression) -> bytes:
-    """Return the event of a list that is handed out."""
+    """Return the event of a slate that is handed out."""
     return _EVENT.pack(impression.time, _NOTHING) + _pack_slots(impression.slots)
 
 

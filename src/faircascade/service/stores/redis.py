@@ -235,7 +235,7 @@ class RedisStore(Store):
                 counted += len(some)
         except StoreDown as error:
             if counted or isinstance(error, Unanswered):
-                raise StoreUnsure(f"{error}; the lists may have been counted") from error
+                raise StoreUnsure(f"{error}; the slates may have been counted") from error
             raise
         return ids
 

@@ -209,7 +209,7 @@ class SQLiteStore(Store):
         return UserStates(sums=sums, rounds=rounds, accounts=owed)
 
     def _allot(self, name: str, last: int) -> int:
-        """Number a user's next list; those numbered before may not be written yet."""
+        """Number a user's next slate; those numbered before may not be written yet."""
         number = max(self._allotted.pop(name, 0), last) + 1
         self._allotted[name] = number
         if len(self._allotted) > _ALLOTTED:

@@ -99,7 +99,7 @@ def patch_item(db: sqlite3.Connection, change: ItemPatch, version: int) -> None:
 
 
 def insert_impression(db: sqlite3.Connection, impression: Impression, units: Ints | None) -> str:
-    """Write one impression: the user's round, the list, the user's account; return its id."""
+    """Write one impression: the user's round, the slate, the user's account; return its id."""
     (key,) = db.execute(
         "INSERT INTO users (name, rounds, sums) VALUES (?, ?, x'') ON CONFLICT (name) "
         "DO UPDATE SET rounds = max(rounds, excluded.rounds) RETURNING key",

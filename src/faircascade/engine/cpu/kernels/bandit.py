@@ -18,13 +18,13 @@ from faircascade.numerics import LARGEST_RESIDUAL
 
 @kernel
 def serve_bandit(
-    world, draws, rules, sums, shortlist, account, books, trace, scratch, stop, groups, first, last
+    env, draws, rules, sums, shortlist, account, books, trace, scratch, stop, groups, first, last
 ):
     """Serve the users of some groups in rounds first, ..., last; return early if told to stop."""
     for group in range(groups[0], groups[1]):
         M, M_inv, B, theta = sums.M[group], sums.M_inv[group], sums.B[group], sums.theta[group]
         updates, interval = sums.updates[group], sums.interval[group]
-        users = min(USERS, len(world.preferences) - group * USERS)
+        users = min(USERS, len(env.preferences) - group * USERS)
         if users < USERS:  # lanes without a user learn nothing
             for i in range(len(scratch.shown)):
                 scratch.shown[i] = 0.0
@@ -39,7 +39,7 @@ def serve_bandit(
             for lane in range(users):
                 user = group * USERS + lane
                 seen = serve_one(
-                    world, draws, rules, shortlist, account, books, trace, scratch, user, lane,
+                    env, draws, rules, shortlist, account, books, trace, scratch, user, lane,
                     theta, M_inv, t, first,
                 )  # fmt: skip
                 scratch.examined[lane] = seen
@@ -64,7 +64,7 @@ def serve_bandit(
 
 @inlined
 def serve_one(
-    world,
+    env,
     draws,
     rules,
     shortlist,
@@ -86,14 +86,14 @@ def serve_one(
     clicked, seen = 0, 0
     if comes(draws, rules, user, word):
         width = recommend(
-            world, draws, rules, shortlist, account, books, scratch, user, lane, theta, M_inv, word
+            env, draws, rules, shortlist, account, books, scratch, user, lane, theta, M_inv, word
         )
-        clicked = observe(world, draws, rules, books, trace, user, items, width, word, t - first)
+        clicked = observe(env, draws, rules, books, trace, user, items, width, word, t - first)
         seen = seen_up_to(clicked, k)
     for position in range(k):
         at = position * d * USERS + lane
         if position < seen:
-            row = world.features[items[position]]
+            row = env.features[items[position]]
             for a in range(d):
                 shown[at + a * USERS] = row[a]
             weights[position * USERS + lane] = rules.ignored[seen - 1, position]
@@ -127,9 +127,9 @@ def refine_if_due(
 
 @inlined
 def recommend(
-    world, draws, rules, shortlist, account, books, scratch, user, lane, theta, M_inv, word
+    env, draws, rules, shortlist, account, books, scratch, user, lane, theta, M_inv, word
 ):
-    """Put a user's list into the slate; return the mean confidence width of what it shows."""
+    """Fill a user's slate; return the mean confidence width of its items."""
     d, k = len(theta) // USERS, rules.k
     scores, bonus, items = scratch.scores, scratch.bonus, scratch.slate
     ties = absorb(draws.tie[user], word)
@@ -138,20 +138,20 @@ def recommend(
     if rules.lazy:
         if shortlist.front_size[user] >= k:
             enough = rank_front(
-                world, shortlist, user, lane, theta, M_inv, ties, rules, d, scores, bonus,
+                env, shortlist, user, lane, theta, M_inv, ties, rules, d, scores, bonus,
                 scratch.places,
             )  # fmt: skip
             while level > 0 and scratch.limit[(level - 1) * USERS + lane] < enough:
                 level -= 1
         if level > 0:
-            widen(world, shortlist, scratch, user, lane, theta, M_inv, ties, rules, level, d)
+            widen(env, shortlist, scratch, user, lane, theta, M_inv, ties, rules, level, d)
             enough = scratch.values[k - 1]
         else:
             front, order = shortlist.front[user], shortlist.order[user]
             for position in range(k):
                 items[position] = front[order[position]]
     else:
-        rank_all(world, draws, rules, account, scratch, user, lane, theta, M_inv, ties, word)
+        rank_all(env, draws, rules, account, scratch, user, lane, theta, M_inv, ties, word)
         enough = scratch.values[k - 1]
     if not np.isfinite(enough):
         books.broken[0] = 1
@@ -164,16 +164,16 @@ def recommend(
             total += bonus[order[position]]
         return total / k
     if rules.epsilon > 0.0:
-        mingle(world, draws, rules, scratch, user, word)
+        mingle(env, draws, rules, scratch, user, word)
     if rules.tolerance > 0.0 or rules.reorders:
         used, at, step = theta, lane, USERS
         if rules.noise > 0.0:
             used, at, step = scratch.drawn, 0, 1
-        arrange(world, draws, rules, account, scratch, user, word, used, lane, at, step, M_inv)
+        arrange(env, draws, rules, account, scratch, user, word, used, lane, at, step, M_inv)
     if rules.accounts:
         enter(rules, account, user, items)
     x, widths = scratch.slate_x, scratch.slate_widths
-    gather(world.features, items, k, len(widths), x)
+    gather(env.features, items, k, len(widths), x)
     score(x, k, len(widths), theta, lane, USERS, M_inv, lane, d, 1.0, scores, widths)
     total = widths[0]
     for position in range(1, k):
@@ -182,9 +182,9 @@ def recommend(
 
 
 @part
-def rank_all(world, draws, rules, account, scratch, user, lane, theta, M_inv, ties, word):
+def rank_all(env, draws, rules, account, scratch, user, lane, theta, M_inv, ties, word):
     """Score every item, with a draw from the posterior if the policy makes one, and rank them."""
-    d, p = len(theta) // USERS, len(world.keys)
+    d, p = len(theta) // USERS, len(env.keys)
     used, at, step = theta, lane, USERS
     if rules.noise > 0.0:
         z = scratch.z
@@ -196,19 +196,19 @@ def rank_all(world, draws, rules, account, scratch, user, lane, theta, M_inv, ti
         draw_theta(M_inv, theta, lane, d, z, rules.noise, scratch.matrices[0], scratch.drawn)
         used, at, step = scratch.drawn, 0, 1
     score(
-        world.by_feature, p, world.padded, used, at, step, M_inv, lane, d, rules.alpha,
+        env.by_feature, p, env.padded, used, at, step, M_inv, lane, d, rules.alpha,
         scratch.scores, scratch.bonus,
     )  # fmt: skip
     if rules.drawn_by_merit or rules.eta > 0.0:
-        adjust(world, draws, rules, account, user, word, scratch.scores, scratch.values)
+        adjust(env, draws, rules, account, user, word, scratch.scores, scratch.values)
     items = scratch.slate
-    keep_best(scratch.scores, items[:0], p, rules.k, ties, world.keys, items, scratch.values)
+    keep_best(scratch.scores, items[:0], p, rules.k, ties, env.keys, items, scratch.values)
 
 
 @part
-def mingle(world, draws, rules, scratch, user, word):
+def mingle(env, draws, rules, scratch, user, word):
     """Replace items by random ones at random positions: `exploration.epsilon.mingle`."""
-    k, p = rules.k, len(world.keys)
+    k, p = rules.k, len(env.keys)
     items, greedy, used = scratch.slate, scratch.greedy, scratch.used
     listed = scratch.listed  # places in the order of keys, ascending
     for position in range(k):
@@ -221,7 +221,7 @@ def mingle(world, draws, rules, scratch, user, word):
             rank = np.int64(uniform(absorb(lots, index)) * (p - position))
             for i in range(position):
                 rank += rank >= listed[i]
-            pick = world.by_key[rank]
+            pick = env.by_key[rank]
         else:
             best = 0
             while used[best]:
@@ -230,7 +230,7 @@ def mingle(world, draws, rules, scratch, user, word):
         items[position] = pick
         for i in range(k):
             used[i] |= greedy[i] == pick
-        rank = world.rank[pick]
+        rank = env.rank[pick]
         i = position
         while i > 0 and listed[i - 1] > rank:
             listed[i] = listed[i - 1]

@@ -17,7 +17,7 @@ from faircascade.numerics import AIM, RESIDUAL
 
 @part
 def learn(M, M_inv, B, theta, shown, weights, longest, gain, scale, v):
-    """Learn one list of each user of a group.
+    """Learn one slate of each user of a group.
 
     `shown` has the features (K, d, 8), zero where a position was not examined; `longest` is the
     largest examined length; `v` has room for two vectors of each user.

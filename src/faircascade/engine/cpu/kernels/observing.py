@@ -1,4 +1,4 @@
-"""What happens to a list once it is shown: clicks, counts, a trace."""
+"""What happens to a slate once it is shown: clicks, counts, a trace."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ def comes(draws, rules, user, word):
 
 
 @inlined
-def observe(world, draws, rules, books, trace, user, items, width, word, place):
-    """Show a list in the round at a place of the step; return the clicked position, or 0."""
+def observe(env, draws, rules, books, trace, user, items, width, word, place):
+    """Show a slate in the round at a place of the step; return the clicked position, or 0."""
     luck = absorb(draws.attraction[user], word)
-    clicked, expected = respond(world, items, user, luck)
+    clicked, expected = respond(env, items, user, luck)
     for position in range(rules.k):
-        books.appearances[world.rows[items[position]], position] += 1
+        books.appearances[env.rows[items[position]], position] += 1
     by_round = books.by_round
     by_round[SERVED, place] += 1
     if clicked > 0:
-        books.item_clicks[world.rows[items[clicked - 1]], clicked - 1] += 1
+        books.item_clicks[env.rows[items[clicked - 1]], clicked - 1] += 1
         by_round[CLICKS, place] += 1
         by_round[CLICKED, place] += 1
     if rules.realised:
-        ideal, _ = respond(world, world.optimal_slates[user], user, luck)
+        ideal, _ = respond(env, env.optimal_slates[user], user, luck)
         by_round[OPTIMAL_CLICKS, place] += ideal > 0
-    by_round[REGRET, place] += to_units(world.optimal_values[user] - expected)
+    by_round[REGRET, place] += to_units(env.optimal_values[user] - expected)
     by_round[WIDTH, place] += to_units(width)
     if rules.traced:
         for position in range(rules.k):
-            trace.lists[place, user, position] = world.rows[items[position]]
+            trace.slates[place, user, position] = env.rows[items[position]]
         trace.clicked[place, user] = clicked
     return clicked
 
@@ -53,20 +53,20 @@ def seen_up_to(clicked, k):
 
 
 @inlined
-def respond(world, items, user, luck):
+def respond(env, items, user, luck):
     """Return the clicked position (0 for none) and the probability of a click: a cascade."""
-    preference = world.preferences[user]
+    preference = env.preferences[user]
     clicked = 0
     missed = 1.0
     for position in range(len(items)):
         item = items[position]
-        row = world.features[item]
+        row = env.features[item]
         attraction = row[0] * preference[0]
         for a in range(1, len(preference)):
             attraction += row[a] * preference[a]
         attraction = min(max(attraction, 0.0), 1.0)
         missed *= 1.0 - attraction
-        if clicked == 0 and uniform(absorb(luck, world.keys[item])) < attraction:
+        if clicked == 0 and uniform(absorb(luck, env.keys[item])) < attraction:
             clicked = position + 1
     return clicked, 1.0 - missed
 

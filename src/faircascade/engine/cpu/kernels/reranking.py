@@ -1,4 +1,4 @@
-"""What happens to a ranking before it is shown: the re-rankers, list by list."""
+"""What happens to a ranking before it is shown: the re-rankers, slate by slate."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ MOST_ZEROS = 53.0
 
 
 @part
-def adjust(world, draws, rules, account, user, word, scores, best):
+def adjust(env, draws, rules, account, user, word, scores, best):
     """Change the scores of all items: `FairX.adjust` and `FairCo.adjust`."""
     if rules.drawn_by_merit:
-        draw_by_merit(world.keys, rules, absorb(draws.fair[user], word), scores, best)
+        draw_by_merit(env.keys, rules, absorb(draws.fair[user], word), scores, best)
     if rules.eta > 0.0:
         rate = rules.eta * (account.items / max(account.total[user], 1))
         worth = account.worth[user]
-        for i in range(len(world.keys)):
+        for i in range(len(env.keys)):
             scores[i] -= rate * worth[i]
 
 
 @part
 def draw_by_merit(keys, rules, luck, scores, best):
-    """Add luck to the scores; one that cannot come into the list with its luck becomes -inf.
+    """Add luck to the scores; one that cannot come into the slate with its luck becomes -inf.
 
     Most are ruled out by the first bits of their draw, without a logarithm: with -ln(1 - u) >= u,
     Gumbel noise of g takes u <= exp(-g), which begins with about g / ln 2 zeros.
@@ -61,7 +61,7 @@ def draw_by_merit(keys, rules, luck, scores, best):
 
 
 @inlined
-def arrange(world, draws, rules, account, scratch, user, word, theta, lane, at, step, M_inv):
+def arrange(env, draws, rules, account, scratch, user, word, theta, lane, at, step, M_inv):
     """Put the slate into the order in which it is shown: `EARS.arrange` and `Reorder.arrange`.
 
     Component a of the theta that the items were scored with is theta[at + a * step].
@@ -71,11 +71,11 @@ def arrange(world, draws, rules, account, scratch, user, word, theta, lane, at, 
     if rules.tolerance > 0.0:
         if rules.tolerance < 1.0:
             length = shuffled_length(
-                world, rules, scratch, theta, lane, at, step, M_inv, world.features.shape[1]
+                env, rules, scratch, theta, lane, at, step, M_inv, env.features.shape[1]
             )
         luck = absorb(draws.shuffle[user], word)
         for position in range(length):
-            lots[position] = absorb(luck, world.keys[items[position]])
+            lots[position] = absorb(luck, env.keys[items[position]])
     else:
         for position in range(length):
             lots[position] = np.uint64(account.worth[user, items[position]])
@@ -91,11 +91,11 @@ def arrange(world, draws, rules, account, scratch, user, word, theta, lane, at, 
 
 
 @inlined
-def shuffled_length(world, rules, scratch, theta, lane, at, step, M_inv, d):
+def shuffled_length(env, rules, scratch, theta, lane, at, step, M_inv, d):
     """Return how many items at the top to shuffle: `ears.shuffled_length`."""
     k = rules.k
     x, widths, misses = scratch.slate_x, scratch.slate_widths, scratch.misses
-    gather(world.features, scratch.slate, k, len(widths), x)
+    gather(env.features, scratch.slate, k, len(widths), x)
     score(x, k, len(widths), theta, at, step, M_inv, lane, d, rules.alpha, misses, widths)
     hopeless = True
     for r in range(k):
@@ -105,7 +105,7 @@ def shuffled_length(world, rules, scratch, theta, lane, at, step, M_inv, d):
         return np.int64(1)
     stop, share = rules.stops, rules.shares
     polynomials, tails = scratch.missed[: k + 1], scratch.missed[k + 1 :]
-    tails[0] = 1.0  # for a moment: what the list up to each length misses
+    tails[0] = 1.0  # for a moment: what the slate up to each length misses
     for r in range(1, k + 1):
         tails[r] = tails[r - 1] * misses[r - 1]
     rest = 0.0
@@ -125,7 +125,7 @@ def shuffled_length(world, rules, scratch, theta, lane, at, step, M_inv, d):
                 polynomials[r] += misses[length - 1] * polynomials[r - 1]
             for r in range(1, length + 1):
                 inside = inside + polynomials[r] * (share[length, r] * stop[r])
-        else:  # the list is too long for sums over sets: their means
+        else:  # the slate is too long for sums over sets: their means
             for r in range(length, 0, -1):
                 more = misses[length - 1] * polynomials[r - 1]
                 polynomials[r] = ((length - r) / length) * polynomials[r] + (r / length) * more
@@ -141,7 +141,7 @@ def shuffled_length(world, rules, scratch, theta, lane, at, step, M_inv, d):
 
 @inlined
 def enter(rules, account, user, items):
-    """Take a list into the user's account of exposure: `Ledger.enter`."""
+    """Take a slate into the user's account of exposure: `Ledger.enter`."""
     units, worth = account.units[user], account.worth[user]
     for position in range(rules.k):
         item = items[position]

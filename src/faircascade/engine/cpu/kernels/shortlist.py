@@ -1,8 +1,8 @@
-"""Lists without scoring every item: who can have risen into a list, and who cannot.
+"""Slates without scoring every item: who can have risen into a slate, and who cannot.
 
 The items are cut into nested sets: the front, some more near it, more still, all. A *tier* is what
 one set has beyond the next smaller one. It knows how high its best item scored when it was left
-out, and bounds how high that can be by now. Why lists stay exact: docs/explanation/engine.md.
+out, and bounds how high that can be by now. Why slates stay exact: docs/explanation/engine.md.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def grow(tiers, tier, group, lane, moved, updates, rules, d):
 
 
 @inlined
-def rank_front(world, shortlist, user, lane, theta, M_inv, ties, rules, d, values, bonus, spare):
+def rank_front(env, shortlist, user, lane, theta, M_inv, ties, rules, d, values, bonus, spare):
     """Rank the items at the front; return a score that items elsewhere must not reach."""
     front, order = shortlist.front[user], shortlist.order[user]
     size = shortlist.front_size[user]
@@ -116,7 +116,7 @@ def rank_front(world, shortlist, user, lane, theta, M_inv, ties, rules, d, value
         item = front[place]
         while j > 0:
             other = order[j - 1]
-            if not is_before(value, item, values[other], front[other], ties, world.keys):
+            if not is_before(value, item, values[other], front[other], ties, env.keys):
                 break
             order[j] = other
             j -= 1
@@ -128,67 +128,63 @@ def rank_front(world, shortlist, user, lane, theta, M_inv, ties, rules, d, value
 
 
 @part
-def widen(world, shortlist, scratch, user, lane, theta, M_inv, ties, rules, level, d):
-    """Score the items of a set, choose all smaller sets anew, and put the list into the slate."""
+def widen(env, shortlist, scratch, user, lane, theta, M_inv, ties, rules, level, d):
+    """Score the items of a set, choose all smaller sets anew, and fill the slate."""
     group = user // USERS
     tiers, scores, slate = shortlist.tiers, scratch.scores, scratch.slate
     front = shortlist.front[user]
-    items, count = score_set(world, shortlist, scratch, user, lane, theta, M_inv, rules, level, d)
+    items, count = score_set(env, shortlist, scratch, user, lane, theta, M_inv, rules, level, d)
     highest = -np.inf
     for target in range(level - 1, -1, -1):
         chosen, room = front, len(front)
         if target > 0:
             start = shortlist.start[target - 1]
             chosen, room = shortlist.sets[user][start:], shortlist.room[target - 1]
-        radius, ceiling, least = world.radius, -np.inf, -np.inf
+        radius, ceiling, least = env.radius, -np.inf, -np.inf
         if count > room:
             least, most = cutting_score(scores, count, room - 1, scratch.block)
             ceiling = min(least, most)
             if target == len(shortlist.room):
-                radius = radius_below(scores, world.norms, count, least, scratch.block)
+                radius = radius_below(scores, env.norms, count, least, scratch.block)
         begin(tiers, target, group, lane, theta, M_inv, ceiling, radius, rules, d)
         highest = max(highest, ceiling)
         count = cut(scores, items, count, least, chosen) if least < np.inf else 0
         items = chosen
         if target > 0:
             shortlist.sizes[user, target - 1] = count
-    kept, ceiling = keep_best(
-        scores, items, count, rules.k, ties, world.keys, slate, scratch.values
-    )
+    kept, ceiling = keep_best(scores, items, count, rules.k, ties, env.keys, slate, scratch.values)
     if kept < rules.k or not highest < (scratch.values[rules.k - 1] - 1.0) * RESOLUTION:
-        # many are level with the last of the list, as in the first round: rank the whole set
-        items, count = score_set(
-            world, shortlist, scratch, user, lane, theta, M_inv, rules, level, d
-        )
+        # many are level with the last of the slate, as in the first round: rank the whole set
+        items, count = score_set(env, shortlist, scratch, user, lane, theta, M_inv, rules, level, d)
         count, ceiling = keep_best(
-            scores, items, count, len(front), ties, world.keys, front, scratch.values
+            scores, items, count, len(front), ties, env.keys, front, scratch.values
         )
         for place in range(rules.k):
             slate[place] = front[place]
         for tier in range(level - 1):
             begin(tiers, tier, group, lane, theta, M_inv, -np.inf, 0.0, rules, d)
-        begin(tiers, level - 1, group, lane, theta, M_inv, ceiling, world.radius, rules, d)
+        begin(tiers, level - 1, group, lane, theta, M_inv, ceiling, env.radius, rules, d)
     shortlist.front_size[user] = count
     for i in range(count):
         shortlist.order[user, i] = i
-    gather(world.features, front, count, len(front), shortlist.front_x[user])
+    gather(env.features, front, count, len(front), shortlist.front_x[user])
 
 
 @part
-def score_set(world, shortlist, scratch, user, lane, theta, M_inv, rules, level, d):
+def score_set(env, shortlist, scratch, user, lane, theta, M_inv, rules, level, d):
     """Score the items of a set; return them (none stands for all, in order) and how many."""
     scores, bonus = scratch.scores, scratch.bonus
     if level > len(shortlist.room):
-        count = len(world.keys)
+        count = len(env.keys)
         score(
-            world.by_feature, count, world.padded, theta, lane, USERS, M_inv, lane, d,
+            env.by_feature, count, env.padded, theta, lane, USERS, M_inv, lane, d,
             rules.alpha, scores, bonus,
         )  # fmt: skip
         return shortlist.sets[user][:0], count
     count = shortlist.sizes[user, level - 1]
     stride = -(-count // ITEMS) * ITEMS
     items = shortlist.sets[user][shortlist.start[level - 1] :]
-    gather(world.features, items, count, stride, scratch.x)
+    gather(env.features, items, count, stride, scratch.x)
     score(scratch.x, count, stride, theta, lane, USERS, M_inv, lane, d, rules.alpha, scores, bonus)
     return items, count
 

@@ -1,4 +1,4 @@
-"""Rounds of policies that do not learn: lists from scores that are fixed, or drawn."""
+"""Rounds of policies that do not learn: slates from scores that are fixed, or drawn."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from faircascade.engine.cpu.records import USERS
 
 @kernel
 def serve_yardstick(
-    world, draws, rules, contenders, books, trace, scratch, stop, groups, first, last
+    env, draws, rules, contenders, books, trace, scratch, stop, groups, first, last
 ):
     """Serve the users of some groups in rounds first, ..., last; return early if told to stop."""
-    users = len(world.preferences)
+    users = len(env.preferences)
     for user in range(groups[0] * USERS, min(groups[1] * USERS, users)):
         row = user if len(contenders.items) == users else 0
         items, scores = contenders.items[row], contenders.scores[row]
@@ -30,9 +30,9 @@ def serve_yardstick(
                 lots = absorb(draws.random[user], word)
                 scores = scratch.scores
                 for i in range(len(items)):
-                    scores[i] = uniform(absorb(lots, world.keys[items[i]]))
+                    scores[i] = uniform(absorb(lots, env.keys[items[i]]))
             ties = absorb(draws.tie[user], word)
             keep_best(
-                scores, items, len(items), rules.k, ties, world.keys, scratch.slate, scratch.values
+                scores, items, len(items), rules.k, ties, env.keys, scratch.slate, scratch.values
             )
-            observe(world, draws, rules, books, trace, user, scratch.slate, 0.0, word, t - first)
+            observe(env, draws, rules, books, trace, user, scratch.slate, 0.0, word, t - first)

@@ -50,7 +50,7 @@ DEVICE void rank_all(
 ) {
     const Real* theta = desk.theta;
     bool draws_lazily = job.lazy_draws && job.drawn_by_merit && job.noise == 0.0 && K <= LANES;
-    if (draws_lazily && draw_list(job, desk, room, leaders, user, ties, word)) return;
+    if (draws_lazily && draw_slate(job, desk, room, leaders, user, ties, word)) return;
     if (job.noise > 0.0) {
         draw_theta(job, desk, user, word, room.work);
         theta = desk.drawn;
@@ -66,7 +66,7 @@ DEVICE void rank_all(
     }
 }
 
-// Put a user's list into the slate; return the mean confidence width of what it shows.
+// Fill a user's slate; return the mean confidence width of its items.
 DEVICE double recommend(
     const Job& job, Desk& desk, Room& room, Front& front, Leaders& leaders, Int user, Word word
 ) {

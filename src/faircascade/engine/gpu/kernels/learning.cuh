@@ -10,7 +10,7 @@ DEVICE void multiply(Desk& desk, const Real* x) {
     meet();
 }
 
-// Learn the examined part of the list. Each lane has columns of M^-1 in registers and gets the
+// Learn the examined part of the slate. Each lane has columns of M^-1 in registers and gets the
 // other lanes' parts of a vector by exchange: nobody waits for shared memory between positions.
 DEVICE void learn(const Job& job, Desk& desk, int examined) {
     Real gain = (Real)job.gain, scale = (Real)job.scale;

@@ -1,4 +1,4 @@
-// What happens to a list once it is shown: clicks, and counts.
+// What happens to a slate once it is shown: clicks, and counts.
 
 // Say whether a user comes in a round.
 DEVICE bool comes(const Job& job, Int user, Word word) {
@@ -37,7 +37,7 @@ DEVICE int respond(
 // A fraction as a multiple of 2^-32: `tally.to_units`.
 DEVICE Int to_units(double value) { return (Int)rint(fmin(value, LARGEST) / UNITS); }
 
-// Show a list in the round at a place of the launch; return the clicked position, or 0.
+// Show a slate in the round at a place of the launch; return the clicked position, or 0.
 DEVICE int observe(
     const Job& job, Desk& desk, Int user, double width, Word word, int place, int interval
 ) {
@@ -63,7 +63,7 @@ DEVICE int observe(
     }
     if (job.traced) {
         EVERY_LANE(position, K)
-            job.lists[at * K + position] = (int)job.rows[desk.slate[position]];
+            job.slates[at * K + position] = (int)job.rows[desk.slate[position]];
     }
     return clicked;
 }

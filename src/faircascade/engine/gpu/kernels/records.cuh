@@ -44,25 +44,25 @@ struct Job {
     Int catalogue;               // items of the catalogue, those that are never shown included
     // what is counted in this launch
     Int *appearances, *item_clicks;  // (intervals, catalogue, K)
-    int* outcomes;               // clicked position (IDEAL added if the optimal list was clicked),
+    int* outcomes;               // clicked position (IDEAL added if the optimal slate was clicked),
                                  // 0 for none, -1 for absent, (rounds, n)
     Int *regrets, *widths;       // in units of 2^-32, (rounds, n)
     Int* by_round;               // rows as in `tally.BY_ROUND`, (COUNTS, rounds)
-    int* lists;                  // (rounds, n, K), if traced
+    int* slates;                 // (rounds, n, K), if traced
     Int* broken;
 };
 
-// One user's sums and list, in shared memory.
+// One user's sums and slate, in shared memory.
 struct Desk {
     Real M[PAIRS];
     Real M_inv[D * D];
     Real B[D], theta[D], v[D];
     Real drawn[D + 1];           // theta of a draw from the posterior
-    Real x[K][D];                // features of the list
+    Real x[K][D];                // features of the slate
     Real weights[K];
     Real values[FRONT];          // rounded scores of the front, or of a set's best so far
-    Real best[K];                // rounded scores of the list
-    Real shown_widths[K];        // confidence widths of the list
+    Real best[K];                // rounded scores of the slate
+    Real shown_widths[K];        // confidence widths of the slate
     Real fixed[TIERS], slope[TIERS], ceiling[TIERS], tier_radius[TIERS], theta_norm[TIERS];
     Real norm[TIERS], growth[TIERS], base[TIERS * D];
     double misses[K], missed[2 * (K + 1)];

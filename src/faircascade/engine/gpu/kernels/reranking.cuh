@@ -37,7 +37,7 @@ DEVICE void adjust(const Job& job, Real* scores, Int user, Word word) {
     }
 }
 
-// Where a list is drawn by merit there is no front, and one tier: how far any item can have risen.
+// Where a slate is drawn by merit there is no front, and one tier: how far any item can have risen.
 const int RISE = 0;
 
 // What is remembered of the last time that all items were scored; the scores are in `room.scores`.
@@ -70,7 +70,7 @@ DEVICE Real drawn_value(const Job& job, const Desk& desk, Word luck, int item) {
     return (Real)job.sharpness * score + (Real)gumbel(absorb(luck, job.keys[item]));
 }
 
-// Collect the items that can come into a list that takes a value of `floor`: how high they scored
+// Collect the items that can come into a slate that takes a value of `floor`: how high they scored
 // and can have risen since, and the first bits of their luck, rule out nearly all. Return how many
 // there are; beyond MOST_DRAWN they are not all there.
 DEVICE int within_reach(
@@ -95,9 +95,9 @@ DEVICE int within_reach(
     return found;
 }
 
-// Draw a list by merit without scoring every item; return false if that cannot be done. K of the
+// Draw a slate by merit without scoring every item; return false if that cannot be done. K of the
 // leaders' values are a floor that every listed item reaches.
-DEVICE bool draw_list(
+DEVICE bool draw_slate(
     const Job& job, Desk& desk, Room& room, Leaders& leaders, Int user, Word ties, Word word
 ) {
     if (job.items < LANES) return false;
@@ -166,7 +166,7 @@ DEVICE int shuffled_length(const Job& job, Desk& desk, const Real* theta) {
         for (int r = 0; r < K; r++) hopeless = hopeless && desk.misses[r] == 1.0;
         if (!hopeless) {
             double *polynomials = desk.missed, *tails = desk.missed + K + 1;
-            tails[0] = 1.0;  // for a moment: what the list up to each length misses
+            tails[0] = 1.0;  // for a moment: what the slate up to each length misses
             for (int r = 1; r <= K; r++) tails[r] = tails[r - 1] * desk.misses[r - 1];
             double rest = 0.0, enough = 0.0;
             for (int r = K; r >= 0; r--) {
@@ -223,7 +223,7 @@ DEVICE void arrange(const Job& job, Desk& desk, Int user, Word word, const Real*
     meet();
 }
 
-// Take a list into the user's account of exposure: `Ledger.enter`.
+// Take a slate into the user's account of exposure: `Ledger.enter`.
 DEVICE void enter(const Job& job, const Desk& desk, Int user) {
     Int *units = job.units + user * job.items, *worth = job.worth + user * job.items;
     Int more = 0;

@@ -1,4 +1,4 @@
-// Lists without scoring every item: who can have risen into a list, and who cannot. As in the cpu
+// Slates without scoring every item: who can have risen into a slate, and who cannot. As in the cpu
 // engine's `shortlist`: a tier is what one set has beyond the next smaller one.
 
 // Return how high an item of a tier can score now, at most.
@@ -157,7 +157,7 @@ DEVICE int widen(const Job& job, Desk& desk, Room& room, Word ties, int level) {
         floor = kth_value(desk, count);
     }
     if (count >= K && highest < (floor - 1) * (Real)RESOLUTION) return count;
-    // many are level with the last of the list, as in the first round: rank the whole set
+    // many are level with the last of the slate, as in the first round: rank the whole set
     count = score_set(job, desk, room, level, &items);
     int all = count;
     Place last = {0, 0, NONE, NONE};

@@ -108,7 +108,7 @@ async def put_item(request: Request, body: ItemBody, item: ItemPath) -> Response
     responses=problem_responses(*ALWAYS, *STORE, 403, 404, 409, 422),
 )
 async def remove_item(request: Request, item: ItemPath) -> Response:
-    """Take an item out of the catalogue. Lists that show it can still be answered."""
+    """Take an item out of the catalogue. Slates that show it can still be answered."""
     await dependencies_of(request).service.remove_item(item)
     return no_content()
 

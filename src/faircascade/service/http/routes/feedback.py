@@ -1,4 +1,4 @@
-"""Users answer lists, and the service learns."""
+"""Users answer slates, and the service learns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ router = APIRouter(route_class=JSONRoute, prefix="/v1", tags=["feedback"])
     responses=problem_responses(*ALWAYS, *WRITING, *STORE, 404, 409),
 )
 async def learn(request: Request, body: FeedbackRequest) -> Response:
-    """Tell what a user did with a list: which position was clicked, or none.
+    """Tell what a user did with a slate: which position was clicked, or none.
 
     The same feedback may be sent again, if its answer got lost: it is learned once and answered
     the same. Feedback that says otherwise than before is a conflict.
@@ -52,7 +52,7 @@ async def learn(request: Request, body: FeedbackRequest) -> Response:
     responses=problem_responses(*ALWAYS, *WRITING, *STORE),
 )
 async def learn_many(request: Request, body: FeedbackBatch) -> Response:
-    """Tell what users did with many lists.
+    """Tell what users did with many slates.
 
     A batch that breaks a rule of its schema is refused as a whole. Beyond that each feedback is
     learned or refused by itself.

@@ -1,4 +1,4 @@
-"""Lists are handed out."""
+"""Routes that recommend slates."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ router = APIRouter(route_class=JSONRoute, prefix="/v1", tags=["recommendations"]
 @router.post(
     "/recommendations",
     operation_id="recommend",
-    summary="Recommend a list",
+    summary="Recommend a slate",
     response_model=Recommendation,
-    response_description="The list, which counts as shown from now on.",
+    response_description="The slate, which counts as shown from now on.",
     responses=problem_responses(*ALWAYS, *WRITING, *STORE, *UNSURE, 409),
 )
 async def recommend(request: Request, body: RecommendationRequest) -> Response:
     """Rank items for a user.
 
-    Give `impression_id` back with the feedback. A list without feedback teaches nothing, and still
-    counts as exposure. After a 503 nothing was counted, so ask again; after a 504 the list may have
-    been.
+    Send `impression_id` back with the feedback. A slate without feedback teaches nothing, but still
+    counts as exposure. After a 503 nothing was counted, so ask again; after a 504 the slate may
+    have been counted.
     """
     deps = dependencies_of(request)
     (answer,) = await deps.service.recommend([body])
@@ -47,7 +47,7 @@ async def recommend(request: Request, body: RecommendationRequest) -> Response:
 @router.post(
     "/recommendations/batch",
     operation_id="recommendMany",
-    summary="Recommend many lists",
+    summary="Recommend many slates",
     response_model=RecommendationResults,
     response_description="A result for each request; some may be problems.",
     responses=problem_responses(*ALWAYS, *WRITING, *STORE, *UNSURE),
@@ -56,7 +56,7 @@ async def recommend_many(request: Request, body: RecommendationBatch) -> Respons
     """Rank items for many users at once, which is much faster than one by one.
 
     A batch that breaks a rule of its schema is refused as a whole. Beyond that each request
-    succeeds or fails by itself. After a 503 no list was counted, after a 504 some may have been.
+    succeeds or fails by itself. After a 503 no slate was counted, after a 504 some may have been.
     """
     deps = dependencies_of(request)
     answers = await deps.service.recommend(body.requests)

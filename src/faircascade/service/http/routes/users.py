@@ -27,11 +27,11 @@ router = APIRouter(prefix="/v1", tags=["users"])
     operation_id="getUser",
     summary="Get what is kept of a user",
     response_model=User,
-    response_description="All of it, with the newest lists.",
+    response_description="All of it, with the newest slates.",
     responses=problem_responses(*ALWAYS, *STORE, 404, 422),
 )
 async def get_user(request: Request, user: UserPath) -> Response:
-    """Return what the service knows of a user: what was learned, and the lists of late."""
+    """Return what the service knows of a user: what was learned, and the slates of late."""
     service = dependencies_of(request).service
     return json_response(_document(await service.user(user), service))
 
@@ -45,7 +45,7 @@ async def get_user(request: Request, user: UserPath) -> Response:
     responses=problem_responses(*ALWAYS, *STORE, 403, 404, 422),
 )
 async def forget_user(request: Request, user: UserPath) -> Response:
-    """Forget what was learned of a user, the lists and the answers.
+    """Forget what was learned of a user, the slates and the answers.
 
     Counts of exposure stay: they do not say whom it was given to.
     """

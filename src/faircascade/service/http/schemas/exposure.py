@@ -41,7 +41,7 @@ class HistoryQuery(Model):
 
 class Window(Model):
     name: str = Field(description="all, 1h, 24h or 7d.")
-    since: str | None = Field(description="ISO 8601; null for all time before the first list.")
+    since: str | None = Field(description="ISO 8601; null for all time before the first slate.")
     until: str = Field(description="ISO 8601.")
 
 
@@ -69,10 +69,10 @@ class Recipient(Model):
 
 class Exposure(Model):
     window: Window
-    recommendations: int = Field(description="Lists handed out.")
-    answers: int = Field(description="Lists with feedback.")
+    recommendations: int = Field(description="Slates handed out.")
+    answers: int = Field(description="Slates with feedback.")
     clicks: int
-    click_rate: float | None = Field(description="Clicks a list that was answered.")
+    click_rate: float | None = Field(description="Clicks a slate that was answered.")
     items: int = Field(description="Items in the catalogue.")
     fairness: dict[Notion, float | None] = Field(
         description="1 - Gini over the catalogue by notion, and the share of items shown at all."

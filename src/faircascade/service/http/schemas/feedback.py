@@ -1,4 +1,4 @@
-"""Feedback on lists."""
+"""Feedback on slates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists."""
+"""Slates."""
 
 from __future__ import annotations
 

@@ -13,11 +13,11 @@ import { fillFacts, fillTiles, holdersTable } from "./tables.js";
 const SPANS = {
   "1h": "the last hour", "24h": "the last 24 hours", "7d": "the last 7 days", all: "all time",
 };
-const YOUNG = 3 * 3_600_000; // milliseconds since the first list; until then a day is mostly empty
+const YOUNG = 3 * 3_600_000; // milliseconds since the first slate; until then a day is mostly empty
 const ASK_POLICY = 30; // turns after which the policy is asked for again: it rarely changes
 
 const charts = {
-  clicks: new Chart(byId("clicks-chart"), "Click rate and lists over time", paintClicks),
+  clicks: new Chart(byId("clicks-chart"), "Click rate and slates over time", paintClicks),
   fairness: new Chart(byId("fairness-chart"), "Exposure fairness over time", paintFairness),
   lorenz: new Chart(byId("lorenz-chart"), "Lorenz curves of exposure", paintLorenz),
 };
@@ -79,7 +79,7 @@ async function refresh(signal) {
   }
 }
 
-/** Ask for what a summary does not say: whether there ever was a list, and about short lists. */
+/** Ask for what a summary does not say: whether any slate was ever shown, and the rest of the short lists. */
 async function askForRest(exposure, window, signal) {
   const quiet = window !== "all" && exposure.recommendations === 0;
   const [{ recommendations: ever }, ...more] = await Promise.all([
@@ -119,7 +119,7 @@ function askForKey() {
 }
 
 function showPolicy({ name, label, version, parameters }) {
-  write(byId("policy-label"), `Lists ranked by ${label}`);
+  write(byId("policy-label"), `Slates ranked by ${label}`);
   byId("policy-card").hidden = false;
   fillFacts(byId("policy"), { name, version, ...parameters });
 }
@@ -128,14 +128,14 @@ function showExposure(exposure, window, rest) {
   const { recommendations, answers, clicks, click_rate: rate, items, fairness } = exposure;
   const { equality_p: equality = null, equity_p: equity = null, coverage = null } = fairness;
   const some = recommendations > 0;
-  const shown = coverage === null ? "" : `${count(Math.round(coverage * items))} of ${count(items)} items were listed.`;
+  const shown = coverage === null ? "" : `${count(Math.round(coverage * items))} of ${count(items)} items were shown.`;
   fillTiles(byId("tiles"), [
-    { name: "Lists handed out", value: tileCount(recommendations), words: some ? since(exposure.window, window) : "None yet." },
-    { name: "Clicks", value: tileCount(clicks), words: some ? `On ${count(answers)} answered lists.` : "None yet." },
-    { name: "Click rate", value: percent(rate), words: "Clicks per answered list." },
+    { name: "Slates shown", value: tileCount(recommendations), words: some ? since(exposure.window, window) : "None yet." },
+    { name: "Clicks", value: tileCount(clicks), words: some ? `On ${count(answers)} answered slates.` : "None yet." },
+    { name: "Click rate", value: percent(rate), words: "Clicks per answered slate." },
     { name: "Equality", value: score(equality), meter: equality ?? 0, words: "1 if all items have the same exposure, weighed by position." },
     { name: "Equity", value: score(equity), meter: equity ?? 0, words: "1 if exposure, weighed by position, is in proportion to merit." },
-    { name: "Coverage", value: percent(coverage), meter: coverage ?? 0, words: shown || "Share of items listed at all." },
+    { name: "Coverage", value: percent(coverage), meter: coverage ?? 0, words: shown || "Share of items shown at all." },
   ]);
   byId("empty").hidden = some;
   byId("shown").hidden = !some;
@@ -178,7 +178,7 @@ function showFirstSteps(window, items, ever) {
   const key = hasKey() ? ' -H "Authorization: Bearer $KEY"' : "";
   const post = (path, body) => `curl ${location.origin}${path}${key} \\\n  -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify(body)}'`;
   const steps = [
-    ["Ask for a list:", post("/v1/recommendations", { user: "user-7", k: 3 })],
+    ["Ask for a slate:", post("/v1/recommendations", { user: "user-7", k: 3 })],
     ["Say what was clicked, with the impression_id of the answer:", post("/v1/feedback", { impression_id: "…", clicked_position: 1 })],
   ];
   if (items === 0) {
@@ -186,7 +186,7 @@ function showFirstSteps(window, items, ever) {
       items: [{ item: "song-1", features: [0.1, -0.3] }, { item: "song-2", features: [0.4, 0.2] }],
     })]);
   }
-  write(byId("empty-title"), ever ? `No lists in ${SPANS[window]}` : "Nothing has been shown yet");
+  write(byId("empty-title"), ever ? `No slates in ${SPANS[window]}` : "Nothing has been shown yet");
   const ready = items === 0 ? "The catalogue is empty." : `The service is ready, with ${count(items)} items.`;
   const next = ever ? "Choose a longer window above, or send a request" : "Send a request";
   write(byId("empty-words"), `${ready} ${next}: it shows here within seconds.`);

@@ -4,7 +4,7 @@ import { lasting } from "./format.js";
 
 const FEWEST = 5; // steps that the axis of time has at least
 
-/** Begin where the first list was, if that leaves out most of the window. */
+/** Begin at the first slate, if that leaves out most of the window. */
 export function withoutStart(history) {
   const { moments, window } = history;
   const first = moments.findIndex(({ recommendations }) => recommendations > 0);
@@ -16,7 +16,7 @@ export function withoutStart(history) {
 
 /**
  * Forget the fairness of a first step that the service began in the middle of, as that of the one
- * under way: with fewer lists it covers fewer items, and the second step would seem a leap.
+ * under way: with fewer slates it covers fewer items, and the second step would seem a leap.
  */
 export function comparable(history) {
   const { moments } = history;

@@ -41,19 +41,19 @@ function overTime(points, look) {
   return [...curve(points.slice(0, -1), look), ...ring];
 }
 
-/** Click rate above, lists and clicks below, over one axis of time. */
+/** Click rate above, slates and clicks below, over one axis of time. */
 export function paintClicks(history, width) {
   const { moments } = history;
   const rates = numberTicks(Math.max(0.01, ...moments.map((m) => m.click_rate ?? 0)), 0, 3);
-  const lists = numberTicks(Math.max(1, ...moments.map((m) => m.recommendations)), 1, 3);
+  const slates = numberTicks(Math.max(1, ...moments.map((m) => m.recommendations)), 1, 3);
   const rateLabel = percentTick(rates);
-  const left = labelRoom([...rates.map(rateLabel), ...lists.map(shortCount)]);
+  const left = labelRoom([...rates.map(rateLabel), ...slates.map(shortCount)]);
   const right = width - 8;
   const { x, steps, ticks } = timeline(history, left, right);
   const [top, middle, below, base] = [26, 130, 172, 262];
   const height = base + FOOT;
   const rate = scale(0, rates.at(-1), middle, top);
-  const number = scale(0, lists.at(-1), base, below);
+  const number = scale(0, slates.at(-1), base, below);
   const points = steps.map((step) => ({
     x: step.x, y: step.click_rate === null ? null : rate(step.click_rate),
   }));
@@ -70,10 +70,10 @@ export function paintClicks(history, width) {
     ...sideAxis(rates, rate, left, right, rateLabel),
     ...overTime(points, "one"),
     draw("rect", { class: "fill pale", x: 0, y: below - 24, width: 12, height: 12 }),
-    draw("text", { class: "title", x: 17, y: below - 14 }, "Lists"),
+    draw("text", { class: "title", x: 17, y: below - 14 }, "Slates"),
     draw("rect", { class: "fill one", x: 66, y: below - 24, width: 12, height: 12 }),
     draw("text", { class: "title", x: 83, y: below - 14 }, "Clicks"),
-    ...sideAxis(lists, number, left, right, shortCount),
+    ...sideAxis(slates, number, left, right, shortCount),
     ...steps.map((step) => bar(step, step.recommendations, "pale")),
     ...steps.map((step) => bar(step, step.clicks, "one")),
     ...baseAxis(ticks, x, base, width, timeLabel),
@@ -85,7 +85,7 @@ export function paintClicks(history, width) {
     title: title(step, at, steps),
     lines: [
       ["Click rate", percent(step.click_rate)], ["Clicks", count(step.clicks)],
-      ["Answered", count(step.answers)], ["Lists", count(step.recommendations)],
+      ["Answered", count(step.answers)], ["Slates", count(step.recommendations)],
     ],
   }));
   const total = moments.reduce((sum, m) => sum + m.recommendations, 0);
@@ -94,7 +94,7 @@ export function paintClicks(history, width) {
     ? `, from ${percent(Math.min(...known))} to ${percent(Math.max(...known))}` : "";
   return {
     height, nodes, stops, top, bottom: base,
-    summary: `Click rate ${words}${range}, and ${count(total)} lists.`,
+    summary: `Click rate ${words}${range}, and ${count(total)} slates.`,
     table: tableOf(stops),
   };
 }
@@ -107,12 +107,12 @@ const NOTIONS = [
 
 /**
  * Three measures of fairness between 0 and 1, over time. The step under way is left out: the fewer
- * lists there are, the fewer items can be in them, and every minute would seem to end in a fall.
+ * slates there are, the fewer items can be in them, and every minute would seem to end in a fall.
  */
 export function paintFairness(history, width) {
   const narrow = width < NARROW;
   const moments = history.moments.slice(0, -1);
-  // A step without lists covers nothing, but that says nothing about the policy.
+  // A step without slates covers nothing, but that says nothing about the policy.
   const value = (moment, notion) => (moment.recommendations ? moment.fairness[notion] ?? null : null);
   const highest = Math.max(0.01, ...moments.flatMap((m) => NOTIONS.map((n) => value(m, n.notion) ?? 0)));
   const some = moments.some((moment) => value(moment, "coverage") !== null);

@@ -1,4 +1,4 @@
--- Keeps one list that is handed out, and counts it, once.
+-- Keeps one slate that is handed out, and counts it, once.
 -- KEYS: impression, user, shown (the user's impressions by round), account, events.
 -- ARGV: body, id, round, milliseconds to live, event, stem of impression keys, slot, units, ...
 if redis.call('EXISTS', KEYS[1]) == 1 then return end -- sent again: the first reply was lost
