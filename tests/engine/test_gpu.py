@@ -352,6 +352,6 @@ def test_without_a_gpu_one_line_says_what_to_do() -> None:
 @pytest.mark.parametrize(("items", "d", "k"), [(40, 3, 4), (1100, 4, 5)])
 def test_sizes_are_those_of_the_kernel(items: int, d: int, k: int, precision: str) -> None:
     shape = Shape.of(d=d, k=k, items=items, precision=precision)
-    library = Emulated().kernel(shape).library
+    library = Emulated().kernel(shape, 1).library
     assert library.bytes_of_job() == 8 * len(fields_of("Job"))
     assert library.bytes_of_desk() == shape.bytes_of_desk

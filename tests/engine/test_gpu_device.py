@@ -93,8 +93,15 @@ def test_a_gpu_is_known_by_name_and_memory(monkeypatch) -> None:
     large = Shape.of(d=200, k=10, items=1000, precision="float64")
     assert found.lacks(large).startswith("d = 200 with K = 10 on this Fake GPU")
     with pytest.raises(NoGPU, match="not support d = 200 with K = 10"):
-        found.kernel(large)
+        found.kernel(large, 1)
     assert found.lacks(SMALL) == ""
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_registers_are_shared_among_no_more_blocks_than_users_need(precision: str) -> None:
+    shape = Shape.of(d=10, k=10, items=1000, precision=precision)
+    found = [devices.blocks_for(shape, users, 100) for users in (1, 800, 801, 1200, 10**6)]
+    assert found == [2, 2, 3, 3, devices.MOST_BLOCKS[precision][0]]
 
 
 @pytest.mark.parametrize("why", ["libnvrtc.so.13: not found\nmore", ""])
@@ -106,7 +113,7 @@ def test_a_kernel_that_cannot_be_compiled_is_one_line(monkeypatch, why: str) -> 
     cupy.RawModule = compiled  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     with pytest.raises(NoGPU) as caught:
-        devices.the_gpu().kernel(SMALL)
+        devices.the_gpu().kernel(SMALL, 1)
     assert f"cannot compile for this Fake GPU: {why[:25] or 'RuntimeError'};" in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -127,7 +134,7 @@ class OutOfMemoryError(MemoryError):
 class Full(Emulated):
     """A GPU without memory."""
 
-    def kernel(self, shape: Shape) -> Any:
+    def kernel(self, shape: Shape, users: int) -> Any:
         raise OutOfMemoryError("allocating 5 bytes.")
 
 

@@ -38,7 +38,7 @@ class Emulated:
     def lacks(self, shape: Shape) -> str:
         return ""
 
-    def kernel(self, shape: Shape) -> EmulatedKernel:
+    def kernel(self, shape: Shape, users: int) -> EmulatedKernel:
         return EmulatedKernel(shape, self)
 
     def free_bytes(self) -> int:

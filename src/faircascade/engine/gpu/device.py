@@ -11,8 +11,10 @@ import numpy as np
 
 from faircascade.engine.gpu.source import LANES, WARPS, Shape, cuda_words, source_of
 
-BLOCKS = {"float64": (4, 3), "float32": (6, 3)}
-"""Blocks of a multiprocessor that registers are shared out for, with few features and with many."""
+MOST_BLOCKS = {"float64": (4, 3), "float32": (6, 3)}
+"""Blocks of a multiprocessor that share its registers at most, with few features and with many."""
+FEWEST_BLOCKS = 2
+"""Fewer than these would leave registers unused."""
 FEW_FEATURES = 16
 INSTEAD = "engine='cpu' needs no GPU"
 INSUFFICIENT_DRIVER = 35
@@ -42,8 +44,8 @@ class Device(Protocol):
     def lacks(self, shape: Shape) -> str:
         """Return what a shape of problem has too much of; nothing if it has not."""
 
-    def kernel(self, shape: Shape) -> Kernel:
-        """Return the kernel for a shape of problem, compiled now or before."""
+    def kernel(self, shape: Shape, users: int) -> Kernel:
+        """Return the kernel for a shape of problem and so many users, compiled now or before."""
 
     def free_bytes(self) -> int:
         """Return how much memory is left."""
@@ -73,7 +75,7 @@ class Cuda:
         self.name = properties["name"].decode()
         self._multiprocessors = properties["multiProcessorCount"]
         self._shared = properties["sharedMemPerBlockOptin"]
-        self._kernels: dict[Shape, Kernel] = {}
+        self._kernels: dict[tuple[Shape, int], Kernel] = {}
 
     def lacks(self, shape: Shape) -> str:
         if shape.bytes_of_block <= self._shared:
@@ -84,17 +86,18 @@ class Cuda:
             f"{self._shared:,})"
         )
 
-    def kernel(self, shape: Shape) -> Kernel:
+    def kernel(self, shape: Shape, users: int) -> Kernel:
         lacking = self.lacks(shape)
         if lacking:
             raise NoGPU(f"engine 'gpu' does not support {lacking}")
-        if shape not in self._kernels:
-            self._kernels[shape] = self._compile(shape)
-        return self._kernels[shape]
+        blocks = blocks_for(shape, users, self._multiprocessors)
+        if (shape, blocks) not in self._kernels:
+            self._kernels[shape, blocks] = self._compile(shape, blocks)
+        return self._kernels[shape, blocks]
 
-    def _compile(self, shape: Shape) -> Kernel:
+    def _compile(self, shape: Shape, blocks: int) -> Kernel:
         try:
-            return CudaKernel(self.xp, shape, self._multiprocessors)
+            return CudaKernel(self.xp, shape, blocks, self._multiprocessors)
         except Exception as error:  # each part of CuPy has a kind of its own
             if no_memory(error):
                 raise
@@ -116,12 +119,22 @@ class Cuda:
         self.xp.get_default_memory_pool().free_all_blocks()
 
 
+def blocks_for(shape: Shape, users: int, multiprocessors: int) -> int:
+    """Return how many blocks of a multiprocessor share its registers.
+
+    No more than so many users need: the fewer blocks, the more registers for each, and the less
+    is moved to memory and back. Results are the same.
+    """
+    needed = -(-users // (multiprocessors * WARPS))
+    most = MOST_BLOCKS[shape.precision][shape.d > FEW_FEATURES]
+    return min(most, max(FEWEST_BLOCKS, needed))
+
+
 class CudaKernel:
     """A kernel that CuPy compiled; it keeps what it compiled in a folder of its own."""
 
-    def __init__(self, xp: Any, shape: Shape, multiprocessors: int) -> None:
+    def __init__(self, xp: Any, shape: Shape, blocks: int, multiprocessors: int) -> None:
         exact = shape.precision == "float64"
-        blocks = BLOCKS[shape.precision][shape.d > FEW_FEATURES]
         text = f"#define BLOCKS {blocks}\n" + source_of(shape, cuda_words())
         options = ("--std=c++17", *(["--fmad=false"] if exact else []))
         module = xp.RawModule(code=text, options=options)

@@ -61,7 +61,7 @@ def run(job: Job) -> Outcome:
 
 
 def run_together(jobs: Sequence[Job], device: Device | None = None) -> list[Outcome]:
-    """GpuRun jobs that are alike side by side; Ctrl-C ends all of them in the same round."""
+    """Run jobs that are alike side by side; Ctrl-C ends all of them in the same round."""
     device = device or the_gpu()
     device.use()
     try:
@@ -90,7 +90,7 @@ class GpuRun:
         self.jobs = list(jobs)
         self.device = device
         self.shape = shape_of(jobs)
-        self.kernel = device.kernel(self.shape)
+        self.kernel = device.kernel(self.shape, sum(len(job.env.users) for job in jobs))
         self.checkpoints = np.array(first.checkpoints)
         self.snapshots = [Snapshot(job) for job in jobs]
         reached = [snapshot.reached() for snapshot in self.snapshots]
