@@ -66,7 +66,7 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capsys, registry_r
 
 def test_the_readme_lists_only_what_there_is() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    table = readme[readme.index("| what | there are |") :].split("\n\n")[0]
+    table = readme[readme.index("| what | built in |") :].split("\n\n")[0]
     listed = set(re.findall(r"`([^`]+)`", table))
     known = {name for kind in registry.kinds() for name in registry.components(kind)}
     assert listed <= known

@@ -93,7 +93,7 @@ def test_alpha_min_grows_with_everything_but_sigma(d, k, n, sigma, norm) -> None
 
 
 @given(sizes, sizes, horizons, sigmas, st.floats(0.01, 100.0))
-def test_the_bound_grows_with_rounds_lists_features_and_alpha(d, k, n, sigma, alpha) -> None:
+def test_the_bound_grows_with_rounds_slates_features_and_alpha(d, k, n, sigma, alpha) -> None:
     value = bound(d, k, n, alpha=alpha, sigma=sigma)
     assert value >= 1
     assert bound(d, k, 2 * n, alpha=alpha, sigma=sigma) > value

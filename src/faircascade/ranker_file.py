@@ -31,7 +31,7 @@ class SavedRanker:
     open: list[list[str]]
     """Ids of each user's slates that wait for feedback, oldest first."""
     state: Any
-    """What the policy learned, one row a user; None if there are no users."""
+    """What the policy learned, one row per user; None if there are no users."""
 
     def write(self, path: str | Path) -> None:
         """Write one .npz file."""

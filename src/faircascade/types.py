@@ -57,7 +57,7 @@ def check_finite(array: Floats, what: str) -> Floats:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Items:
-    """The catalogue: one row an item."""
+    """The catalogue: one row per item."""
 
     ids: Ids
     """Distinct ids, (m,)."""

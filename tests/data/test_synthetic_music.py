@@ -110,7 +110,7 @@ def test_linucb_is_nearly_as_equitable_as_it_is_equal(env: Environment) -> None:
     ("dim", "k", "clicks", "equality_b"),
     [(10, 5, 0.1802, 0.3602), (10, 10, 0.3154, 0.4469), (20, 10, 0.3374, 0.6092)],
 )
-def test_optimal_lists_are_near_what_was_published(
+def test_optimal_slates_are_near_what_was_published(
     default: Ratings, dim: int, k: int, clicks: float, equality_b: float
 ) -> None:
     """LinUCB's published values after 50,000 rounds, when it serves nearly optimal slates."""

@@ -446,7 +446,7 @@ def test_a_posterior_that_cannot_be_drawn_from_is_an_error_in_both(seed: int) ->
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_optimal_lists_do_not_depend_on_who_is_scored_together(seed: int) -> None:
+def test_optimal_slates_do_not_depend_on_who_is_scored_together(seed: int) -> None:
     # attractions half a unit of the resolution apart, where the last bit of a sum decides
     rng = np.random.default_rng(seed)
     theta, X = rng.uniform(0.5, 1, size=40), rng.uniform(0, 0.02, size=(200, 40))

@@ -177,7 +177,7 @@ def together(device: Any, jobs: list[Job]) -> list[Outcome]:
     return found
 
 
-def test_jobs_of_other_policies_seeds_and_worlds_share_launches(device) -> None:
+def test_jobs_of_other_policies_seeds_and_environments_share_launches(device) -> None:
     envs = [world(items=n, users=u, seed=u) for n, u in ((1100, 2), (300, 1), (1100, 3))]
     together(
         device,
@@ -291,7 +291,7 @@ def test_ctrl_c_ends_all_users_in_the_same_round_and_a_snapshot_goes_on(
     assert not rest.interrupted
 
 
-def test_float32_learns_what_its_own_lists_teach(device, tmp_path: Path) -> None:
+def test_float32_learns_what_its_own_slates_teach(device, tmp_path: Path) -> None:
     env, policy, trace = world(users=4), EALinUCB(weight="log", gamma=0.1), tmp_path / "run.parquet"
     job = {"env": env, "policy": policy, "checkpoints": (300,), "seed": 2, "threads": 1}
     (found,) = gpu.run_together([Job(**job, trace=trace, precision="float32")], device)

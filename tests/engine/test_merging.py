@@ -47,7 +47,7 @@ def test_any_number_of_parts_is_the_whole(policy: Policy, options: dict, engine:
 
 @settings(max_examples=30)
 @given(env=worlds(), policy=policies, data=st.data())
-def test_any_cut_of_any_world_is_the_whole(env, policy, data) -> None:
+def test_any_cut_of_any_environment_is_the_whole(env, policy, data) -> None:
     n = len(env.users)
     inner = data.draw(st.sets(st.integers(1, n - 1)) if n > 1 else st.just(set()))
     options = {
@@ -116,7 +116,7 @@ def test_parts_that_are_not_the_users_in_their_order_are_refused(edges, message)
         join_parts(env, parts)
 
 
-def test_parts_of_another_world_are_refused() -> None:
+def test_parts_of_another_environment_are_refused() -> None:
     parts = in_parts(small_world(users=6, seed=1), LinUCB(), [0, 2, 6], rounds=3)
     with pytest.raises(ValueError, match="part 1 is not of"):
         join_parts(small_world(users=6), parts)

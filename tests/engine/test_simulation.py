@@ -114,7 +114,7 @@ def test_slates_and_clicks_are_those_of_the_slow_oracle(data, tmp_path_factory) 
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.label)
-def test_every_list_has_k_distinct_items_and_exposure_adds_up(policy: Policy, tmp_path) -> None:
+def test_every_slate_has_k_distinct_items_and_exposure_adds_up(policy: Policy, tmp_path) -> None:
     env = small_world(users=5, k=4)
     for rows in trace_of(tmp_path, env, policy, rounds=15, seed=1).values():
         assert [row[0] for row in rows] == [1, 2, 3, 4]
@@ -411,7 +411,7 @@ def test_wrong_options_are_named(options: dict, message: str) -> None:
         simulate(small_world(), LinUCB(), **options)
 
 
-def test_what_is_not_a_policy_or_a_world_is_named() -> None:
+def test_what_is_not_a_policy_or_an_environment_is_named() -> None:
     with pytest.raises(TypeError, match="policy must be a policy such as LinUCB"):
         simulate(small_world(), LinUCB, rounds=1)
     with pytest.raises(TypeError, match="policy must be a policy such as LinUCB"):

@@ -256,7 +256,7 @@ def assert_unbiased(by_list: np.ndarray, expected: float) -> None:
 
 
 @pytest.mark.parametrize("policy", LOGGING, ids=lambda policy: policy.label)
-def test_a_trace_tells_what_random_lists_would_have_got(policy: Policy, tmp_path) -> None:
+def test_a_trace_tells_what_random_slates_would_have_got(policy: Policy, tmp_path) -> None:
     env = small_world(**TINY)
     table = traced(tmp_path, env, policy, rounds=300, checkpoints=1)
     reward = column(table, "reward", 2)
@@ -268,7 +268,7 @@ def test_a_trace_tells_what_random_lists_would_have_got(policy: Policy, tmp_path
 
 
 @pytest.mark.parametrize("policy", LOGGING, ids=lambda policy: policy.label)
-def test_a_trace_tells_what_one_list_would_have_got(policy: Policy, tmp_path) -> None:
+def test_a_trace_tells_what_one_slate_would_have_got(policy: Policy, tmp_path) -> None:
     env = small_world(**TINY)
     table = traced(tmp_path, env, policy, rounds=300, checkpoints=1)
     shown = (column(table, "action", 2) == [4, 1]).all(axis=1)
@@ -278,7 +278,7 @@ def test_a_trace_tells_what_one_list_would_have_got(policy: Policy, tmp_path) ->
     assert_unbiased(weight, 1.0)
 
 
-def test_an_estimate_counts_lists_that_are_drawn_again(tmp_path) -> None:
+def test_an_estimate_counts_slates_that_are_drawn_again(tmp_path) -> None:
     # an item comes to a position with p = 1/6; with the list that was shown, N p + 1 of N + 1 times
     env = small_world(**TINY)
     table = traced(tmp_path, env, Secretive(), rounds=3, propensity_draws=200)
@@ -309,7 +309,7 @@ def test_one_over_an_estimate_is_nearly_unbiased(tmp_path) -> None:
     ],
     ids=lambda policy: policy.label,
 )
-def test_an_estimate_is_the_share_of_lists_with_that_item_there(policy, tmp_path) -> None:
+def test_an_estimate_is_the_share_of_slates_with_that_item_there(policy, tmp_path) -> None:
     # the lists of round 4, estimated in the trace, and drawn 4,000 times from the state before it
     env, n, many = small_world(**TINY | {"users": 8}), 300, 4000
     table = traced(tmp_path, env, policy, rounds=4, propensity_draws=n)

@@ -69,7 +69,7 @@ def package_ranker(env, policy: Policy, feedback_model: str, name: str, extra: d
 
 
 @pytest.mark.parametrize(("name", "policy", "feedback_model", "extra"), CONFIGURATIONS)
-def test_models_agree_when_fed_the_same_lists_and_clicks(
+def test_models_agree_when_fed_the_same_slates_and_clicks(
     name, policy, feedback_model, extra, tmp_path
 ) -> None:
     env = small_world(users=4, items=60, dim=5, k=6, seed=3)

@@ -212,7 +212,7 @@ def test_another_seed_shuffles_otherwise() -> None:
     tolerance=st.sampled_from([0.01, 0.1, 1.0]),
     seed=st.integers(0, 99),
 )
-def test_relabelling_items_relabels_the_lists(order, tolerance: float, seed: int) -> None:
+def test_relabelling_items_relabels_the_slates(order, tolerance: float, seed: int) -> None:
     scores = np.random.default_rng(seed).uniform(-0.2, 1.2, size=8)
     names = np.array([f"item-{i}" for i in range(8)])
     shown = []

@@ -70,7 +70,7 @@ def test_items_that_cannot_be_chosen_count_in_the_mean() -> None:
     assert found.scores.tolist() == [pytest.approx([0.2, 0.1], abs=1e-9)]
 
 
-def test_the_second_list_of_a_bandit_by_hand() -> None:
+def test_the_second_slate_of_a_bandit_by_hand() -> None:
     # nothing is learned, so the score of an item is alpha times its norm: 1, 0.8 and 0.3.
     # after the first slate, item 0 has all of E_P/merit: three times the mean, and pays 3 eta
     items = Items.of(np.diag([1.0, 0.8, 0.3]), ids=["a", "b", "c"])
@@ -100,7 +100,7 @@ def test_with_one_account_for_all_a_round_ends_before_anybody_pays() -> None:
 
 
 @pytest.mark.parametrize("ledger", ["user", "global"])
-def test_without_eta_the_lists_are_those_of_the_exploration(ledger) -> None:
+def test_without_eta_the_slates_are_those_of_the_exploration(ledger) -> None:
     env = small_world(users=5, items=25, k=4)
     plain = shown(env, LinUCB())
     assert np.array_equal(shown(env, FRMLinUCB(variant="fairco", eta=0.0, ledger=ledger)), plain)

@@ -66,7 +66,7 @@ def test_sharpness_zero_is_uniform_over_the_pool_at_every_position() -> None:
         assert_counts(counts[[0, 1, 3, 4, 5]], np.full(5, 0.2), MANY)
 
 
-def test_a_very_large_sharpness_gives_the_list_of_the_exploration() -> None:
+def test_a_very_large_sharpness_gives_the_slate_of_the_exploration() -> None:
     env = small_world(users=30, items=40, k=5)
     learned = simulate(env, LinUCB(), rounds=20, seed=1).state
 
@@ -93,7 +93,7 @@ def test_the_order_of_two_items_does_not_depend_on_a_third(gone: int, seed: int)
     assert [[i for i in row if i != gone] for row in with_it.tolist()] == without.tolist()
 
 
-def test_relabelling_items_relabels_the_lists() -> None:
+def test_relabelling_items_relabels_the_slates() -> None:
     order = np.random.default_rng(0).permutation(5)
     names = np.array([f"item-{i}" for i in range(5)])
     shown = []

@@ -22,7 +22,7 @@ def account(items, units) -> Ledger:
     return books
 
 
-def test_before_anything_was_shown_the_list_stays_as_it_is() -> None:
+def test_before_anything_was_shown_the_slate_stays_as_it_is() -> None:
     scores = np.random.default_rng(0).normal(size=(7, 9))
     asked = request(items=catalogue(9), users=range(7), k=5)
     plain = rerank(Identity(), asked, scores)
@@ -41,7 +41,7 @@ def test_the_order_by_hand() -> None:
     assert found.scores.tolist() == [[2.0, 4.0, 5.0, 3.0]]
 
 
-def test_one_account_for_all_orders_every_list() -> None:
+def test_one_account_for_all_orders_every_slate() -> None:
     items = catalogue(3)
     books = Ledger.of("global", 2)
     books.follow(items.ids)
@@ -72,7 +72,7 @@ def test_the_same_items_in_rising_order_of_exposure_by_merit(data) -> None:
         assert after == sorted(before, key=lambda i: worth[i])  # sorted() is stable
 
 
-def test_a_bandit_lists_the_same_items_with_and_without_it() -> None:
+def test_a_bandit_shows_the_same_items_with_and_without_it() -> None:
     env = small_world(users=6, items=25, k=5)
     policy = Bandit(reranker=Reorder())
     state = simulate(env, policy, rounds=30, seed=1, engine="loop").state
@@ -89,7 +89,7 @@ def test_a_bandit_lists_the_same_items_with_and_without_it() -> None:
 
 
 @pytest.mark.parametrize("ledger", ["user", "global"])
-def test_relabelling_items_relabels_the_lists(ledger) -> None:
+def test_relabelling_items_relabels_the_slates(ledger) -> None:
     rng = np.random.default_rng(0)
     order = rng.permutation(8)
     names, scores = np.array([f"item-{i}" for i in range(8)]), rng.normal(size=(3, 8))

@@ -164,7 +164,7 @@ def test_the_first_window_is_an_hour_while_the_service_is_young(
     ("age", "steps", "waits"),
     [(0.1, 5, True), (3.1, 5, False), (25.5, 26, False), (45.5, 60, False)],
 )
-def test_charts_of_a_young_service_begin_with_its_first_list(
+def test_charts_of_a_young_service_begin_with_its_first_slate(
     open_page: Open, fake: Fake, age: float, steps: int, waits: bool
 ) -> None:
     fake.mood.age = timedelta(minutes=age)

@@ -106,7 +106,7 @@ def test_users_click_what_attracts_them(tmp_path: Path) -> None:
     run(work())
 
 
-def test_some_say_nothing_and_some_see_a_part_of_the_list(tmp_path: Path) -> None:
+def test_some_say_nothing_and_some_see_a_part_of_the_slate(tmp_path: Path) -> None:
     async def work() -> None:
         answers = await crowded(tmp_path, small_environment(0.0), Behaviour(silent=0.5, partly=0.5))
         assert 100 < len(answers) < 200
@@ -116,7 +116,7 @@ def test_some_say_nothing_and_some_see_a_part_of_the_list(tmp_path: Path) -> Non
     run(work())
 
 
-def test_answers_come_later_than_the_lists(tmp_path: Path) -> None:
+def test_answers_come_later_than_the_slates(tmp_path: Path) -> None:
     async def work() -> None:
         env = small_environment()
         service = await shop(tmp_path, env)

@@ -60,7 +60,7 @@ def test_upkeep_goes_on_after_trouble(tmp_path: Path, monkeypatch: pytest.Monkey
     asyncio.run(work())
 
 
-def test_old_lists_are_dropped_and_young_ones_stay(tmp_path: Path) -> None:
+def test_old_slates_are_dropped_and_young_ones_stay(tmp_path: Path) -> None:
     async def work() -> None:
         clock = Clock()
         async with serving(tmp_path, settings=ServiceSettings(ttl=100), clock=clock) as service:

@@ -49,7 +49,7 @@ def refusal(reason: Reason, field: str) -> Any:
     [*(registry.build("policy", name) for name in SERVED), FRMLinUCB(variant="fairco")],
     ids=repr,
 )
-def test_a_service_gives_the_lists_that_a_ranker_gives(tmp_path: Path, policy: Policy) -> None:
+def test_a_service_gives_the_slates_that_a_ranker_gives(tmp_path: Path, policy: Policy) -> None:
     rows = features_of(12)
     merit = np.array([1.0 + n % 3 for n in range(12)])
     from faircascade.types import Items
@@ -70,7 +70,7 @@ def test_a_service_gives_the_lists_that_a_ranker_gives(tmp_path: Path, policy: P
     run(work())
 
 
-def test_a_list_is_shorter_if_there_are_not_as_many_items(tmp_path: Path) -> None:
+def test_a_slate_is_shorter_if_there_are_not_as_many_items(tmp_path: Path) -> None:
     async def work() -> None:
         async with serving(tmp_path) as service:
             among = ["a", "b", "c", "just-removed"]
@@ -168,7 +168,7 @@ def test_the_same_answer_twice_in_one_batch_teaches_once(tmp_path: Path) -> None
         ({"clicked_position": 4, "shown": 3}, "shown"),
     ],
 )
-def test_an_answer_must_fit_its_list(tmp_path: Path, answer: dict, field: str) -> None:
+def test_an_answer_must_fit_its_slate(tmp_path: Path, answer: dict, field: str) -> None:
     async def work() -> None:
         async with serving(tmp_path) as service:
             shown = await recommend(service, k=5)
@@ -191,7 +191,7 @@ def test_position_and_item_of_a_click_must_agree(tmp_path: Path) -> None:
     run(work())
 
 
-def test_answers_are_accepted_as_long_as_lists_live_and_not_longer(tmp_path: Path) -> None:
+def test_answers_are_accepted_as_long_as_slates_live_and_not_longer(tmp_path: Path) -> None:
     async def work() -> None:
         clock = Clock()
         async with serving(tmp_path, settings=ServiceSettings(ttl=100), clock=clock) as service:
@@ -289,7 +289,7 @@ def test_not_all_items_can_be_removed_at_the_same_time(tmp_path: Path) -> None:
     run(work())
 
 
-def test_a_list_that_another_policy_handed_out_and_this_one_cannot_learn_is_refused_alone(
+def test_a_slate_that_another_policy_handed_out_and_this_one_cannot_learn_is_refused_alone(
     tmp_path: Path,
 ) -> None:
     async def work() -> None:
@@ -395,7 +395,7 @@ def test_what_was_learned_is_there_after_a_restart(tmp_path: Path) -> None:
     run(work())
 
 
-def test_concurrent_lists_of_a_user_have_rounds_of_their_own(tmp_path: Path) -> None:
+def test_concurrent_slates_of_a_user_have_rounds_of_their_own(tmp_path: Path) -> None:
     async def work() -> None:
         async with serving(tmp_path, LinTS()) as service:
             await asyncio.gather(*(recommend(service, "ann") for _ in range(20)))

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RecommendationRequest:
-    """A slate to be recommended."""
+    """A request for a slate."""
 
     user: str
-    """Whom the slate is for; somebody unknown starts cold."""
+    """Whom the slate is for; an unknown user starts cold."""
     k: int = 10
     """Length of the slate; shorter if fewer items are left."""
     candidates: Iterable[str] | None = None

@@ -75,7 +75,7 @@ def feedback(
     clicked_item: str | None = None,
     shown: int | None = None,
 ) -> Operation[Receipt]:
-    """Tell what the user did with a slate, given itself or by its id; return what was learned.
+    """Report what the user did with a slate (or its id); return what was learned.
 
     `clicked` is the position of the click, 1 for the first, `clicked_item` the item in its place;
     neither means no click. `shown` says how many positions the user saw from the top, if not all.

@@ -1,1 +1,1 @@
-"""Ratings come in: built-in data sets, files and DataFrames, all as one `Ratings` table."""
+"""Sources of ratings: built-in data sets, files and DataFrames, all as one `Ratings` table."""

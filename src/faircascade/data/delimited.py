@@ -1,6 +1,6 @@
 """Delimited text: Arrow parses it in blocks, and Python finds the line when a block is bad.
 
-Every text file of this room goes through here. The fast path never looks at a line; only once
+Every text file of this package goes through here. The fast path never looks at a line; only once
 Arrow has refused a block are its records walked one by one to say which line broke which rule.
 """
 

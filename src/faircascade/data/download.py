@@ -21,7 +21,7 @@ def fetch_zip(
     """Return the cached zip file, downloaded from `base` (or the mirror) if need be.
 
     The file gets its name only once it is whole: until then it is a temporary file, which is
-    removed when the download fails. `page` is where a person finds the file.
+    removed when the download fails. `page` is the web page of the file.
     """
     import pooch
     from requests.exceptions import RequestException

@@ -56,7 +56,7 @@ def truncated_svd(matrix: Any, dim: int, *, raw_signs: bool = False) -> SVD:
 
 
 def _by_gram(matrix: Any, dim: int) -> SVD:
-    """Decompose by the eigenvectors of the smaller of A A^T and A^T A: always the same ones."""
+    """Decompose by the eigenvectors of the smaller of A A^T and A^T A, deterministically."""
     from scipy.linalg import eigh
 
     if matrix.shape[0] > matrix.shape[1]:

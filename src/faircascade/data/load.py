@@ -1,4 +1,4 @@
-"""One door for all data: a name, a file or a DataFrame becomes `Ratings`."""
+"""Load ratings from a name, a file or a DataFrame."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def sample_users(ratings: Ratings, users: int, sampling: Sampling, seed: int) ->
 
 
 def binarise(ratings: Ratings, threshold: float) -> Ratings:
-    """Keep the positives; users and items without one leave."""
+    """Keep the positives, and the users and items that have one."""
     positive = ratings.ratings >= threshold
     if not positive.any():
         raise DataError(
@@ -84,7 +84,7 @@ def split_positives(positives: Ratings, train_share: float, seed: int) -> Split:
 
 
 def _restrict(ratings: Ratings, rows: NDArray[np.bool_]) -> Ratings:
-    """Keep some ratings, and of the users and items those that still have one."""
+    """Keep some ratings, and the users and items that still have one."""
     user_rows, users = np.unique(ratings.users[rows], return_inverse=True)
     item_rows, items = np.unique(ratings.items[rows], return_inverse=True)
     merit = ratings.item_merit

@@ -1,9 +1,9 @@
 """Data sets that are generated, for trying things out: no download, the same on every machine.
 
-`appetite.py` says how. The shape of `synthetic` was rounded from a fit of aggregate curves (likes
-by item rank, likes by user rank, leading singular values) to the 1,000 most active users of
+`synthetic_model.py` says how. The shape of `synthetic` was rounded from a fit of aggregate curves
+(likes by item rank, likes by user rank, leading singular values) to the 1,000 most active users of
 MovieLens 1M. That of `synthetic-music` was chosen by hand until published results on Yahoo! Music
-came out, without having seen the data. Nothing else of either is in here;
+came out, without having seen the data. Nothing else of either is included;
 `docs/explanation/synthetic.md` compares.
 """
 
@@ -56,7 +56,7 @@ MUSIC = ModelParameters(
     items_per_supplier=4,
     supplier_tail=1.5,
 )
-"""Hits alone, which everybody knows and about half of the users like."""
+"""Only hits, which everybody knows and about half of the users like."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

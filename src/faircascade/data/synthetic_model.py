@@ -1,12 +1,12 @@
-"""Models of ratings that are generated: what users have an appetite for, they like.
+"""Models that generate ratings: users like what they have an appetite for.
 
 Every user has an *appetite* for every item, exp(popularity + taste), and the items run a race:
-item i arrives at an Exp(1) draw divided by the user's appetite for it. The user likes as many of
-the first to arrive as the user is active, and rates some more that come after them. Likes are
-therefore draws without replacement with probabilities proportional to appetite; the number of
-them is exact, and no item can be liked by more than all.
+item i arrives at an Exp(1) draw divided by the user's appetite for it. The user likes the first to
+arrive, as many as the user's activity says, and rates some more that come after them. Likes are
+therefore draws without replacement with probabilities proportional to appetite; their number is
+exact, and no item can be liked by more than all users.
 
-A `ModelParameters` says of what kind a model is; `synthetic.py` has those there are.
+`ModelParameters` describe a kind of model; `synthetic.py` has the built-in ones.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class ModelParameters:
 
 @dataclass(frozen=True, slots=True)
 class SyntheticModel:
-    """What decides the ratings before chance does."""
+    """What decides the ratings, apart from chance."""
 
     shape: ModelParameters
     purpose: str
@@ -174,7 +174,7 @@ def _tastes(seed: int, purpose: str, ids: Ints, scale: Floats) -> Floats:
 
 
 def _quantiles(lots: Words) -> Floats:
-    """Spread ranks over (0, 1) in the order of the lots: a sample without luck, (n,)."""
+    """Spread ranks evenly over (0, 1) in the order of the lots, (n,)."""
     rank = np.empty(len(lots))
     rank[np.argsort(lots, kind="stable")] = np.arange(len(lots))
     return (rank + 0.5) / len(lots)

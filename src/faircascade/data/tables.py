@@ -1,4 +1,4 @@
-"""Tables that a user brings: text files, Parquet files and DataFrames, all read by column name."""
+"""Tables of a user: text files, Parquet files and DataFrames, all read by column name."""
 
 from __future__ import annotations
 

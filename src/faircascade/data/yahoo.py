@@ -60,7 +60,7 @@ class YahooR2(Dataset):
                 raise ParameterError(name, "must be >= 1", getattr(self, name))
 
     def load(self, path: Path | None = None, progress: Progress | None = None) -> Ratings:
-        """Pick the sample out of whichever of the rating files are in the folder `path`."""
+        """Pick the sample out of the rating files in the folder `path`."""
         folder, files, notes = _rating_files(path)
         blocks = cut(files)
 

@@ -1,4 +1,4 @@
-"""Simulation: one meaning, several speeds."""
+"""Simulation: engines of different speeds that give the same bits."""
 
 from faircascade.engine.merging import join_parts, splittable
 from faircascade.engine.result import HEADLINE, Result

@@ -1,4 +1,4 @@
-"""Which engine can run what: parts say it themselves, `loop` runs whatever is registered."""
+"""Which engine supports which part: parts declare it, and `loop` runs all of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from faircascade.registry import Component, engines_of
 
 
 def unsupported(env: Environment, policy: Policy, engine: str) -> str:
-    """Return what of an environment and a policy an engine has no kernel for, or nothing."""
+    """Return the part that an engine has no kernel for, or nothing."""
     if engine not in engines_of(env):
         return f"environment {type(env).__name__!r}"
     for part in (env.click_model, env.dynamics, env.delay, *policy.components):

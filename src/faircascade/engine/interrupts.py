@@ -1,4 +1,4 @@
-"""Ctrl-C comes between two things that are whole, and never in the middle of one."""
+"""Ctrl-C never leaves something half done."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def uninterrupted(pool: ThreadPoolExecutor, work: Callable[..., None], *arguments: Any) -> None:
-    """Do something as a whole: in a thread, where no Ctrl-C can come between its parts."""
+    """Call a function in a thread, where Ctrl-C cannot interrupt it."""
     future = pool.submit(work, *arguments)
     try:
         future.result()

@@ -29,7 +29,7 @@ class Job:
     realised: bool = False
     trace: Path | None = None
     propensities: bool = True
-    """Whether a trace tells how likely its slates were."""
+    """Whether a trace has propensities."""
     propensity_draws: int = 0
     """How often a slate is drawn again to estimate what is not known exactly."""
     snapshot: Path | None = None
@@ -38,7 +38,7 @@ class Job:
     lazy: bool = True
     """Whether scores that cannot matter may be left out."""
     precision: str = "float64"
-    """Of what the policy computes; only the gpu engine has another."""
+    """Of what the policy computes; only the gpu engine has another than float64."""
     progress: Progress | None = None
 
     @property
@@ -55,7 +55,7 @@ class Outcome:
     """The policy's state of all users after the last round."""
     interrupted: bool
     earlier: float = 0.0
-    """Seconds of the attempts that the run went on from."""
+    """Seconds of the attempts that the run continued."""
 
 
 def not_finite(job: Job, last: int) -> FloatingPointError:

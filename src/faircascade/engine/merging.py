@@ -1,4 +1,4 @@
-"""A run cut by its users: parts that were simulated apart become the whole, to the same bits."""
+"""Merge parts of a run that were simulated separately, to the same bits as the whole."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from faircascade.policies import Policy
 
 
 def splittable(policy: Policy) -> bool:
-    """Say whether users can be simulated apart: no slate depends on what others were shown."""
+    """Say whether users can be simulated separately: no slate depends on those of others."""
     return not policy.shares
 
 

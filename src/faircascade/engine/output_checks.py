@@ -1,4 +1,4 @@
-"""What parts return in a run, held against their contracts: a mistake is one line, not a number."""
+"""Checks of what parts return in a run: a mistake is one line, not a wrong number."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Rating(NamedTuple):
 
 
 class Rater:
-    """Asks a policy how likely its slates were, and no more once it has said that it does not know.
+    """Asks a policy how likely its slates were, until it says that it does not know.
 
     It asks with a copy of the state from before the slates, since recommending leaves its mark on a
     ledger.
@@ -41,7 +41,7 @@ class Rater:
         return not (self.exact or self.draws)
 
     def before(self, state: Any, rows: Rows) -> Any:
-        """Return what has to be kept of the state of some users, before slates are recommended."""
+        """Return what to keep of the state of some users before slates are recommended."""
         return None if self.idle else self.policy.take(state, rows)
 
     def rate(self, before: Any, pool: Pool, slates: Ints, round: int) -> Rating:
@@ -83,7 +83,7 @@ def other_seed(seed: int, draw: int) -> int:
 
 
 def asked_of(job: Job) -> str:
-    """Return the kind of propensities that a job has to compute, if any: one slate will tell."""
+    """Return the kind of propensities that a job has to compute, if any, by trying one slate."""
     rater, policy, env = Rater(job), job.policy, job.env
     if rater.idle:
         return ""

@@ -33,9 +33,9 @@ class Result:
     seed: int
     engine: str
     engine_reason: str
-    """Why this engine was taken."""
+    """Why this engine was used."""
     seconds: float
-    """What the run took; if it went on from a snapshot, all attempts together."""
+    """What the run took; with a snapshot, all attempts together."""
     interrupted: bool
     """True if Ctrl-C ended the run."""
     realised: bool
@@ -108,7 +108,7 @@ class Result:
 
     @property
     def clicks_by_round(self) -> Floats:
-        """Clicks a slate in each round, (rounds,)."""
+        """Clicks per slate in each round, (rounds,)."""
         return self._per_list(self.tally.clicks)
 
     def _per_list(self, sums: Ints) -> Floats:

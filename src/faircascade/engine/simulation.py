@@ -56,28 +56,28 @@ def simulate(
     precision: str = "float64",
     progress: Progress | None = None,
 ) -> Result:
-    """Serve every user of `env` once a round and let `policy` learn from their clicks.
+    """Serve every user of `env` once per round and let `policy` learn from their clicks.
 
     Args:
         env: The users, the items and how users click.
         policy: A recipe such as `EALinUCB(weight="log")`, or any `Policy`.
         rounds: How often every user is served.
         seed: Fixes all draws; two policies with one seed meet the same users.
-        engine: "gpu" (CUDA), "cpu" (compiled), "loop" (NumPy) or "auto" (the fastest that is here
-            and can run the policy); slates and clicks are the same, bit for bit.
+        engine: "gpu" (CUDA), "cpu" (compiled), "loop" (NumPy) or "auto" (the fastest available
+            that supports the policy); slates and clicks are the same, bit for bit.
         threads: How many threads to use; default: the cores of this process.
         checkpoints: Rounds at which the metrics are taken, or how many of them.
         activity: Probability that a user comes in a round.
         realised: Also count the regret of the drawn clicks.
         trace: Write who saw what, and how likely that was, to this Parquet file.
-        propensities: Let the trace have propensities, if the policy's are known; only the loop
-            engine computes them.
-        propensity_draws: Estimate propensities of items at positions that are not known by drawing
-            each slate so many times again.
-        snapshot: Keep the run in this file while it is under way, and go on from it if it is there;
-            it is gone when the run is complete.
-        keep_snapshot: Leave the file of a long run there, with the whole run in it, until what came
-            out is safe elsewhere.
+        propensities: Write propensities to the trace if the policy knows them; only the loop engine
+            computes them.
+        propensity_draws: Estimate unknown propensities of items at positions by drawing each slate
+            this many more times.
+        snapshot: Save the run to this file while it is under way, and continue from it if it
+            exists; the file is removed when the run is complete.
+        keep_snapshot: Keep the file of a long run when it is complete, until the result is safe
+            elsewhere.
         lazy: Let a compiled engine leave out scores that cannot matter; False scores every item
             in every round, for the same result.
         precision: "float64", or "float32" for what the policy computes on a GPU: faster, and other
@@ -85,7 +85,7 @@ def simulate(
         progress: Called with the share of the work done.
 
     Ctrl-C ends the run with the rounds that all users finished, and `interrupted` set. With a
-    `snapshot`, the same call later goes on from there, to the same result as without the break.
+    `snapshot`, the same call later continues from there, to the same result.
     """
     rounds, seed = _checked(env, policy, rounds, seed)
     check_engine(engine, precision)
@@ -209,7 +209,7 @@ def _result(job: Job, outcome: Outcome, name: str, reason: str, seconds: float) 
 
 
 def _checked(env: Environment, policy: Policy, rounds: int, seed: int) -> tuple[int, int]:
-    """Return rounds and seed as whole numbers, if all of these can be run."""
+    """Return rounds and seed as whole numbers; refuse what cannot be run."""
     if not isinstance(env, Environment):
         raise TypeError(f"env must be an Environment, got {env!r}")
     if not isinstance(policy, Policy):
@@ -234,7 +234,7 @@ def warn(job: Job) -> None:
 
 
 def check_engine(engine: str, precision: str = "float64") -> None:
-    """Refuse an engine that does not exist, is not here, or has no such precision."""
+    """Refuse an engine that does not exist, is not available, or lacks the precision."""
     _check_name("engine", engine, ENGINES)
     _check_name("precision", precision, PRECISIONS)
     if precision != "float64" and engine != "gpu":

@@ -1,4 +1,4 @@
-"""A run on disk while it is under way, so that it can go on from there to the very same numbers."""
+"""A run on disk while it is under way, so that it can continue to exactly the same numbers."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class Snapshot:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.earlier = 0.0
-        """Seconds of the attempts that the run goes on from."""
+        """Seconds of the attempts that the run continues."""
         self._begin = time.perf_counter()
         self._next = self._begin + SECONDS
 
     def reached(self) -> Reached:
-        """Return where to go on: where the file left this very job, or else at the beginning."""
+        """Return where to continue: where the file left this job, or at the beginning."""
         found = Reached(
             rounds=0, tally=_nothing_counted(self.job), state=None, waiting={}, seconds=0.0
         )
@@ -76,7 +76,7 @@ class Snapshot:
         return found
 
     def due(self, rounds: int) -> bool:
-        """Say whether a run that has come so far, and has more to do, should be saved now."""
+        """Say whether an unfinished run should be saved now."""
         if self.job.snapshot is None or rounds == self.job.rounds:
             return False
         return time.perf_counter() >= self._next
@@ -112,7 +112,7 @@ class Snapshot:
         self._next = end + max(SECONDS, PAUSE * (end - begin))
 
     def end(self, tally: Tally, state: Any) -> None:
-        """Take the file away: the run is over. If it is to be kept, it gets the whole run."""
+        """Remove the file, since the run is over, or write the whole run to it if it is kept."""
         path = self.job.snapshot
         if path is None:
             return
@@ -124,7 +124,7 @@ class Snapshot:
 
 
 def check(job: Job) -> None:
-    """Refuse a job that cannot be kept in its file."""
+    """Refuse a job that cannot have a snapshot."""
     if job.snapshot is None:
         return
     if job.snapshot.is_dir():

@@ -1,6 +1,6 @@
 """A full trace, on request: who saw what, and how likely that was, as a Parquet file.
 
-Columns are named as in the Open Bandit Pipeline, whose estimators for slates take them as they are:
+Columns are named as in the Open Bandit Pipeline, whose slate estimators read them directly:
 positions start at 0 here, and whole numbers have 64 bits.
 """
 
@@ -25,7 +25,7 @@ from faircascade.types import Bools, Floats, Ints
 from faircascade.version import __version__
 
 METADATA = b"faircascade"
-"""Key of the schema's metadata that says, as JSON, what run the trace is of."""
+"""Key of the schema's metadata that describes the run, as JSON."""
 ESTIMATE = "pscore_item_position_estimate"
 
 
@@ -55,7 +55,7 @@ class TraceRows(NamedTuple):
 
 
 class TraceWriter:
-    """Writes one row for each listed item, in the order of rounds, users and positions.
+    """Writes one row per item shown, in the order of rounds, users and positions.
 
     A checkpoint's rows are one row group. Without a path nothing is written.
     """

@@ -19,7 +19,7 @@ from faircascade.registry import register
 @register("equality_b")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EqualityB(Metric):
-    """Equality of binary exposure: being listed, wherever, is what counts."""
+    """Equality of binary exposure: appearances count the same at every position."""
 
     title: ClassVar[str] = "Equality (B)"
 

@@ -1,4 +1,4 @@
-"""What a run leaves behind: integer counts, which merge to the same bits however work was cut.
+"""What a run leaves behind: integer counts, which merge to the same bits however work was divided.
 
 Sums of fractions (regret, confidence widths) are kept as integers too, in units of 2^-32: integers
 add up to the same total in any order.
@@ -205,7 +205,7 @@ class Record:
     def by_group(self, labels: Sequence[str]) -> tuple[tuple[str, ...], Record]:
         """Return the groups and the record with each group's items added up.
 
-        `labels` has one entry an item; `a|b` is a member of both groups, and counts in both.
+        `labels` has one entry per item; `a|b` is a member of both groups, and counts in both.
         """
         if len(labels) != len(self.merit):
             raise ValueError(

@@ -52,7 +52,7 @@ class Ledger:
     ids: Ids
     """Ids of the items, (m,)."""
     units: Ints
-    """Exposure in units, one row a user or one for all, (n or 1, m)."""
+    """Exposure in units, one row per user or one for all, (n or 1, m)."""
     fresh: Ints
     """Exposure of the current round, for a global ledger, (m,)."""
 

@@ -26,7 +26,7 @@ class Weight(Component):
 
     @property
     def probe_length(self) -> int:
-        """A length of list on which a mistake in the weights shows."""
+        """A slate length at which a mistake in the weights shows."""
         return 2
 
     def reference_reward(self, position: int, k: int) -> float:
@@ -103,7 +103,7 @@ class Custom(Weight):
     """Any positive weights: a vector with one value a position, or a function of (k, K)."""
 
     weights: tuple[float, ...] | Callable[[int, int], float] = (1.0,)
-    """Weights of positions 1, 2, ..., or a function of the position and the list's length."""
+    """Weights of positions 1, 2, ..., or a function of the position and the slate's length."""
 
     def __post_init__(self) -> None:
         if not callable(self.weights):

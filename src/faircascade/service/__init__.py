@@ -1,6 +1,6 @@
 """Recommend and learn over HTTP, and show who gets exposure.
 
-The names here are what a program needs that runs the service itself.
+These names are for programs that run the service themselves.
 """
 
 from importlib import import_module

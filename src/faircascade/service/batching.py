@@ -13,14 +13,14 @@ Result = TypeVar("Result")
 class Batcher(Generic[Entry, Result]):
     """Gathers the entries of all calls that are made in one turn of the event loop.
 
-    A service that keeps up has one call a turn, which does not wait for others. One that falls
-    behind has many, and many together cost far less than each on its own.
+    A service that keeps up has one call per turn, which does not wait for others. One that falls
+    behind has many, and together they cost far less than one by one.
     """
 
     def __init__(
         self, work: Callable[[Sequence[Entry]], Awaitable[Sequence[Result]]], *, most: int
     ) -> None:
-        """Let `work` return a result for each of `most` entries at most; a call is never cut."""
+        """Let `work` handle at most `most` entries at once; a call is never divided."""
         self._work = work
         self._most = most
         self._calls: list[tuple[Sequence[Entry], asyncio.Future[Sequence[Result]]]] = []
@@ -63,12 +63,12 @@ class Batcher(Generic[Entry, Result]):
 
 
 def resolve(future: asyncio.Future[Any], result: Any) -> None:
-    """Hand over a result, if anybody still waits for it."""
+    """Deliver a result, if anybody still waits for it."""
     if not future.done():
         future.set_result(result)
 
 
 def reject(future: asyncio.Future[Any], error: BaseException) -> None:
-    """Hand over an error, if anybody still waits."""
+    """Deliver an error, if anybody still waits."""
     if not future.done():
         future.set_exception(error)

@@ -53,11 +53,11 @@ async def start_service(
     seed: int | None = None,
     settings: ServiceSettings | None = None,
 ) -> Service:
-    """Return a service whose store is open and holds what the source has.
+    """Return a service whose store is open and holds the contents of the source.
 
-    Without a source, the store must have items already. A policy that is not given is that of a
-    ranker, or what the store was served with last, or `EALinUCB()`; likewise the seed, or 0. A
-    function is told the last one, if there was any, and returns another.
+    Without a source, the store must have items already. The default policy is that of a ranker, or
+    the one that the store was last served with, or `EALinUCB()`; likewise the seed, or 0. A
+    function gets the last policy, if any, and returns the one to serve.
     """
     settings = settings or ServiceSettings()
     store = store_at(address, ttl=settings.ttl)
@@ -134,7 +134,7 @@ def _chosen(
 
 
 def _check(policy: Policy, dim: int, kept: StoreShape | None, address: str) -> None:
-    """Refuse a policy that cannot be served, or not with what the store holds."""
+    """Refuse a policy that cannot be served, or does not fit what the store holds."""
     if declared(policy, "omniscient"):
         raise ValueError(
             f"policy {policy.name!r} cannot be served: it needs to know what users like"

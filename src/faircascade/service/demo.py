@@ -25,13 +25,13 @@ from faircascade.types import Ids, Items, Users
 log = logging.getLogger(__name__)
 
 USERS = 200
-"""Few enough to see them being learned within minutes."""
+"""Few enough to be learned within minutes."""
 TICK = 0.1
-"""Seconds between two looks at who comes and who answers."""
+"""Seconds between visits, and between answers."""
 _LONGEST_TICK = 0.5
 """Visits missed in longer waits than this are not made up for: requests come first."""
 _REGULARS = 10
-"""The larger, the less do the busiest users stand out."""
+"""The larger, the less the busiest users stand out."""
 
 
 class Demo(Source):
@@ -98,7 +98,7 @@ class SimulatedUsers:
         seed: int = 0,
         behaviour: Behaviour | None = None,
     ) -> None:
-        """Let about `rate` users a second ask for a slate, some of them more often than others."""
+        """Let about `rate` users per second ask for a slate, some more often than others."""
         if rate < 0:
             raise ParameterError("rate", "must be at least 0", rate)
         self.environment = environment
@@ -114,7 +114,7 @@ class SimulatedUsers:
         self._number = count()
 
     async def run(self, service: Service) -> None:
-        """Visit a service for ever; a store that is down is waited for."""
+        """Visit a service for ever; wait while the store is down."""
         clock = asyncio.get_running_loop().time
         last = clock() - TICK
         while True:

@@ -31,11 +31,11 @@ Role = Literal["read", "write"]
 ROLES: tuple[str, ...] = get_args(Role)
 VERSION = 1
 PREFIX = "fck_"
-"""Keys begin with it, so that a scanner of leaked texts knows one when it sees it."""
+"""Keys begin with it, so that scanners for leaked secrets recognise them."""
 RELOAD_SECONDS = 1.0
 """Seconds after which the file is looked at again."""
 UNREADABLE_SECONDS = 60.0
-"""Seconds for which the old keys are good while the file is there and cannot be read."""
+"""Seconds for which the old keys stay valid while the file cannot be read."""
 _LONGEST_NAME = 64
 
 
@@ -184,7 +184,7 @@ def _hash(token: str) -> str:
 
 
 def _signature(path: Path) -> tuple[int, int, int] | None:
-    """Return what changes with the file, None if it is not there."""
+    """Return a value that changes with the file, None if it is missing."""
     try:
         found = path.stat()
     except OSError:

@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from faircascade.service.service import Service
 
 LONGEST = {"candidates": 100_000, "batch": 10_000, "features": 10_000}
-"""Entries of lists, whatever the settings say: those beyond are not even looked at.
-
-A list is read up to the first entry that is wrong, too. Otherwise a few megabytes could keep the
+"""Most entries of a JSON list, whatever the settings say: entries beyond are not even looked at. A
+list is read up to the first wrong entry. Otherwise a few megabytes could keep the
 service busy for seconds.
 """
 _MARK = "x-limit"

@@ -1,8 +1,8 @@
 """Log lines as JSON or as text: an event, and its fields.
 
 Any module logs with the standard library, `log.info("keys were read again", extra={"keys": 3})`;
-what `extra` holds become the fields. The two formatters are as long as a subclass of a library's
-would be: names of fields, times in UTC, one event a line, and text that is not Unicode are ours.
+what `extra` holds become the fields. The two formatters are as short as a subclass of a library's
+would be: field names, times in UTC, one event per line, and text that is not Unicode are our own.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def fields_of(record: logging.LogRecord) -> dict[str, Any]:
 
 
 class JSONLines(logging.Formatter):
-    """One JSON object a line: time, level, event, logger, and the fields."""
+    """One JSON object per line: time, level, event, logger, and the fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {

@@ -12,18 +12,18 @@ from faircascade.service.stores.base import StoreDown
 log = logging.getLogger(__name__)
 
 TICK = 0.2
-"""Seconds between two looks at what other services did, and at what is to be counted: often, so
-that requests never wait for much of it."""
+"""Seconds between checks for changes by other services and for events to count: often, so that
+requests never wait for long."""
 KEEP_EVERY = 30.0
-"""Seconds after which counts of exposure are kept, so that a start has few events to read."""
+"""Seconds after which counts of exposure are stored, so that a start has few events to read."""
 EXPIRE_EVERY = 60.0
 _SHARE = 50.0
-"""Keeping counts may take one part of the time in so many: those of large catalogues are large."""
+"""Storing counts may take one part in this many of the time: large catalogues have large counts."""
 _PAUSE = 0.01
 
 
 async def maintain(service: Service) -> None:
-    """Follow the catalogue, count exposure, keep the counts and drop old slates, for ever."""
+    """Follow the catalogue, count exposure, store the counts and drop old impressions, for ever."""
     keep = expire = time.monotonic() + KEEP_EVERY
     while True:
         await asyncio.sleep(TICK)
@@ -40,11 +40,11 @@ async def maintain(service: Service) -> None:
                 expire = time.monotonic() + EXPIRE_EVERY
         except StoreDown as error:
             log.warning("store is down", extra={"reason": str(error)})
-        except Exception:  # go on: without maintenance, counts and old slates pile up
+        except Exception:  # go on: without maintenance, counts and old impressions pile up
             log.exception("maintenance failed")
 
 
 async def drop_expired(service: Service) -> None:
-    """Drop slates whose time is over, a few at a time so that requests need not wait."""
+    """Drop expired impressions, a few at a time so that requests need not wait."""
     while await service.store.expire(service.clock() - service.settings.ttl):
         await asyncio.sleep(_PAUSE)

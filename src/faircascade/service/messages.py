@@ -43,7 +43,7 @@ def invalid(field: str, message: str) -> Refused:
 
 
 MOST = 1_000_000_000
-"""Larger than any number of things; keeps numbers short enough to be repeated in a message."""
+"""Upper bound of counts, so that a message can repeat them."""
 
 
 def whole(given: Any) -> Any:
@@ -52,7 +52,7 @@ def whole(given: Any) -> Any:
 
 
 Count = Annotated[int, Field(ge=1, le=MOST), BeforeValidator(whole)]
-"""3.0 is a whole number in JSON, as in its schemas; "3" and true are none."""
+"""3.0 is a whole number in JSON and its schemas; "3" and true are not."""
 
 
 class Model(BaseModel):
@@ -75,7 +75,7 @@ class RecommendationRequest(Model):
         {"user": "user-7", "k": 3, "candidates": ["song-1", "song-2", "song-3", "song-4"]},
         {"user": "user-7", "exclude": ["song-9"]},
     )
-    user: Id = Field(description="Whom the slate is for; somebody unknown starts cold.")
+    user: Id = Field(description="Whom the slate is for; an unknown user starts cold.")
     k: Annotated[Count, Limited("k")] = Field(
         default=10, description="Length of the slate; shorter if fewer items are left."
     )
@@ -119,7 +119,9 @@ class FeedbackRequest(Model):
         {"impression_id": "1f-Zq3vT0kX5mE", "clicked_position": None, "shown": 4},
     )
     impression_id: str = Field(
-        min_length=1, max_length=LONGEST_ID, description="Of the slate that it is about."
+        min_length=1,
+        max_length=LONGEST_ID,
+        description="Impression that it is about.",
     )
     clicked_position: Count | None = Field(
         default=None, description="Position of the click, 1 for the first; null for none."
@@ -128,7 +130,7 @@ class FeedbackRequest(Model):
         default=None, description="The clicked item, in place of its position."
     )
     shown: Count | None = Field(
-        default=None, description="How many positions the user saw from the top, if not all."
+        default=None, description="How many positions were shown, counted from the top, if not all."
     )
 
 
@@ -156,7 +158,7 @@ class FeedbackReceipt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemChange:
-    """An item as it is to be; what is None stays as it was, an empty label is removed."""
+    """The new state of an item; None leaves a field as it was, an empty label removes it."""
 
     item: str
     features: Floats | Sequence[float]

@@ -25,7 +25,7 @@ Ranked = tuple[Impression, list[float]]
 """A slate that can be handed out, and its scores."""
 
 LARGE = 1_000_000
-"""Pairs of user and item from which on scoring leaves the event loop to others."""
+"""Pairs of user and item above which scoring runs in a thread."""
 
 
 class Ranking:
@@ -51,7 +51,7 @@ class Ranking:
     async def serve(
         self, requests: Sequence[RecommendationRequest], catalogue: Catalogue
     ) -> list[Recommendation | Refused]:
-        """Rank slates for requests that can be answered, and hand them out."""
+        """Rank slates for valid requests, and hand them out."""
         states = await self._store.begin_round(
             [request.user for request in requests], accounts=self._keeps_accounts
         )

@@ -57,8 +57,8 @@ class ScoringJob:
     def _parts(self) -> Iterator[Ints]:
         """Yield which users are scored together.
 
-        Those of whom nothing is known go apart: with them whole catalogues are tied, which is
-        quick to decide only among themselves.
+        New users go separately: for them all items are tied, which is quick to decide only among
+        themselves.
         """
         step, known = _users_at_once(self.pool), self.sums.any(axis=1)
         for kind in (~known, known):
@@ -105,5 +105,5 @@ def _columns(account: Mapping[int, int], items: Items) -> Ints:
 
 
 def rows_to_slots(slates: Slates, items: Items) -> Slots:
-    """Return the slots of listed items, (n, k)."""
+    """Return the slots of the items of slates, (n, k)."""
     return np.asarray(items.ids[slates.items], dtype=np.int32)

@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 SHUTDOWN_SECONDS = 10
 """Seconds that requests have to finish once the server is asked to stop."""
 SWITCH_INTERVAL = 0.001
-"""Seconds after which a thread hands over: that which commits must not wait for long."""
+"""Seconds after which threads switch: the one that commits must not wait for long."""
 KEEP_ALIVE = 75
 """Seconds that an idle connection stays open: longer than clients and proxies keep it, so that they
 close it first (see `faircascade.client.connection.IDLE_SECONDS`)."""
@@ -63,7 +63,7 @@ class ServerConfig:
     """The host it listens on, which requests may name."""
     access_log: bool = False
     demo_rate: float = 0.0
-    """Slates a second that simulated users ask for, if the source is the demo."""
+    """Slates per second that simulated users ask for, if the source is the demo."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,9 +150,8 @@ async def _serve(plan: ServerConfig, listener: socket.socket, announce: Announce
 class _Server(uvicorn.Server):
     """Announces that it listens, and shuts down in order.
 
-    Asked by SIGTERM, it takes no more connections, says that it is not ready, and ends the
-    connections that there are with their next answer, so that a proxy can go elsewhere without a
-    request being lost.
+    On SIGTERM it takes no more connections, reports that it is not ready, and closes open
+    connections with their next answer, so that a proxy can go elsewhere without losing a request.
     """
 
     def __init__(
@@ -182,7 +181,7 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     async def _stop_listening(self) -> None:
-        """Take no more connections; those that wait to be taken would be reset, so take them."""
+        """Stop listening, but accept waiting connections, which would be reset otherwise."""
         listeners, self._listeners = self._listeners, []
         loop = asyncio.get_running_loop()
         for listener in listeners:
@@ -214,7 +213,7 @@ class _Server(uvicorn.Server):
             await self._cut_off()
 
     async def _cut_off(self) -> None:
-        """End requests that are under way, and let go of the store."""
+        """End requests under way, and close the store."""
         tasks = list(self.server_state.tasks)
         for task in tasks:
             task.cancel()

@@ -46,7 +46,7 @@ from faircascade.types import Users
 log = logging.getLogger(__name__)
 
 MAX_BATCH = 64
-"""Separate requests that are processed together at most."""
+"""Most separate requests that are processed together."""
 
 
 class Service:
@@ -72,7 +72,7 @@ class Service:
         self.exposure = ExposureTracker(clock, lambda: self.catalogue.recipients)
         self.started = False
         self.stopping = False
-        """True when new requests had better go elsewhere."""
+        """True when new requests should go elsewhere."""
         self._policy = policy
         self._catalogue_version = 0
         self._changing = asyncio.Lock()
@@ -118,7 +118,7 @@ class Service:
     async def recommend(
         self, requests: Sequence[RecommendationRequest]
     ) -> Sequence[Recommendation | Refused]:
-        """Answer each: a slate of k items, or fewer if there are not as many, or a refusal."""
+        """Answer each with a slate of k items (fewer if there are not enough) or a refusal."""
         return await self._recommending(requests)
 
     async def _recommend(
@@ -172,7 +172,7 @@ class Service:
         return [r if isinstance(r, Refused) else self._receipt(r, next(learned)) for r in results]
 
     async def _know_names(self, impressions: Sequence[Impression | None]) -> None:
-        """Make sure that listed items are known, also those that another service just added."""
+        """Make sure that items of slates are known, also those just added by another service."""
         stored = self.catalogue.stored
         if not all(
             slot in stored for i in impressions if i is not None for slot in i.slots.tolist()
@@ -213,7 +213,7 @@ class Service:
             self._catalogue_version = version
 
     async def put_items(self, changes: Sequence[ItemChange]) -> None:
-        """Add items, or give those that are there new features and labels; all or none."""
+        """Add items, or change features and labels of existing ones; all or none."""
         await self.store.put_items([self.patch(change) for change in changes])
         await self.follow_catalogue()
 
@@ -248,7 +248,7 @@ class Service:
     # users
 
     async def user(self, user: str, *, impressions: int = 20) -> UserRecord:
-        """Return all that is kept of a user."""
+        """Return everything kept about a user."""
         record = await self.store.user(user, impressions=impressions)
         if record is None:
             raise Refused(Reason.UNKNOWN, "user", f"{user!r} is not known")
@@ -256,7 +256,7 @@ class Service:
         return record
 
     async def erase(self, user: str) -> None:
-        """Forget a user; exposure stays counted, and does not say whose it was."""
+        """Forget a user; counts of exposure stay, which do not say who saw an item."""
         if not await self.store.erase(user):
             raise Refused(Reason.UNKNOWN, "user", f"{user!r} is not known")
 
@@ -271,7 +271,7 @@ def version_of(policy: Policy) -> str:
 
 
 def _prepared(catalogue: Catalogue, items: Sequence[StoredItem]) -> Catalogue:
-    """Return a changed catalogue with everything made that requests would wait for."""
+    """Return a changed catalogue, with everything that requests need computed in advance."""
     after = catalogue.changed(items)
     recipients = after.recipients
     _ = recipients.rank, recipients.merit_share, recipients.by_group, recipients.by_supplier

@@ -14,7 +14,7 @@ class ServiceSettings:
     """Limits that keep one request from taking what others need."""
 
     ttl: float = 7 * DAY
-    """Seconds for which feedback on a slate is accepted and remembered."""
+    """Seconds for which an impression is kept and feedback on it is accepted."""
     max_k: int = 100
     """Longest slate."""
     max_candidates: int = 10_000

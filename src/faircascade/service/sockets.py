@@ -49,7 +49,7 @@ def _reason(error: OSError, host: str, port: int) -> str:
 
 
 def is_local(listener: socket.socket) -> bool:
-    """Tell whether only programs on this machine can reach a socket."""
+    """Say whether only programs on this machine can reach a socket."""
     host: str = listener.getsockname()[0]
     return ip_address(host.partition("%")[0]).is_loopback
 

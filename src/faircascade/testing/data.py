@@ -42,4 +42,4 @@ def check_ratings(ratings: Ratings) -> None:
     pairs = ratings.users.astype(np.int64) * ratings.n_items + ratings.items
     require(len(np.unique(pairs)) == len(ratings), "a user rates an item once")
     for name, column in ratings.item_groups.items():
-        require(column.shape == (ratings.n_items,), f"{name} must have one label an item")
+        require(column.shape == (ratings.n_items,), f"{name} must have one label per item")

@@ -144,7 +144,7 @@ def test_steps_begin_at_multiples_of_their_length() -> None:
 
 
 @pytest.mark.parametrize(("name", "seconds"), [("1h", 3600), ("24h", 86400), ("7d", 7 * 86400)])
-def test_a_list_is_gone_after_the_length_of_the_window(name: str, seconds: int) -> None:
+def test_a_slate_is_gone_after_the_length_of_the_window(name: str, seconds: int) -> None:
     begin = 7 * 86400.0 * 100  # the begin of a step in each window
     account = Counters()
     account.count([listed(begin, 1)], begin, ITEMS)
@@ -207,7 +207,7 @@ def test_fairness_is_over_the_catalogue_at_the_time_the_step_was_over() -> None:
     assert step.fairness[4] == 1.0
 
 
-def test_the_first_list_is_remembered_whatever_comes_before_it() -> None:
+def test_the_first_slate_is_remembered_whatever_comes_before_it() -> None:
     account = Counters()
     account.count([answered(NOW - 9)], NOW, ITEMS)
     assert account.snapshot(ALL, NOW).since is None

@@ -35,7 +35,7 @@ def test_exposure_is_summed_up_for_every_window(shown: Client, window: str) -> N
     assert exposure == sorted(exposure, reverse=True)
 
 
-def test_exposure_before_the_first_list_is_null_rather_than_an_error(client: Client) -> None:
+def test_exposure_before_the_first_slate_is_null_rather_than_an_error(client: Client) -> None:
     for window in ("all", "1h"):
         summary = Exposure.model_validate(client.get(f"/v1/exposure?window={window}").json())
         assert (summary.click_rate, summary.fairness["equality_b"]) == (None, None)

@@ -17,7 +17,7 @@ from faircascade.service.settings import ServiceSettings
 from tests.service.http.applications import Client, app_of, calling, new_service
 
 
-def test_a_list_has_distinct_items_best_first_and_says_which_policy_made_it(
+def test_a_slate_has_distinct_items_best_first_and_says_which_policy_made_it(
     client: Client, service: Service
 ) -> None:
     answer = Recommendation.model_validate(client.recommend(k=5), strict=True)
@@ -27,7 +27,7 @@ def test_a_list_has_distinct_items_best_first_and_says_which_policy_made_it(
     assert (answer.policy.name, answer.policy.version) == ("ealinucb", service.version)
 
 
-def test_a_list_of_ten_is_given_if_nothing_else_is_asked_for(client: Client) -> None:
+def test_a_slate_of_ten_is_given_if_nothing_else_is_asked_for(client: Client) -> None:
     answer = client.post("/v1/recommendations", {"user": "ann"})
     assert len(answer.json()["items"]) == 10
 
@@ -42,7 +42,7 @@ def test_whole_numbers_may_be_written_with_a_fraction_of_nothing(client: Client)
     assert client.post("/v1/recommendations", {"user": "ann", "k": 3.5}).status_code == 422
 
 
-def test_feedback_is_learned_and_shows_in_the_next_list(client: Client) -> None:
+def test_feedback_is_learned_and_shows_in_the_next_slate(client: Client) -> None:
     first = client.recommend(k=3)
     receipt = client.learn(first["impression_id"], clicked_position=2)
     assert FeedbackReceipt.model_validate(receipt.json(), strict=True) == FeedbackReceipt(

@@ -95,7 +95,7 @@ def test_services_that_learn_about_one_user_at_once_lose_and_double_nothing(
     asyncio.run(story())
 
 
-def test_services_that_recommend_to_one_user_at_once_number_the_lists_apart(
+def test_services_that_recommend_to_one_user_at_once_number_the_slates_apart(
     redis_location: RedisLocation,
 ) -> None:
     async def story() -> None:
@@ -262,7 +262,7 @@ def over_a_lossy_network(redis_server: RedisServer) -> Lossy:
     return tell
 
 
-def test_a_list_whose_reply_was_lost_is_counted_once(over_a_lossy_network: Lossy) -> None:
+def test_a_slate_whose_reply_was_lost_is_counted_once(over_a_lossy_network: Lossy) -> None:
     async def story(store: RedisStore, network: LossyNetwork) -> None:
         network.lose(2)
         ids = await store.record(
@@ -278,7 +278,7 @@ def test_a_list_whose_reply_was_lost_is_counted_once(over_a_lossy_network: Lossy
     over_a_lossy_network(story)
 
 
-def test_a_list_of_which_no_reply_comes_may_have_been_counted(over_a_lossy_network: Lossy) -> None:
+def test_a_slate_of_which_no_reply_comes_may_have_been_counted(over_a_lossy_network: Lossy) -> None:
     async def story(store: RedisStore, network: LossyNetwork) -> None:
         network.lose(10**6)
         with pytest.raises(StoreUnsure, match="may have been counted"):

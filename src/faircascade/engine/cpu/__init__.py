@@ -1,1 +1,1 @@
-"""The compiled engine: the meaning of `loop`, exact, lazy, and parallel over users."""
+"""The compiled engine: the same bits as `loop`, lazy, and parallel over users."""

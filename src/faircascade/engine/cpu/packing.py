@@ -35,7 +35,7 @@ SPARE = 22
 WIDER = 4
 """How many times larger each set is than the one before."""
 LARGEST_SET = 2048
-"""More memory than this for each user's largest set does not pay."""
+"""Items in a user's largest set; more memory does not pay."""
 
 
 def zeros(*shape: int) -> Floats:
@@ -59,7 +59,7 @@ def up(count: int, step: int) -> int:
 
 
 def pack_environment(job: Job, like: PackedEnvironment | None = None) -> PackedEnvironment:
-    """Pack items and users; the items are those of `like`, if that has the same."""
+    """Pack items and users; the items of `like` are reused if they are the same."""
     env, pool = job.env, job.env.items.pool
     place = np.full(len(env.items), -1, dtype=np.int32)
     place[pool.rows] = np.arange(len(pool))
@@ -126,7 +126,7 @@ DEFAULTS: dict[str, Any] = {
     "reorders": False,
     "accounts": False,
 }
-"""Rules that parts give in `kernel`, as they are for a policy without such a part."""
+"""Defaults of the rules that parts give in `kernel`, for policies without such a part."""
 
 
 def pack_rules(job: Job) -> Rules:
@@ -180,7 +180,7 @@ def start_sums(n: int, d: int) -> Sums:
 
 
 def symmetric(halves: Floats) -> Floats:
-    """Return matrices (d, d, n) from their upper halves, one column a user, (d (d + 1) / 2, n)."""
+    """Return matrices (d, d, n) from upper halves, one column per user, (d (d + 1) / 2, n)."""
     pairs, n = halves.shape
     d = int((2 * pairs) ** 0.5)
     a, b = np.triu_indices(d)
@@ -201,7 +201,7 @@ def start_account(job: Job, packed: PackedEnvironment, rules: Rules) -> Account:
 
 
 def unpack_account(job: Job, packed: PackedEnvironment, units: Ints) -> Ledger:
-    """Return the account of every user in the layout of the library: one column an item."""
+    """Return the account of every user in the layout of the library: one column per item."""
     ledger = Ledger.of("user", len(units))
     ledger.follow(job.env.items.ids)
     ledger.units[:, packed.rows] = units
@@ -209,7 +209,7 @@ def unpack_account(job: Job, packed: PackedEnvironment, units: Ints) -> Ledger:
 
 
 def pack_account(job: Job, packed: PackedEnvironment, ledger: Ledger, account: Account) -> None:
-    """Put the account of every user into that of the kernels: `unpack_account` backwards."""
+    """Put the account of every user into that of the kernels: the inverse of `unpack_account`."""
     ledger.follow(job.env.items.ids)
     account.units[:] = ledger.units[:, packed.rows]
     account.worth[:] = np.rint(account.units * account.prices)

@@ -28,9 +28,9 @@ class PackedEnvironment(NamedTuple):
     """Who is served, and from what."""
 
     features: Floats
-    """One row an item, (p, d)."""
+    """One row per item, (p, d)."""
     by_feature: Floats
-    """One row a feature, zeros behind the last item up to a multiple of 16, flat (d * padded)."""
+    """One row per feature, zeros behind the last item up to a multiple of 16, flat (d * padded)."""
     padded: int
     norms: Floats
     """Norm of each feature row, rounded up, zeros behind the last, (padded,)."""
@@ -81,7 +81,7 @@ class Rules(NamedTuple):
     scale: float
     first_theta: float
     clicked: Floats
-    """Target of a clicked position, one row for each last position seen, (K, K)."""
+    """Target of a clicked position, one row per last position seen, (K, K)."""
     ignored: Floats
     """Target of a position that was seen and not clicked, (K, K)."""
     tolerance: float
@@ -100,7 +100,7 @@ class Rules(NamedTuple):
     reorders: bool
     """Whether items whose exposure lags come first (reorder)."""
     accounts: bool
-    """Whether exposure is kept account of."""
+    """Whether exposure is accounted for."""
     gained: Ints
     """What a position counts there, (K,)."""
     refine_every: int
@@ -175,7 +175,7 @@ class Shortlist(NamedTuple):
     front_size: Ints
     """(n,); 0 before the first slate."""
     front_x: Floats
-    """Their features, one row a feature, (n, d * F)."""
+    """Their features, one row per feature, (n, d * F)."""
     order: Small
     """Places in the front, the last slate first, (n, F)."""
     sets: Small
@@ -193,7 +193,7 @@ class Contenders(NamedTuple):
     """What the slates of a policy that does not learn come from."""
 
     items: Small
-    """Items that can be listed, one row a user, or one for all, (n or 1, c)."""
+    """Items that can be shown, one row per user or one for all, (n or 1, c)."""
     scores: Floats
     """Their scores, (n or 1, c)."""
     drawn: bool
@@ -201,7 +201,7 @@ class Contenders(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room to work in: one set for each thread."""
+    """Scratch space: one set per thread."""
 
     scores: Floats
     """(padded + 16,)."""
@@ -252,7 +252,7 @@ class Scratch(NamedTuple):
 
 
 class StepCounts(NamedTuple):
-    """What is counted: one set for each thread, one interval at a time."""
+    """What is counted: one set per thread, one interval at a time."""
 
     appearances: Ints
     """(m, K)."""

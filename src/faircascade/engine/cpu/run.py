@@ -1,4 +1,4 @@
-"""The meaning of `loop`, compiled: exact, lazy, and parallel over users.
+"""The compiled engine: the same bits as `loop`, lazy, and parallel over users.
 
 docs/explanation/engine.md says how it works and why its slates are those of `loop`.
 """
@@ -27,25 +27,25 @@ from faircascade.engine.trace import TraceRows, TraceWriter
 from faircascade.types import clicks_at
 
 STEP_SECONDS = 0.2
-"""How long all users go forward before what they did is counted."""
+"""Seconds that all users advance before a step is counted."""
 FIRST_STEP = 1024
 """Slates of the first step; the next ones grow until they take long enough."""
 PARTS = 8
-"""GroupQueue of a step for each thread, so that none is idle for long at its end."""
+"""Groups per thread in a step, so that no thread is idle for long at its end."""
 TRACED = 2_000_000
-"""Slates of a step at most that is traced."""
+"""Most slates in a step that is traced."""
 _POLL_SECONDS = 0.1
 
 
 def lacks(job: Job) -> str:
-    """Return what this engine cannot do of a job; nothing if it can do all of it."""
+    """Return what this engine does not support of a job, or nothing."""
     if numba.config.DISABLE_JIT:
         return "NUMBA_DISABLE_JIT"
     return unsupported(job.env, job.policy, "cpu") or asked_of(job)
 
 
 def run(job: Job) -> Outcome:
-    """CpuRun a job to its end, or to the last round that all users finished when interrupted."""
+    """Run a job to its end, or to the last round that all users finished when interrupted."""
     users = Learning(job) if job.policy.learns else Standing(job)
     return CpuRun(job, users).to_the_end()
 
@@ -75,7 +75,7 @@ class CpuRun:
             users.resume(reached.state)
 
     def to_the_end(self) -> Outcome:
-        """Go on to the last checkpoint, or until Ctrl-C."""
+        """Run to the last checkpoint, or until Ctrl-C."""
         self._compile()
         interrupted = False
         with (
@@ -153,7 +153,7 @@ class CpuRun:
     def _enter(
         self, books: list[StepCounts], trace: Trace, interval: int, first: int, last: int
     ) -> None:
-        """Count a step and take it as done."""
+        """Count a step and commit it."""
         if any(book.broken[0] for book in books):
             raise not_finite(self.job, last)
         self.users.keep(last)
@@ -186,7 +186,7 @@ class CpuRun:
 
 
 class GroupQueue:
-    """GroupQueue of the users, each handed out once."""
+    """Groups of users, each handed out once."""
 
     def __init__(self, parts: list[tuple[int, int]]) -> None:
         self._left = iter(parts)

@@ -1,4 +1,4 @@
-"""Users of the compiled engine: what they know goes in, is kept step by step, and comes out."""
+"""Users of the compiled engine: their state goes in, is kept step by step, and comes out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Served(ABC):
         self.shortlist = packing.start_shortlist(self.packed, self.rules)
 
     def resume(self, state: Any) -> None:
-        """Go on from a state of the policy: there is nothing in it unless something is learned."""
+        """Continue from a state of the policy, which is empty unless something is learned."""
         return
 
     @abstractmethod
@@ -38,7 +38,7 @@ class Served(ABC):
         """Serve some of the users in some rounds."""
 
     def keep(self, last: int) -> None:
-        """Take a step as done: there is nothing to take unless something is learned."""
+        """Commit a step; there is nothing to commit unless something is learned."""
         return
 
     def state(self) -> Any:
@@ -117,7 +117,7 @@ def unpack_sums(sums: Sums, n: int) -> dict[str, NDArray[Any]]:
 
 
 def pack_sums(learned: Mapping[str, NDArray[Any]], sums: Sums) -> None:
-    """Put what was learned into the lanes of the users: `unpack_sums` backwards."""
+    """Put what was learned into the lanes of the users: the inverse of `unpack_sums`."""
     half = np.triu_indices(len(learned["B"]))
     for name, lanes in sums._asdict().items():
         column = learned[name][half] if name in ("M", "M_inv") else learned[name]
@@ -128,7 +128,7 @@ def pack_sums(learned: Mapping[str, NDArray[Any]], sums: Sums) -> None:
 
 
 def by_user(lanes: NDArray[Any], n: int) -> Any:
-    """Return a copy with one column a user, (groups, c * 8) -> (c, n)."""
+    """Return a copy with one column per user, (groups, c * 8) -> (c, n)."""
     groups = len(lanes)
     rows = lanes.reshape(groups, -1, USERS).transpose(1, 0, 2)
     return rows.reshape(-1, groups * USERS)[:, :n].copy()

@@ -1,4 +1,4 @@
-"""The meaning of `loop` on a GPU: one warp a user, all rounds without returning to the host.
+"""The GPU engine: the same bits as `loop`, one warp per user, no returns to the host.
 
-docs/explanation/gpu.md says how it works, what it was measured at, and why it is CUDA through CuPy.
+docs/explanation/gpu.md explains how it works, how fast it is, and why it uses CUDA through CuPy.
 """

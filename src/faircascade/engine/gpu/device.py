@@ -1,4 +1,4 @@
-"""The GPU: found, asked for its memory, and given a kernel."""
+"""The GPU: how it is found, its memory, and its kernel."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Kernel(Protocol):
     """How many warps run at the same time."""
 
     def serve(self, warps: int, arguments: Sequence[Any]) -> None:
-        """Let so many warps serve users until all are served; a multiple of a block's."""
+        """Let this many warps, a multiple of a block's, serve users until all are served."""
 
     def add_up(self, cells: Any, count: int, rounds: int) -> None:
         """Add up what happened in each round of each cell."""
@@ -42,7 +42,7 @@ class Device(Protocol):
     """Makes arrays there: CuPy, or NumPy."""
 
     def lacks(self, shape: Shape) -> str:
-        """Return what a shape of problem has too much of; nothing if it has not."""
+        """Return which limit a shape of problem exceeds, or nothing."""
 
     def kernel(self, shape: Shape, users: int) -> Kernel:
         """Return the kernel for a shape of problem and so many users, compiled now or before."""
@@ -51,14 +51,14 @@ class Device(Protocol):
         """Return how much memory is left."""
 
     def use(self) -> None:
-        """Let what this thread makes and launches be on this device."""
+        """Make this the device of the current thread."""
 
     def release(self) -> None:
-        """Give memory that is kept for later back to others."""
+        """Release cached memory."""
 
 
 class NoGPU(ValueError):  # noqa: N818 (it is what is missing that it names)
-    """There is no GPU that can be used; the text says why, and what to do."""
+    """No usable GPU; the message says why, and what to do."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"{why}; {INSTEAD}")
@@ -167,7 +167,7 @@ def the_gpu() -> Device:
 
 
 def is_present() -> bool:
-    """Say whether there is a GPU that can be used, without a word if there is none."""
+    """Say whether there is a usable GPU."""
     if find_spec("cupy") is None:
         return False
     try:
@@ -206,5 +206,5 @@ def _why(cupy: Any, error: Any) -> str:
 
 
 def no_memory(error: Exception) -> bool:
-    """Say whether an error is that the device's memory is used up."""
+    """Say whether an error means that the device is out of memory."""
     return type(error).__name__ == "OutOfMemoryError"

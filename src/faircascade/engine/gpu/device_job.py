@@ -18,7 +18,7 @@ _COUNTS = ("appearances", "item_clicks", "outcomes", "regrets", "widths", "by_ro
 
 
 def pack(values: dict[str, Any], address: Any) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """Return the record of a job: 8 bytes a field, arrays as the addresses of their data."""
+    """Return the record of a job: 8 bytes per field, arrays as the addresses of their data."""
     fields = fields_of("Job")
     record = np.zeros(len(fields), dtype=np.uint64)
     for place, field in enumerate(fields):
@@ -140,7 +140,7 @@ class DeviceJob:
 
     @staticmethod
     def bytes_a_user(job: Job, shape: Shape) -> int:
-        """Return how much of the device's memory a user takes, about."""
+        """Return roughly how much device memory a user takes."""
         accounts = job.policy.scope == "user"
         sums = (2 * shape.pairs + 2 * shape.d) * np.dtype(shape.precision).itemsize
         environment = 8 * shape.d + 4 * shape.k + 8 * 12
@@ -148,13 +148,13 @@ class DeviceJob:
 
     @staticmethod
     def bytes_of_items(job: Job, shape: Shape) -> int:
-        """Return how much of the device's memory a catalogue takes, about."""
+        """Return roughly how much device memory a catalogue takes."""
         each = (2 * shape.d + 1) * np.dtype(shape.precision).itemsize + 8 * shape.d + 40
         return each * len(job.env.items)
 
     @staticmethod
     def bytes_of_interval(job: Job) -> int:
-        """Return how much what is counted between two checkpoints takes."""
+        """Return how much memory the counts between two checkpoints take."""
         return 2 * 8 * len(job.env.items) * job.env.k
 
     def record(self) -> Any:
@@ -162,7 +162,7 @@ class DeviceJob:
         return pack(self.values, address_of)
 
     def resume(self, state: BanditState) -> None:
-        """Go on from what was learned: `state` backwards."""
+        """Continue from what was learned: the inverse of `state`."""
         learned = self.job.policy.arrays(state)
         half = np.triu_indices(len(learned["B"]))
         for name in ("M", "M_inv"):
@@ -194,7 +194,7 @@ class DeviceJob:
         return state
 
     def _by_user(self, name: str) -> Any:
-        """Return what was learned in float64 with one column a user."""
+        """Return what was learned in float64 with one column per user."""
         return np.ascontiguousarray(to_host(self.values[name]).T, dtype=np.float64)
 
 

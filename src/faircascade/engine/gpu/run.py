@@ -1,4 +1,4 @@
-"""Jobs on a GPU, several at once: all users go forward in short launches."""
+"""Jobs on a GPU, several at once: all users advance in short launches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from faircascade.engine.trace import TraceWriter
 __all__ = ["alike", "is_present", "lacks", "run", "run_together", "the_gpu"]
 
 STEP_SECONDS = 0.25
-"""How long a launch takes, about: until then neither progress nor Ctrl-C can be seen."""
+"""Seconds that a launch takes, roughly; progress and Ctrl-C have to wait for its end."""
 LONGEST_STEP, FASTER = 2.0, 1.25
 """Seconds that it may take where twice as many rounds are each so many times faster."""
 FIRST_STEP = 3e8
@@ -39,7 +39,7 @@ MOST_BOOKS = 4 * 2**30
 
 
 def lacks(job: Job) -> str:
-    """Return what this engine cannot do of a job; nothing if it can do all of it."""
+    """Return what this engine does not support of a job, or nothing."""
     return unsupported(job.env, job.policy, "gpu") or asked_of(job)
 
 
@@ -56,7 +56,7 @@ def shape_of(jobs: Sequence[Job]) -> Shape:
 
 
 def run(job: Job) -> Outcome:
-    """GpuRun a job to its end, or to the last round that all users finished when interrupted."""
+    """Run a job to its end, or to the last round that all users finished when interrupted."""
     return run_together([job])[0]
 
 
@@ -131,7 +131,7 @@ class GpuRun:
         return parts
 
     def _share(self, number: int, users: slice, state: Any) -> Share:
-        """Return some users of a job, who go on from a state of all of its users."""
+        """Return some users of a job, who continue from a state of all its users."""
         job = self.jobs[number]
         if users != slice(0, len(job.env.users)):
             job = replace(job, env=job.env.take(users))
@@ -144,7 +144,7 @@ class GpuRun:
         return sum(share.users.stop - share.users.start for share in part)
 
     def to_the_end(self) -> list[Outcome]:
-        """Go on to the last checkpoint, or until Ctrl-C."""
+        """Run to the last checkpoint, or until Ctrl-C."""
         interrupted = False
         with ThreadPoolExecutor(1, initializer=self.device.use) as pool, ExitStack() as stack:
             traces = [stack.enter_context(TraceWriter(job)) for job in self.jobs]

@@ -42,7 +42,7 @@ PARTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What a kernel is compiled for: sizes that are loops without a counter then."""
+    """What a kernel is compiled for: sizes whose loops the compiler unrolls."""
 
     d: int
     k: int
@@ -97,7 +97,7 @@ class Shape:
 
 @cache
 def source_of(shape: Shape, words: str) -> str:
-    """Return the kernel as one text, on the words of CUDA or of something that stands for it."""
+    """Return the kernel as one text, with CUDA's own header or one that stands in for it."""
     folder = files(__package__) / "kernels"
     texts = [(folder / name).read_text(encoding="utf-8") for name in PARTS]
     return "\n".join([*_constants(shape), words, *texts])

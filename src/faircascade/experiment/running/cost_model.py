@@ -20,13 +20,13 @@ ITEMS = 3000
 """Items of a catalogue that is not known yet."""
 
 # Seconds of one core, from runs of 1,000 users on 2,800 items (docs/benchmarks.md).
-_LIST = 0.08e-6
-"""For each list and feature, if only what can matter is scored."""
+_SLATE = 0.08e-6
+"""For each slate and feature, if only what can matter is scored."""
 _WARM_UP = 0.11e-6
 """For each item and feature of a user, while little is known of that user."""
 _WARM_ROUNDS = 1000
 _SCORE = 0.3e-9
-"""For each item and feature, where every list needs the scores of all."""
+"""For each item and feature, where every slate needs the scores of all."""
 _RERANK = 9e-9
 """For each item, where a re-ranker looks at all (fairx, fairco)."""
 _CELL = 0.1
@@ -52,13 +52,13 @@ class CostModel:
         options = all_options(cell.environment)
         known = self.sizes.get(cell.fingerprint, (int(options["users"]), ITEMS))
         users, items = min(int(options["users"]), known[0]), known[1]
-        lists, dim = users * cell.rounds, int(options["dim"])
+        slates, dim = users * cell.rounds, int(options["dim"])
         if cell.policy.needs_all_scores:
-            seconds = lists * items * (_SCORE * dim + (_RERANK if ranks_all(cell.policy) else 0.0))
+            seconds = slates * items * (_SCORE * dim + (_RERANK if ranks_all(cell.policy) else 0.0))
         else:
             warm = min(1.0, cell.rounds / _WARM_ROUNDS) ** (1 / 3)  # most of it comes early
             seconds = users * items * dim * _WARM_UP * warm
-        return _CELL + seconds + lists * dim * _LIST
+        return _CELL + seconds + slates * dim * _SLATE
 
     def longest_first(self, cells: Iterable[Cell]) -> list[Cell]:
         """Return cells so that no long one is left for the end."""
@@ -66,7 +66,7 @@ class CostModel:
 
 
 def ranks_all(policy: Policy) -> bool:
-    """Say whether a re-ranker looks at all items for every list."""
+    """Say whether a re-ranker looks at all items for every slate."""
     return isinstance(policy, ComposedPolicy) and policy.parts.reranker.needs_all_scores
 
 

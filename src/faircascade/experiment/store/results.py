@@ -199,7 +199,7 @@ def curves_of(result: Result) -> dict[str, Floats]:
 
 
 def items_of(result: Result) -> dict[str, Any]:
-    """Return one row an item."""
+    """Return one row per item."""
     items, record = result.env.items, result.record
     return {
         "item": items.ids.astype(str),

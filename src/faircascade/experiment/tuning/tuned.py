@@ -74,7 +74,7 @@ def write_comparison(comparison: Spec, tuned: Tuned, best: Trial, folder: Path) 
 
 
 def write_trials(tuned: Tuned, folder: Path) -> list[Path]:
-    """Write one row a trial, as Parquet and as CSV; return the paths."""
+    """Write one row per trial, as Parquet and as CSV; return the paths."""
     import pyarrow as pa
     from pyarrow import csv
 

@@ -25,7 +25,7 @@ class Catalogue:
     rows: dict[str, int]
     """Row of each item by its name."""
     stored: dict[int, StoredItem]
-    """Every item by slot; of removed ones little more than the name."""
+    """Every item by slot; removed ones have little more than a name."""
 
     @classmethod
     def empty(cls, dim: int) -> Catalogue:
@@ -46,7 +46,7 @@ class Catalogue:
 
     @cached_property
     def recipients(self) -> Recipients:
-        """The items as those who share exposure."""
+        """The items as recipients of exposure."""
         known = [self.stored[slot] for slot in self.slots.tolist()]
 
         def labels(column: str) -> Labels | None:
@@ -111,7 +111,7 @@ class Catalogue:
 
 
 def _kept(item: StoredItem) -> StoredItem:
-    """Return what is kept of an item: of a removed one, what names slates that show it."""
+    """Return what is kept of an item: of a removed one, its name for slates that show it."""
     return replace(item, features=_NOTHING, groups={}) if item.removed else item
 
 
@@ -124,7 +124,7 @@ def _features(items: Sequence[StoredItem], dim: int) -> Floats:
 
 
 def _items(slots: Slots, features: Floats, keys: Words, known: Sequence[StoredItem]) -> Items:
-    """Return a catalogue of ours: checked when it came in, with keys that are there already."""
+    """Return items that were checked before, with the given keys."""
     items = Items(
         ids=slots,
         features=np.ascontiguousarray(features),

@@ -21,8 +21,8 @@ async def import_items(
 ) -> str:
     """Put the items and users of a source into the store, and return a summary.
 
-    Nothing is removed. A source that the store had last time is left alone, so that what was
-    changed or removed since then stays as it is. `contents` is what was read of it already.
+    Nothing is removed. A source that was imported last time is skipped, so that later changes and
+    removals stay. `contents` is what was already read of it.
     """
     store = service.store
     kept = await store.get_meta(source.kind)
@@ -49,7 +49,7 @@ async def import_items(
 
 
 async def _check_place(service: Service, source: RankerFile, kept: Any) -> None:
-    """Refuse a ranker where other users are: what was learned of them would be lost."""
+    """Refuse a ranker if the store has other users: what was learned of them would be lost."""
     begun = kept is not None and kept["fingerprint"] == source.fingerprint
     if begun or len(service.catalogue) == 0:
         return
@@ -61,7 +61,7 @@ async def _check_place(service: Service, source: RankerFile, kept: Any) -> None:
 
 
 async def _put(service: Service, items: Sequence[ItemChange]) -> str:
-    """Add and change items; those that are there already as they are to be stay untouched."""
+    """Add and change items; those that would not change are left alone."""
     there = service.catalogue.at
     new = [item for item in items if there(item.item) is None]
     changed = [item for item in items if (known := there(item.item)) and _differs(item, known)]

@@ -1,7 +1,6 @@
-"""A file of items before it is read: what it may be, and what is said of anything else.
-
-Tables are read for other purposes too, with options that a service does not have; what is said of
-them there is put here as somebody who wrote `--items FILE` can follow it.
+"""Open a file of items, and refuse what cannot be one. Tables are read for other purposes too, with
+options that a service does not have; errors that name those options are reworded here for somebody
+who wrote `--items FILE`.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _ADVICE = {
         "; columns must be separated by a comma, a tab, a semicolon or |"
     ),
 }
-"""What is advised to a reader in Python, and what instead of it."""
+"""Advice for Python, and what to say instead."""
 
 
 def open_items(path: str | Path) -> Table:
@@ -58,7 +57,7 @@ def check_is_file(path: Path) -> None:
 
 @contextmanager
 def rephrased_errors(names: Sequence[str] = ()) -> Iterator[None]:
-    """Reword errors of reading: no options that there are not, and not all of the columns."""
+    """Reword errors of reading: name no options that do not exist, and not all columns."""
     try:
         yield
     except DataError as error:

@@ -1,4 +1,4 @@
-"""Where the items come from that a service starts with: a file, a ranker, or the demo."""
+"""Where a service gets its first items: a file, a ranker, or the demo."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from faircascade.types import Floats, Ints, Items
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SourceContents:
-    """What a source has to give."""
+    """The contents of a source."""
 
     items: Sequence[ItemChange]
     dim: int
@@ -39,7 +39,7 @@ class Source(ABC):
     """Something with items in it."""
 
     kind: ClassVar[str]
-    """Under which name a store remembers which one it had."""
+    """Name under which a store remembers the last source."""
     label: str
 
     @property

@@ -1,4 +1,4 @@
-"""Counting what the store records, each event once, also beside other services."""
+"""Counts the events of the store, each once, also next to other services."""
 
 from __future__ import annotations
 
@@ -53,8 +53,9 @@ class ExposureTracker:
     async def catch_up(self, store: Store, limit: int = CHUNK) -> int:
         """Count the events that came since the last time; return how many.
 
-        Events that another service has counted and kept may be dropped after some minutes. Who did
-        not read for so long cannot know what was dropped, and starts again from what is kept.
+        Events that another service has counted and kept may be dropped after some minutes. A
+        service that did not read for that long cannot know what was dropped, and starts again from
+        the stored counts.
         """
         counted = 0
         async with self._busy:
@@ -104,5 +105,5 @@ class ExposureTracker:
         return self._account
 
     def units_of(self, slots: Slots | Ints) -> Ints:
-        """Return the exposure E_P that items have had since ever, in units, (n,)."""
+        """Return the exposure E_P that items have had in total, in units, (n,)."""
         return self._account.counts.units_of(slots)

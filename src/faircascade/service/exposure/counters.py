@@ -125,7 +125,7 @@ class Counters:
         return self.windows[name]
 
     def copy(self) -> Counters:
-        """Return an account that goes on by itself."""
+        """Return an independent copy."""
         return Counters(
             first=self.first,
             counts=self.counts.copy(),

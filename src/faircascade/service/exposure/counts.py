@@ -64,7 +64,7 @@ class EventBatch:
 
 @dataclass(kw_only=True, eq=False)
 class Counts:
-    """Counts of every slot that was ever listed, and of the slates themselves."""
+    """Counts of every slot that was ever shown, and of the slates themselves."""
 
     by_slot: Ints = field(default_factory=lambda: np.zeros((3, 0), dtype=np.int64))
     """Appearances E_B, exposure E_P in units, and clicks of each slot, (3, s)."""
@@ -114,5 +114,5 @@ class Counts:
         return np.asarray(self.of(slots)[1])
 
     def copy(self) -> Counts:
-        """Return counts that go on by themselves."""
+        """Return an independent copy."""
         return Counts(by_slot=self.by_slot.copy(), totals=self.totals.copy())

@@ -12,7 +12,7 @@ from faircascade.service.stores.base import Slots
 from faircascade.types import Floats, Ints
 
 Labels = Sequence[str | None]
-"""A label an item: "a|b" is a member of both groups, once of each; None of none."""
+"""One label per item: "a|b" is a member of both groups, once of each; None of none."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,7 +27,7 @@ class Groups:
 
     @classmethod
     def of(cls, labels: Labels) -> Groups:
-        """Return the groups that labels speak of, by name."""
+        """Return the groups that labels name, by name."""
         codes: dict[str, int] = {}
         code = np.array([-1 if x is None else codes.setdefault(x, len(codes)) for x in labels])
         parts = [list(dict.fromkeys(filter(None, label.split("|")))) for label in codes]
@@ -50,7 +50,7 @@ class Groups:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Recipients:
-    """The catalogue as far as exposure is concerned, one row an item. Never changed.
+    """The catalogue as far as exposure is concerned, one row per item. Never changed.
 
     What is derived from it is kept: make one for each change of the catalogue, not for each call.
     """
@@ -79,7 +79,7 @@ class Recipients:
 
     @cached_property
     def merit_share(self) -> Floats:
-        """Merit of each item, of that of all, (m,)."""
+        """Share of each item in the merit of all, (m,)."""
         scaled = self.merit / self.merit.max(initial=0.0)  # so that the sum does not overflow
         return np.asarray(scaled / scaled.sum())
 

@@ -104,7 +104,7 @@ class Shares:
 def leading(limit: int, *keys: Floats | Ints) -> Ints:
     """Return the rows that come first in ascending order of keys, the most important key first.
 
-    The same as the begin of a full sort, without sorting what does not come first.
+    The same as the start of a full sort, without sorting the rest.
     """
     rows = np.arange(len(keys[0]))
     sure = [rows[:0]]

@@ -89,7 +89,7 @@ class Window:
 
     span: Span
     running: int = 0
-    """Number of the running step: its begin in units of its length."""
+    """Number of the running step: its start in units of its length."""
     total: Counts = field(default_factory=Counts)
     """The sum of all steps."""
     open: dict[int, Counts] = field(default_factory=dict)
@@ -157,7 +157,7 @@ class Window:
             self.closed.pop(old).add_to(self.total, sign=-1)
 
     def copy(self) -> Window:
-        """Return a window that goes on by itself."""
+        """Return an independent copy."""
         return Window(
             span=self.span,
             running=self.running,

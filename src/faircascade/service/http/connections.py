@@ -22,7 +22,7 @@ HEAD_SECONDS = 10.0
 BODY_SECONDS = 30.0
 """Until the body is there, from the end of the head."""
 LINGER_SECONDS = 2.0
-"""For which a client that was refused may go on sending; else it would not read the answer."""
+"""For which a refused client may go on sending; else it would not read the answer."""
 MOST_CONNECTIONS = 900
 """Those that are served; some room is left below the 1,024 files that a process may usually open.
 """
@@ -92,7 +92,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._deadline = self.loop.time() + seconds
 
     def _look_again(self) -> None:
-        """Look whether it is too late, now and then: a timer for each request would cost more."""
+        """Check now and then whether it is too late: a timer per request would cost more."""
         wait = HEAD_SECONDS  # the shortest of all, so that no deadline is overlooked
         if self._deadline is not None:
             wait = self._deadline - self.loop.time()

@@ -1,8 +1,8 @@
 """Host names under which a service without keys answers.
 
-A page of anybody's can make a browser ask this machine, under a name of the page's own that it
-lets point here, and read the answer as if it were its own. Without keys the name is all that tells
-such a request from one that is meant.
+Any web page can let a host name of its own point to this machine, make a browser send requests
+here, and read the answers (DNS rebinding). Without keys, only the host name tells such requests
+from intended ones.
 """
 
 from __future__ import annotations

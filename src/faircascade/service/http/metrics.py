@@ -40,7 +40,7 @@ class Metrics:
             registry=registry,
         )
         self._recommendations = Counter(
-            "faircascade_recommendations", "Slates that were handed out.", registry=registry
+            "faircascade_recommendations", "Slates handed out.", registry=registry
         )
         answers = Counter(
             "faircascade_answers", "Answers by what became of them.", ["outcome"], registry=registry

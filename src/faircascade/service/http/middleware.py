@@ -37,12 +37,12 @@ OPEN = frozenset({"/", "/docs", "/healthz", "/readyz", "/openapi.json"})
 """Paths that need no key, besides those of `/static`."""
 API = "/v1/"
 PROBES = frozenset({"/healthz", "/readyz"})
-"""Paths that may be asked for under any name of the service."""
+"""Paths that may be requested under any host name."""
 UNMATCHED = "unmatched"
-"""Route of unknown paths in metrics: one label for all, so that nobody can make one for each."""
+"""Route of unknown paths in metrics: one label for all, so that labels cannot pile up."""
 
 PERSONAL = "/v1/users/"
-"""Where all is about people: not for keys that hang on a wall."""
+"""Paths that are about users: not for read-only keys."""
 
 _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _READING = ("GET", "HEAD")
@@ -53,8 +53,8 @@ _NUMBERS = count(randbits(63))
 class RequestMiddleware:
     """Gives a request its id, checks its host, key and size, and counts, times and logs it.
 
-    All in one plain ASGI application: each layer of Starlette's own kind would take as long as the
-    rest of the way.
+    All in one plain ASGI application: each of Starlette's own middleware layers would take as long
+    as everything else.
     """
 
     def __init__(

@@ -13,7 +13,7 @@ from faircascade.service.limits import Limits, fill_in
 ABOUT = """Recommend items, learn from what users click, and share exposure fairly.
 
 - Ask for a slate with `POST /v1/recommendations` and show it.
-- Tell what became of it with `POST /v1/feedback`.
+- Report what was clicked with `POST /v1/feedback`.
 - See who gets exposure with `GET /v1/exposure`.
 
 Bodies are JSON. Errors are problem documents (RFC 9457): `detail` says what is wrong, `errors`
@@ -23,8 +23,8 @@ TAGS = [
     {"name": "recommendations", "description": "Slates for users."},
     {"name": "feedback", "description": "What users did with their slates."},
     {"name": "items", "description": "The catalogue: what can be recommended."},
-    {"name": "users", "description": "What is kept of users."},
-    {"name": "exposure", "description": "Who was shown how often, and how fair that is."},
+    {"name": "users", "description": "What is kept about users."},
+    {"name": "exposure", "description": "How often items were shown, and how fair that is."},
     {"name": "operation", "description": "The service itself."},
 ]
 KEY = {

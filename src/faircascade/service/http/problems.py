@@ -52,7 +52,7 @@ def document(status: int, detail: str, errors: Sequence[Mapping[str, str]] = ())
 
 
 def refused(refusal: Refused, where: str) -> dict[str, Any]:
-    """Return the problem that a refusal by the service is; `where` goes before its field."""
+    """Return a refusal by the service as a problem; `where` goes before its field."""
     errors = [field_error(where + refusal.field, refusal.message)]
     return document(STATUS[refusal.reason], detail_of(errors), errors)
 

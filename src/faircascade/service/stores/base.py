@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from faircascade.types import Floats, Ints
 
 Slots = NDArray[np.int32]
-"""Numbers that a store gives to items, from 0; never given again, also not after a removal."""
+"""Numbers that a store gives to items, from 0; never reused, not even after a removal."""
 
 
 class StoreDown(Exception):  # noqa: N818 - it says what is the matter
@@ -58,7 +58,7 @@ class StoredItem:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ItemPatch:
-    """An item as it is to be; what is None stays as it was, or is the default of a new item."""
+    """The new state of an item; None keeps the old value, or the default of a new item."""
 
     id: str
     features: Floats
@@ -103,7 +103,7 @@ class ModelUpdate:
 
 
 class UpdateOutcome(Enum):
-    """What became of a update."""
+    """What became of an update."""
 
     LEARNED = "learned"
     REPEATED = "repeated"
@@ -121,14 +121,14 @@ class UserStates:
     sums: Floats
     """(n, s); zeros for a new user."""
     rounds: Ints
-    """The round that this slate is of each user's, (n,): no two slates of a user share one."""
+    """Round of each user's slate, (n,): no two slates of a user share one."""
     accounts: Sequence[Mapping[int, int]] = ()
     """Exposure that items have had with each user, in units by slot, if asked for."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UserRecord:
-    """All that is kept of one user."""
+    """Everything kept about one user."""
 
     user: str
     sums: Floats
@@ -153,7 +153,7 @@ class Event:
 
 
 class Store(ABC):
-    """The contract; methods wait for nothing but the store, and are called from one event loop.
+    """The contract of a store. Methods wait only for the store, and are called from one event loop.
 
     `faircascade.testing.check_store` checks it, `register_store` makes a store available to
     `faircascade serve --store`.
@@ -162,7 +162,7 @@ class Store(ABC):
     address_form: ClassVar[str]
     """What addresses look like, for messages: `sqlite:PATH`."""
     durability: str | None = None
-    """Once open: a warning if the store's settings allow that acknowledged feedback gets lost."""
+    """Once open: a warning if acknowledged feedback could be lost with the store's settings."""
 
     @classmethod
     @abstractmethod
@@ -182,7 +182,7 @@ class Store(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Finish what was begun and let go."""
+        """Finish pending work and close."""
 
     @abstractmethod
     async def ping(self) -> None:
@@ -212,7 +212,7 @@ class Store(ABC):
     async def put_items(self, changes: Sequence[ItemPatch]) -> None:
         """Add or change items by id, all or none; what a change leaves out stays as it was.
 
-        A removed item comes back in its old slot, and with nothing else of what it was.
+        A removed item comes back in its old slot, with nothing else of its old state.
         """
 
     @abstractmethod
@@ -226,11 +226,11 @@ class Store(ABC):
 
     @abstractmethod
     async def begin_round(self, users: Sequence[str], *, accounts: bool = False) -> UserStates:
-        """Return what is known of users, the same user perhaps twice, and number their slates."""
+        """Return what is known of users (one may occur twice), and number their slates."""
 
     @abstractmethod
     async def record(self, impressions: Sequence[Impression], *, units: Ints | None) -> list[str]:
-        """Keep slates that are handed out, count them, and return their ids.
+        """Keep slates as impressions, count them, and return their ids.
 
         `units` (the longest K,) is what each position adds to the users' accounts, if they have
         any. Ids and answers of the given impressions are ignored. `StoreUnsure` if the slates may
@@ -247,27 +247,26 @@ class Store(ABC):
     async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
         """Learn each update at most once: answer, sums and count change together or not at all.
 
-        Lessons are taken in their order; several may be about one impression.
+        Updates are applied in order; several may be about one impression.
         """
 
     # users
 
     @abstractmethod
     async def user(self, user: str, *, impressions: int) -> UserRecord | None:
-        """Return all that is kept of a user, with some of the impressions."""
+        """Return everything kept about a user, with some of the impressions."""
 
     @abstractmethod
     async def erase(self, user: str) -> bool:
         """Forget a user: sums, account, impressions and answers; False if there was none.
 
-        Counts of exposure stay: they do not say whom it was given to.
+        Counts of exposure stay: they do not say who saw an item.
         """
 
     @abstractmethod
     async def put_users(self, users: Sequence[str], sums: Floats, rounds: Ints) -> None:
-        """Bring in users with what is known of them, (n, s) and (n,).
-
-        Those who are there already stay as they are: they may have learned more since.
+        """Import users with what is known of them, (n, s) and (n,). Existing users stay as they
+        are: more may have been learned of them since.
         """
 
     # exposure
@@ -287,7 +286,7 @@ class Store(ABC):
     async def keep_counts(self, cursor: str, counts: bytes) -> None:
         """Keep counts of all events up to a cursor, unless later ones are kept already.
 
-        Events that the counts cover may be dropped, but not before other services had minutes to
+        Events that the counts cover may be dropped, but only after other services had minutes to
         read them.
         """
 
@@ -297,5 +296,5 @@ class Store(ABC):
     async def expire(self, before: float) -> int:
         """Drop impressions handed out before a time, answered or not; return how many.
 
-        It may drop a part of them only, so that others need not wait; 0 says that all are gone.
+        It may drop only some of them, so that others need not wait; 0 says that all are gone.
         """

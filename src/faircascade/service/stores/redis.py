@@ -41,7 +41,7 @@ from faircascade.service.stores.registry import register_store
 from faircascade.types import Floats, Ints
 
 FORMAT = 2
-"""Of keys and values; a store in another one is refused."""
+"""Format of keys and values; a store in another one is refused."""
 MARGIN = 3600.0
 """Seconds that an impression outlives its time to live: clocks differ."""
 READING_TIME = 600.0
@@ -276,7 +276,7 @@ class RedisStore(Store):
         return found
 
     async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
-        """Learn each update; one whose reply was lost is `BEFORE` when it is sent again."""
+        """Learn each update; one whose reply was lost is `REPEATED` when it is sent again."""
         calls = [self._learning(update) for update in updates]
         outcomes = await self._call("learn", calls, size=8 * self._shape.sums)
         return [UpdateOutcome(outcome.decode()) for outcome in outcomes]
@@ -349,7 +349,7 @@ class RedisStore(Store):
     # time
 
     async def expire(self, before: float) -> int:
-        """Drop nothing: Redis does so by itself, `MARGIN` after the time to live."""
+        """Do nothing: Redis drops impressions itself, `MARGIN` after the time to live."""
         return 0
 
 

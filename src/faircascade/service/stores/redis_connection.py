@@ -94,7 +94,7 @@ class RedisConnection:
         """Return the replies to commands that are sent together, in their order.
 
         While Redis cannot be reached or refuses to write, they are sent again; `StoreDown` says
-        that patience is at its end, `Unanswered` that they may have been run all the same.
+        that patience is over, `Unanswered` that they may have been run all the same.
         Work that takes long may be given extra seconds of patience.
         """
         clock = asyncio.get_running_loop().time
@@ -161,7 +161,7 @@ def _passes(error: Exception) -> bool:
 
 
 def chunks(things: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Return the things in order, some at a time."""
+    """Yield chunks in order."""
     return (things[start : start + size] for start in range(0, len(things), size))
 
 

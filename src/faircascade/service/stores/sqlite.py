@@ -53,7 +53,7 @@ _ALLOTTED = 65_536
 """Users whose last round is remembered until the database knows it."""
 _EXPIRE_AT_ONCE = 1_000
 _NOBODY = (None, 0, b"")
-"""Key, rounds and sums of a user who was never seen."""
+"""Key, rounds and sums of an unknown user."""
 
 
 @register_store("sqlite")

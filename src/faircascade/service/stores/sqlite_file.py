@@ -79,7 +79,7 @@ class SQLiteFile:
         self._next_log = ""
         """How to restart the log before the next transaction; empty if not."""
         self._unfinished = ""
-        """The same, for when the log is tidied next."""
+        """The same, for the next time the log is tidied."""
         self._tidying = asyncio.create_task(self._tidy())
 
     def _connect(self) -> sqlite3.Connection:
@@ -93,7 +93,7 @@ class SQLiteFile:
         return connection
 
     async def close(self) -> None:
-        """Finish what was begun, and empty the log into the file."""
+        """Finish pending writes, and empty the log into the file."""
         self._tidying.cancel()
         await asyncio.wait([self._tidying])
         while self._flushing is not None and not self._flushing.done():
@@ -123,7 +123,7 @@ class SQLiteFile:
         self._next_log = _DROPPED
 
     async def _flush(self) -> None:
-        """Write what waits, one transaction after the other, until nothing does."""
+        """Write what is pending, one transaction after the other, until nothing is left."""
         while self._waiting:
             if self._next_log:
                 await self._disk.do(self._renew_log)

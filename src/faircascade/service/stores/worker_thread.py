@@ -14,10 +14,9 @@ Work = Callable[[], Any]
 
 
 class WorkerThread:
-    """Does one thing after the other for an event loop.
-
-    An executor does so too, with futures of two kinds for every piece of work: for one that takes
-    as little as a commit this needs half the time of the event loop.
+    """Runs one call after the other for an event loop. An executor does so too, but with two kinds
+    of futures for every call: for calls as short as a commit, this takes half the time of the event
+    loop.
     """
 
     def __init__(self, name: str) -> None:

@@ -30,7 +30,7 @@ log = logging.getLogger("faircascade")
 part: Callable[..., Any] = njit(**_OPTIONS)
 """Part of a kernel."""
 inlined: Callable[..., Any] = njit(inline="always", **_OPTIONS)
-"""Part of a kernel that is worth repeating wherever it is called."""
+"""Part of a kernel that is inlined wherever it is called."""
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,7 +64,7 @@ def is_kept(compiled: Any) -> bool:
 
 
 def kernel_folder(given: str = "") -> Path:
-    """Make and return a folder that belongs to this very code, Python, Numba and processor.
+    """Make and return the folder for exactly this code, Python, Numba and processor.
 
     Numba itself looks at the date of one file only, and the kernels are in several.
     """

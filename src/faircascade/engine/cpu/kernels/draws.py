@@ -1,4 +1,4 @@
-"""The library's draws inside compiled code: the very functions of `faircascade.random`."""
+"""The library's draws inside compiled code: the same functions as in `faircascade.random`."""
 
 from __future__ import annotations
 

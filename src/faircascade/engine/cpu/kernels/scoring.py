@@ -66,7 +66,7 @@ def score(x, count, stride, theta, first, step, M_inv, lane, d, alpha, scores, b
 
 @part
 def gather(features, items, count, stride, x):
-    """Copy the features of some items next to each other, one row a feature."""
+    """Copy the features of some items next to each other, one row per feature."""
     d = features.shape[1]
     for i in range(count):
         row = features[items[i]]

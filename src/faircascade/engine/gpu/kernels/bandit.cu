@@ -1,4 +1,4 @@
-// Rounds of a bandit: recommend, observe, learn. Algorithm 1, one warp a user.
+// Rounds of a bandit: recommend, observe, learn. Algorithm 1, one warp per user.
 
 // The items at the front: each lane holds some, with their features in registers.
 struct Front {

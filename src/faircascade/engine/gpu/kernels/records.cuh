@@ -5,8 +5,8 @@
 struct Job {
     // who is served, and from what
     Int users, items, padded;
-    const Real* features;        // one row an item, (p, D)
-    const Real* by_feature;      // one row a feature, (D, padded)
+    const Real* features;        // one row per item, (p, D)
+    const Real* by_feature;      // one row per feature, (D, padded)
     const Real* norms;           // of the feature rows, rounded up, (padded,)
     double radius;               // the largest of them
     const Word* keys;            // (p,)

@@ -52,9 +52,9 @@ async def list_items(request: Request, paging: Annotated[Paging, Query()]) -> Re
     responses=problem_responses(*ALWAYS, *WRITING, *STORE),
 )
 async def put_items(request: Request, body: ItemBatch) -> Response:
-    """Add items, or give those that are there new features; all of them or, on an error, none.
+    """Add items, or give existing ones new features; all of them or, on an error, none.
 
-    Whatever else is left out stays as it was; an empty group or supplier takes the label away.
+    Other fields that are left out stay as they were; an empty group or supplier removes the label.
     """
     service = dependencies_of(request).service
     await service.put_items([_change(one.item, one) for one in body.items])
@@ -89,9 +89,8 @@ async def get_item(request: Request, item: ItemPath) -> Response:
 async def put_item(request: Request, body: ItemBody, item: ItemPath) -> Response:
     """Add an item, or give it new features.
 
-    Whatever else is left out stays as it was; an empty group or supplier takes the label away. An
-    item that was removed comes back with the exposure that it had, and nothing else of what it
-    was.
+    Other fields that are left out stay as they were; an empty group or supplier removes the label.
+    An item that was removed comes back with its exposure, and nothing else of its old state.
     """
     service = dependencies_of(request).service
     new = service.catalogue.at(item) is None
@@ -108,7 +107,7 @@ async def put_item(request: Request, body: ItemBody, item: ItemPath) -> Response
     responses=problem_responses(*ALWAYS, *STORE, 403, 404, 409, 422),
 )
 async def remove_item(request: Request, item: ItemPath) -> Response:
-    """Take an item out of the catalogue. Slates that show it can still be answered."""
+    """Remove an item from the catalogue. Slates that show it can still be answered."""
     await dependencies_of(request).service.remove_item(item)
     return no_content()
 

@@ -36,8 +36,7 @@ router = APIRouter(prefix="/v1", tags=["exposure"])
 async def get_exposure(request: Request, query: Annotated[ExposureQuery, Query()]) -> Response:
     """Return how exposure was shared in a window, and who got too much or too little of it.
 
-    Of groups and suppliers the most exposed ones are named; all of them are under
-    `/v1/exposure/items`.
+    It names the most exposed groups and suppliers; all of them are under `/v1/exposure/items`.
     """
     service = dependencies_of(request).service
     recipients = service.catalogue.recipients
@@ -84,7 +83,7 @@ async def list_item_exposure(
 async def get_exposure_history(
     request: Request, query: Annotated[HistoryQuery, Query()]
 ) -> Response:
-    """Return how clicks and fairness went in a window, step by step."""
+    """Return clicks and fairness in each step of a window."""
     service = dependencies_of(request).service
     recipients = service.catalogue.recipients
     timeline = service.exposure.timeline(query.window)

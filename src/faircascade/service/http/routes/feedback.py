@@ -1,4 +1,4 @@
-"""Users answer slates, and the service learns."""
+"""Routes that take feedback."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ router = APIRouter(route_class=JSONRoute, prefix="/v1", tags=["feedback"])
     operation_id="learn",
     summary="Learn from feedback",
     response_model=FeedbackReceipt,
-    response_description="It is learned, and will not be forgotten.",
+    response_description="The feedback is learned and stored durably.",
     responses=problem_responses(*ALWAYS, *WRITING, *STORE, 404, 409),
 )
 async def learn(request: Request, body: FeedbackRequest) -> Response:
-    """Tell what a user did with a slate: which position was clicked, or none.
+    """Report what a user did with a slate: which position was clicked, or none.
 
-    The same feedback may be sent again, if its answer got lost: it is learned once and answered
-    the same. Feedback that says otherwise than before is a conflict.
+    If the reply was lost, send the same feedback again: it is learned once and gets the same
+    receipt. A different answer for the same impression is a conflict.
     """
     deps = dependencies_of(request)
     (receipt,) = await deps.service.learn([body])
@@ -46,13 +46,13 @@ async def learn(request: Request, body: FeedbackRequest) -> Response:
 @router.post(
     "/feedback/batch",
     operation_id="learnMany",
-    summary="Learn from much feedback",
+    summary="Learn from many answers",
     response_model=FeedbackResults,
     response_description="A result for each feedback; some may be problems.",
     responses=problem_responses(*ALWAYS, *WRITING, *STORE),
 )
 async def learn_many(request: Request, body: FeedbackBatch) -> Response:
-    """Tell what users did with many slates.
+    """Report what users did with many slates.
 
     A batch that breaks a rule of its schema is refused as a whole. Beyond that each feedback is
     learned or refused by itself.

@@ -1,4 +1,4 @@
-"""The service itself: what runs, and how it is."""
+"""Routes about the service itself: its policy and its health."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def get_metrics(request: Request) -> Response:
     responses=problem_responses(431, 500),
 )
 async def get_health() -> Response:
-    """Answer; restart the process if this fails."""
+    """Check that the process answers; restart it if this fails."""
     return json_response({"status": "ok"})
 
 
@@ -84,7 +84,7 @@ async def get_health() -> Response:
 async def get_readiness(request: Request) -> Response:
     """Check what recommending needs; send requests elsewhere while this fails.
 
-    The store is asked once a second at most.
+    The store is checked at most once per second.
     """
     checks = await _checks(dependencies_of(request))
     ready = checks["store"] == checks["catalogue"] == checks["service"] == "ok"

@@ -1,4 +1,4 @@
-"""The dashboard and the API reference, and what they are made of."""
+"""The dashboard, the API reference, and their files."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def static(request: Request, name: str) -> Response:
 
 
 def serve(request: Request, name: str) -> Response:
-    """Return a file, or word that it is the one that the browser has."""
+    """Return a file, or 304 if the browser has it."""
     page = files().get(name)
     if page is None:
         raise HTTPException(404)

@@ -1,4 +1,4 @@
-"""What is kept of a user, to be seen and to be forgotten."""
+"""Routes that show and forget what is kept about a user."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ router = APIRouter(prefix="/v1", tags=["users"])
 @router.get(
     "/users/{user:path}",
     operation_id="getUser",
-    summary="Get what is kept of a user",
+    summary="Get what is kept about a user",
     response_model=User,
-    response_description="All of it, with the newest slates.",
+    response_description="All of it, with the newest impressions.",
     responses=problem_responses(*ALWAYS, *STORE, 404, 422),
 )
 async def get_user(request: Request, user: UserPath) -> Response:
-    """Return what the service knows of a user: what was learned, and the slates of late."""
+    """Return what the service knows about a user: what was learned, and the newest impressions."""
     service = dependencies_of(request).service
     return json_response(_document(await service.user(user), service))
 
@@ -41,13 +41,13 @@ async def get_user(request: Request, user: UserPath) -> Response:
     operation_id="forgetUser",
     summary="Forget a user",
     status_code=204,
-    response_description="Nothing is kept of the user any more.",
+    response_description="Nothing is kept about the user any more.",
     responses=problem_responses(*ALWAYS, *STORE, 403, 404, 422),
 )
 async def forget_user(request: Request, user: UserPath) -> Response:
-    """Forget what was learned of a user, the slates and the answers.
+    """Forget what was learned of a user, the impressions and the answers.
 
-    Counts of exposure stay: they do not say whom it was given to.
+    Counts of exposure stay: they do not say who saw an item.
     """
     await dependencies_of(request).service.erase(user)
     return no_content()

@@ -59,7 +59,7 @@ class Recipient(Model):
 
     name: str
     items: int = Field(description="Items behind it; 1 for an item.")
-    appearances: int = Field(description="Exposure E_B: how often it was listed.")
+    appearances: int = Field(description="Exposure E_B: how often it was shown.")
     exposure: float = Field(description="Exposure E_P: appearances weighed by position.")
     clicks: int
     exposure_share: float = Field(description="Of the exposure E_P of all items in the catalogue.")
@@ -72,21 +72,23 @@ class Exposure(Model):
     recommendations: int = Field(description="Slates handed out.")
     answers: int = Field(description="Slates with feedback.")
     clicks: int
-    click_rate: float | None = Field(description="Clicks a slate that was answered.")
+    click_rate: float | None = Field(description="Clicks per answered slate.")
     items: int = Field(description="Items in the catalogue.")
     fairness: dict[Notion, float | None] = Field(
         description="1 - Gini over the catalogue by notion, and the share of items shown at all."
     )
     lorenz: LorenzCurve
-    over_exposed: list[Recipient] = Field(description="Items with the largest ratios, those first.")
+    over_exposed: list[Recipient] = Field(
+        description="Items with the largest ratios, largest first."
+    )
     under_exposed: list[Recipient] = Field(
-        description="Items with the smallest ratios, those first."
+        description="Items with the smallest ratios, smallest first."
     )
     groups: list[Recipient] = Field(
-        description="The most exposed ones, those first; empty without such a column."
+        description="The most exposed ones first; empty without such a column."
     )
     suppliers: list[Recipient] = Field(
-        description="The most exposed ones, those first; empty without such a column."
+        description="The most exposed ones first; empty without such a column."
     )
 
 

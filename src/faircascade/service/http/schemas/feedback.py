@@ -22,7 +22,7 @@ class FeedbackReceipt(Model):
     )
     impression_id: str
     clicked_position: int | None = Field(description="Null if nothing was clicked.")
-    clicked_item: str | None = Field(description="What stood there.")
+    clicked_item: str | None = Field(description="The item at that position.")
     shown: int = Field(description="Positions that were learned from: up to and with the click.")
 
 

@@ -13,7 +13,7 @@ class FieldError(Model):
 
 
 class Problem(Model):
-    """An error, as RFC 9457 has it."""
+    """An error (RFC 9457)."""
 
     model_config = example(
         {

@@ -1,4 +1,4 @@
-"""Slates."""
+"""Recommended slates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Recommendation(Model):
             "policy": {"name": "ealinucb", "version": "8c1f0e2a9b3d"},
         }
     )
-    impression_id: str = Field(description="To be given back with the feedback.")
+    impression_id: str = Field(description="Send it back with the feedback.")
     user: str
     items: list[RankedItem] = Field(description="Best first: position 1 is the first.")
     policy: PolicyVersion

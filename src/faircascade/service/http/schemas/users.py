@@ -18,12 +18,12 @@ class UserImpression(Model):
 
 class User(Model):
     user: str
-    recommendations: int = Field(description="Slates that were made for the user.")
+    recommendations: int = Field(description="Slates that the user has had.")
     feedback: int = Field(
         description="Answers that were learned; 0 with a policy that does not learn."
     )
     preferences: list[float] | None = Field(
         description="The model's estimate theta; null if the policy does not learn one."
     )
-    impressions_kept: int = Field(description="Slates that are remembered.")
+    impressions_kept: int = Field(description="Impressions that are kept.")
     impressions: list[UserImpression] = Field(description="The newest ones.")

@@ -1,6 +1,6 @@
--- Learns one lesson: answer, sums and event change together, once.
+-- Applies one update: answer, sums and event change together, once.
 -- KEYS: impression, user, events. ARGV: answer (8 bytes), increments (doubles), event.
--- Returns the value of a `Learned`.
+-- Returns the value of an `UpdateOutcome`.
 local OPEN = string.rep('\255', 8)
 local CHUNK = 128 -- numbers at a time: Lua's stack does not hold thousands
 
