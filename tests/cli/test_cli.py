@@ -82,9 +82,30 @@ def test_any_combination_of_components_can_be_simulated(run) -> None:
     parameters = json.loads(out)["parameters"]
     assert parameters["reward"]["gamma"] == 0.1
     assert parameters["exploration"]["name"] == "thompson"
+    deep = "--policy bandit --set reward.weight.beta=0.8 --set reward.weight=rbp"
+    code, out, err = run(
+        "simulate", *SMALL, *deep.split(), "--set", "reward=exposure-aware", "--json"
+    )
+    assert code == 0, err
+    assert json.loads(out)["parameters"]["reward"]["weight"] == {"name": "rbp", "beta": 0.8}
     code, out, err = run("simulate", *SMALL, "--set", "weight=[1,2,3,4,5]", "--json")
     assert code == 0, err
     assert json.loads(out)["parameters"]["weight"] == [1, 2, 3, 4, 5]
+
+
+def test_settings_are_toml_as_in_spec_files(run) -> None:
+    table = "reward={name='exposure-aware', weight={name='linear', beta=0.1}}"
+    for setting in (
+        table,
+        "normalize=true",
+        "threshold=3.5",
+        "data.users=70",
+        "click-model=cascade",
+    ):
+        code, _, err = run("simulate", *SMALL, "--policy", "bandit", "--set", setting)
+        assert code == 0, err
+    code, _, err = run("simulate", *SMALL, "--weight=custom", "--set=weight.weights=[1,2,3,4,5]")
+    assert code == 0, err
 
 
 def test_a_place_that_cannot_be_written_is_told_before_the_run(run, tmp_path: Path) -> None:
@@ -147,6 +168,10 @@ def test_a_trace_has_the_propensities_that_were_asked_for(
         (["--set", "normalize=1"], "normalize must be true or false"),
         (["--set", "threshold"], "--set must be name=value, got 'threshold'"),
         (["--set", "seed=3"], "--set must say which seed is meant: environment.seed or data.seed"),
+        (["--set", "env_seed=3"], "use the option --env-seed"),
+        (["--set", "policy.nope=3"], "policy 'ealinucb' has no parameter 'nope'"),
+        (["--set", "activity.x=1"], "activity must be a number"),
+        (["--weight", "custom"], "weight 'custom' needs the parameter 'weights'"),
         (["--set", "checkpoints=abc"], "checkpoints must be"),
         (["--sampling", "best"], "sampling must be one of active, random, got 'best'"),
         (["--trace", "/"], "trace must name a file"),

@@ -51,7 +51,7 @@ def info(
     from faircascade.data.tabular import Tabular
 
     cls = cast(type[Dataset], components("data").get(name, Tabular))
-    options = typed_settings(settings or [], {p.name: p for p in parameters_of(cls)})
+    options = typed_settings(settings or [], cls)
     facts: dict[str, Any] = {
         "name": name,
         "summary": cls.summary,

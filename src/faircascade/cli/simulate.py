@@ -27,11 +27,10 @@ from faircascade.cli.options import (
 )
 from faircascade.cli.policy_options import (
     DEFAULT_POLICY,
-    ENVIRONMENT_FLAGS,
-    policy_of,
     sort_settings,
 )
 from faircascade.cli.tables import print_summary
+from faircascade.registry import build
 from faircascade.storage import check_folder
 
 
@@ -90,10 +89,8 @@ def simulate(
     if out is not None:
         check_folder(out)
     policy = policy or DEFAULT_POLICY
-    named = [name for name in ENVIRONMENT_FLAGS if flags[name] is not None]
-    parts = [f"environment.{name}={flags[name]}" for name in named]
-    extra = sort_settings([*parts, *(settings or [])], policy, data)
-    chosen = policy_of(policy, flags, extra["policy"])
+    extra = sort_settings(settings or [], flags, policy, data)
+    chosen = build("policy", policy, extra["policy"])
     with showing() as report:
         ratings = fc.load_dataset(data, path=path, progress=report, **extra["data"])
     environment: dict[str, Any] = {
