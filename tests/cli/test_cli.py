@@ -93,6 +93,11 @@ def test_any_combination_of_components_can_be_simulated(run) -> None:
     assert json.loads(out)["parameters"]["weight"] == [1, 2, 3, 4, 5]
 
 
+def test_realised_regret_is_shown_if_it_was_counted(run) -> None:
+    assert "realised_regret" in run("simulate", *SMALL, "--set", "realised=true")[1]
+    assert "realised_regret" not in run("simulate", *SMALL)[1]
+
+
 def test_settings_are_toml_as_in_spec_files(run) -> None:
     table = "reward={name='exposure-aware', weight={name='linear', beta=0.1}}"
     for setting in (

@@ -50,7 +50,7 @@ def _print(found: Difference, before: str, after: str) -> None:
         print_table(
             [
                 "Policy",
-                "EnvironmentResults",
+                "Environment",
                 "Metric",
                 before,
                 after,
