@@ -213,8 +213,8 @@ AGAINST = Case(
     tasks=_against,
     needs=("paper",),
     note=lambda sizes: (
-        f"against: the ranker and the click model of FairDynamicRec, {sizes.peer_lists:,} lists in "
-        "one process, without the text file that it appends to for every list."
+        f"against: the ranker and the click model of FairDynamicRec, {sizes.peer_lists:,} slates "
+        "in one process, without the text file that it appends to for every slate."
     ),
 )
 
@@ -263,9 +263,9 @@ def plan(
 def notes(cases: dict[str, Case], sizes: Sizes) -> list[str]:
     """Return what a reader of the numbers has to know."""
     general = [
-        "Lists/s: recommendations a second of all threads together. The clock starts when kernels "
-        "are compiled and loaded, and optimal lists known. A GPU's includes what goes there and "
-        "comes back.",
+        "Slates/s: recommendations per second of all threads together. The clock starts when "
+        "kernels are compiled and loaded, and optimal slates known. On a GPU, copying to and from "
+        "it counts.",
         "Time/paper: time of one recommendation against paper with the same policy (LinTS: with "
         "LinUCB).",
         "Peak MB: largest resident memory of a fresh process that loads the environment and "
