@@ -31,6 +31,9 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "reward": testing.check_reward_model,
 }
 
+NEEDED: dict[str, dict[str, Any]] = {"custom": {"weights": [3.0, 1.0, 2.0]}}
+"""Parameters that have no default, by the name of the part."""
+
 
 def of_kind(kind: str) -> list[str]:
     return [name for k, name in EVERYTHING if k == kind]
@@ -38,7 +41,7 @@ def of_kind(kind: str) -> list[str]:
 
 @pytest.mark.parametrize(("kind", "name"), EVERYTHING)
 def test_a_part_keeps_the_contract_of_its_kind(kind: str, name: str) -> None:
-    CHECKS.get(kind, testing.check_component)(registry.build(kind, name))
+    CHECKS.get(kind, testing.check_component)(registry.build(kind, name, NEEDED.get(name)))
 
 
 def test_every_check_is_public() -> None:
@@ -58,7 +61,7 @@ def test_every_reward_model_works_with_every_exploration(reward: str, exploratio
 
 @pytest.mark.parametrize("name", of_kind("weight"))
 def test_a_weight_is_positive(name: str) -> None:
-    values = registry.build("weight", name).values(1)
+    values = registry.build("weight", name, NEEDED.get(name)).values(1)
     assert (values > 0).all()
 
 

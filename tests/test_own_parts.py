@@ -434,7 +434,7 @@ def test_a_policy_of_ones_own_goes_online_whatever_its_state_is() -> None:
 
         def recommend(self, state, users, pool, k, *, round, seed):
             n = len(range(state)[users])
-            return Lists(items=np.tile(pool.rows[:k], (n, 1)), scores=np.zeros((n, k)))
+            return Slates(items=np.tile(pool.rows[:k], (n, 1)), scores=np.zeros((n, k)))
 
         def take(self, state, users):
             return len(range(state)[users])

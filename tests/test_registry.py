@@ -72,6 +72,17 @@ def test_nested_components_round_trip() -> None:
     assert registry.from_spec("policy", spec) == policy
 
 
+def test_a_table_without_a_name_is_for_the_default_part() -> None:
+    policy = registry.from_spec("policy", {"name": "bandit", "exploration": {"alpha": 2}})
+    assert policy == Bandit(exploration=UCB(alpha=2.0))
+
+
+@pytest.mark.parametrize("name", ["most-popular", "most_popular"])
+def test_a_name_may_be_written_with_a_dash_or_an_underscore(name: str) -> None:
+    assert registry.build("policy", name).name == "most-popular"
+    assert registry.from_spec("policy", {"name": name}).name == "most-popular"
+
+
 def test_parts_can_be_given_by_name() -> None:
     policy = Bandit(exploration="ucb", reward=ExposureAware(weight="linear"))
     assert policy == Bandit(exploration=UCB(), reward=ExposureAware(weight=Linear()))
@@ -132,7 +143,18 @@ def test_help_explains_every_parameter_of_a_policy() -> None:
         ({"name": "bandit", "reward": {"name": "exposure_aware", "gamma": -1}}, "reward.gamma"),
         ({"name": "bandit", "reward": {"name": "exposure_aware", "gama": 1}}, "reward.gama"),
         ({"name": "bandit", "reward": {"name": "none"}}, "reward.name"),
-        ({"name": "bandit", "reward": {"gamma": 1}}, "reward.name"),
+        ({"name": "bandit", "reward": {"gamma": 1}}, "reward.gamma"),
+        ({"name": "bandit", "reward": {"name": 3}}, "reward.name"),
+        (
+            {"name": "bandit", "reward": {"name": "exposure_aware", "weight": {"name": "custom"}}},
+            "reward.weight.weights",
+        ),
+        (
+            {"name": "bandit", "reward": {"name": "exposure_aware", "weight": "custom"}},
+            "reward.weight.weights",
+        ),
+        ({"name": "ealinucb", "weight": "custom"}, "weight.weights"),
+        ({"name": "ealinucb", "weight": {"name": "custom"}}, "weight.weights"),
         ({"name": "bandit", "reward": "none"}, "reward"),
         ({"name": "bandit", "reward": 3}, "reward"),
     ],

@@ -38,19 +38,41 @@ class UnknownParameterError(ParameterError):
     "policy 'linucb' has no parameter 'alfa' (did you mean 'alpha'?); it has: alpha, ridge"
     """
 
-    def __init__(self, name: str, owner: str, known: Iterable[str]) -> None:
-        self.owner, self.known = owner, tuple(known)
+    def __init__(
+        self, name: str, owner: str, known: Iterable[str], what: str = "parameter"
+    ) -> None:
+        self.owner, self.known, self.what = owner, tuple(known), what
         last = name.rpartition(".")[2]
         there = ", ".join(self.known) or "none"
-        rule = f"has no parameter {last!r}{suggest(last, self.known)}; it has: {there}"
+        rule = f"has no {what} {last!r}{suggest(last, self.known)}; it has: {there}"
         ValueError.__init__(self, f"{owner} {rule}")
         self.name, self.rule, self.value = name, rule, last
 
     def __reduce__(self) -> tuple[type[ParameterError], tuple[Any, ...]]:
-        return type(self), (self.name, self.owner, self.known)
+        return type(self), (self.name, self.owner, self.known, self.what)
 
     def inside(self, part: str) -> ParameterError:
-        return UnknownParameterError(f"{part}.{self.name}", self.owner, self.known)
+        return UnknownParameterError(f"{part}.{self.name}", self.owner, self.known, self.what)
+
+
+class MissingParameterError(ParameterError):
+    """A parameter that has no default and was not given.
+
+    >>> str(MissingParameterError("weights", "weight 'custom'"))
+    "weight 'custom' needs the parameter 'weights'"
+    """
+
+    def __init__(self, name: str, owner: str) -> None:
+        self.owner = owner
+        rule = f"needs the parameter {name.rpartition('.')[2]!r}"
+        ValueError.__init__(self, f"{owner} {rule}")
+        self.name, self.rule, self.value = name, rule, None
+
+    def __reduce__(self) -> tuple[type[ParameterError], tuple[Any, ...]]:
+        return type(self), (self.name, self.owner)
+
+    def inside(self, part: str) -> ParameterError:
+        return MissingParameterError(f"{part}.{self.name}", self.owner)
 
 
 @contextmanager

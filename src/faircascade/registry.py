@@ -15,15 +15,21 @@ import pkgutil
 import sys
 from abc import ABC
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from faircascade.errors import ParameterError, UnknownParameterError, parameters_of_part
+from faircascade.errors import (
+    MissingParameterError,
+    ParameterError,
+    UnknownParameterError,
+    parameters_of_part,
+)
 from faircascade.errors import suggest as suggest
 from faircascade.parameters import Parameter, descriptions_of, parameters_by_name
 from faircascade.parameters import parameters_of as parameters_of
+from faircascade.settings import underscored
 
 ROOMS = (
     "data",
@@ -163,37 +169,59 @@ def lookup(kind: str, name: str) -> type[Component]:
     return _named(kind, name, kind)
 
 
-def _named(kind: str, name: Any, parameter: str) -> type[Component]:
+def find(kind: str, name: Any) -> type[Component] | None:
+    """Return the class registered as `name`, whether that is written with '-' or '_', or None."""
     known = components(kind)
-    if isinstance(name, str) and name in known:
-        return known[name]
+    if not isinstance(name, str) or name in known:
+        return known.get(name)
+    alike = (cls for other, cls in known.items() if underscored(other) == underscored(name))
+    return next(alike, None)
+
+
+def _named(kind: str, name: Any, parameter: str) -> type[Component]:
+    found = find(kind, name)
+    if found is not None:
+        return found
+    known = components(kind)
     close = suggest(name, known) if isinstance(name, str) else ""
     raise ParameterError(parameter, f"must be one of {', '.join(known)}{close}", name)
 
 
 def build(kind: str, name: str, parameters: Mapping[str, Any] | None = None) -> Any:
-    """Construct the component registered as `name`; unknown parameters are refused."""
-    cls = lookup(kind, name)
-    parameters = dict(parameters or {})
-    known = [p.name for p in parameters_of(cls)]
-    for given in parameters:
-        if given not in known:
-            raise UnknownParameterError(given, f"{kind} {name!r}", known)
-    return cls(**parameters)
+    """Construct the component registered as `name`; unknown and missing parameters are refused."""
+    return _construct(lookup(kind, name), parameters or {})
+
+
+def _construct(cls: type[Component], given: Mapping[str, Any]) -> Any:
+    owner, known = f"{cls.kind} {cls.name!r}", parameters_by_name(cls)
+    for name in given:
+        if name not in known:
+            raise UnknownParameterError(name, owner, known)
+    for parameter in known.values():
+        if parameter.default is MISSING and parameter.name not in given:
+            raise MissingParameterError(parameter.name, owner)
+    return cls(**given)
 
 
 def validated(parameter: Parameter, value: Any) -> Any:
-    """Return a value as its parameter's type has it; names and tables become components."""
+    """Return a value as its parameter's type has it; names and tables become components.
+
+    A table without a name is for the part that the parameter has by default.
+    """
     kind, name = parameter.kind, parameter.name
     if not kind:
         return parameter.check(value)
     if isinstance(value, Component) and value.kind == kind:
         return value
     if isinstance(value, Mapping):
+        default = getattr(parameter.default, "name", parameter.default)
+        named = {"name": default} if isinstance(default, str) else {}
         with parameters_of_part(name):
-            return from_spec(kind, value)
+            return from_spec(kind, {**named, **value})
     if isinstance(value, str) and str not in parameter.members:
-        return _named(kind, value, name)()
+        cls = _named(kind, value, name)
+        with parameters_of_part(name):
+            return _construct(cls, {})
     if value is None or len([t for t in parameter.members if t is not type(None)]) > 1:
         return parameter.check(value)
     raise ParameterError(name, f"must be a component of kind {kind!r}, its name, or a table", value)
@@ -297,5 +325,5 @@ def from_spec(kind: str, spec: Mapping[str, Any]) -> Any:
     """Construct the component that `to_spec` described."""
     if "name" not in spec:
         raise ParameterError("name", f"must be given: which {kind} it is", dict(spec))
-    _named(kind, spec["name"], "name")
-    return build(kind, spec["name"], {n: v for n, v in spec.items() if n != "name"})
+    cls = _named(kind, spec["name"], "name")
+    return _construct(cls, {n: v for n, v in spec.items() if n != "name"})

@@ -68,7 +68,7 @@ def test_json_is_one_document_with_positive_numbers(run) -> None:
 def test_the_table_tells_machine_versions_and_notes(run) -> None:
     code, out, err = run(*TINY.split(), *cases("loop"), "--threads", "1")
     assert code == 0, err
-    for text in ("LinUCB", "EALinUCB log", "Lists/s", "1 thread;", "numba", "compiled and loaded"):
+    for text in ("LinUCB", "EALinUCB log", "Slates/s", "1 thread;", "numba", "compiled and loaded"):
         assert text in out
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from faircascade.paper.specs import ALL, EXPERIMENTS, LARGE
+from faircascade.registry import components
 from tests.cli.processes import interrupted
 
 SMALL = ["--set", "data.users=60", "--set", "items=120", "--dim", "4", "--k", "5", "--rounds", "20"]
@@ -82,9 +85,35 @@ def test_any_combination_of_components_can_be_simulated(run) -> None:
     parameters = json.loads(out)["parameters"]
     assert parameters["reward"]["gamma"] == 0.1
     assert parameters["exploration"]["name"] == "thompson"
+    deep = "--policy bandit --set reward.weight.beta=0.8 --set reward.weight=rbp"
+    code, out, err = run(
+        "simulate", *SMALL, *deep.split(), "--set", "reward=exposure-aware", "--json"
+    )
+    assert code == 0, err
+    assert json.loads(out)["parameters"]["reward"]["weight"] == {"name": "rbp", "beta": 0.8}
     code, out, err = run("simulate", *SMALL, "--set", "weight=[1,2,3,4,5]", "--json")
     assert code == 0, err
     assert json.loads(out)["parameters"]["weight"] == [1, 2, 3, 4, 5]
+
+
+def test_realised_regret_is_shown_if_it_was_counted(run) -> None:
+    assert "realised_regret" in run("simulate", *SMALL, "--set", "realised=true")[1]
+    assert "realised_regret" not in run("simulate", *SMALL)[1]
+
+
+def test_settings_are_toml_as_in_spec_files(run) -> None:
+    table = "reward={name='exposure-aware', weight={name='linear', beta=0.1}}"
+    for setting in (
+        table,
+        "normalize=true",
+        "threshold=3.5",
+        "data.users=70",
+        "click-model=cascade",
+    ):
+        code, _, err = run("simulate", *SMALL, "--policy", "bandit", "--set", setting)
+        assert code == 0, err
+    code, _, err = run("simulate", *SMALL, "--weight=custom", "--set=weight.weights=[1,2,3,4,5]")
+    assert code == 0, err
 
 
 def test_a_place_that_cannot_be_written_is_told_before_the_run(run, tmp_path: Path) -> None:
@@ -137,7 +166,7 @@ def test_a_trace_has_the_propensities_that_were_asked_for(
         (["--policy", "linucd"], "did you mean 'linucb'?"),
         (["--policy", "linucb", "--weight", "log"], "policy 'linucb' has no parameter 'weight'"),
         (["--weight", "logg"], "weight must be one of custom, linear, log, rbp"),
-        (["--rounds", "0"], "rounds must be at least 1, got 0"),
+        (["--rounds", "0"], "--rounds must be at least 1, got 0"),
         (["--k", "0"], "k must be between 1 and"),
         (["--k", "5000"], "k must be at most"),
         (["--alpha", "-1"], "alpha must be >= 0, got -1"),
@@ -147,16 +176,24 @@ def test_a_trace_has_the_propensities_that_were_asked_for(
         (["--set", "normalize=1"], "normalize must be true or false"),
         (["--set", "threshold"], "--set must be name=value, got 'threshold'"),
         (["--set", "seed=3"], "--set must say which seed is meant: environment.seed or data.seed"),
+        (["--set", "env_seed=3"], "use the option --env-seed"),
+        (["--set", "policy.nope=3"], "policy 'ealinucb' has no parameter 'nope'"),
+        (["--set", "activity.x=1"], "activity must be a number"),
+        (["--weight", "custom"], "weight 'custom' needs the parameter 'weights'"),
         (["--set", "checkpoints=abc"], "checkpoints must be"),
         (["--sampling", "best"], "sampling must be one of active, random, got 'best'"),
         (["--trace", "/"], "trace must name a file"),
-        (["--propensity-draws", "5"], "propensity_draws must be 0 without a trace"),
+        (["--propensity-draws", "5"], "--propensity-draws needs --trace"),
+        (["--no-propensities"], "--no-propensities needs --trace"),
+        (["--alpha", "x"], "--alpha must be a number, got 'x'"),
+        (["--env-seed", "1.5"], "--env-seed must be a whole number"),
+        (["--threads", "0"], "--threads must be at least 1"),
         (["--policy", "bandit", "--set", "reward=nonsense"], "reward must be one of"),
         (["--policy", "bandit", "--set", "reward=3"], "reward must be a component"),
         (["--policy", "bandit", "--set", "reward.nope=3"], "has no parameter 'nope'"),
         (["--set", "threshold=9"], "no positives after binarising"),
-        (["--engine", "warp"], "engine must be one of auto, gpu, cpu, loop, got 'warp'"),
-        (["--rounds", "many"], "Invalid value for '--rounds'"),
+        (["--engine", "warp"], "--engine must be one of auto, gpu, cpu, loop, got 'warp'"),
+        (["--rounds", "many"], "--rounds must be a whole number, got 'many'"),
         (["--nonsense"], "No such option: --nonsense"),
     ],
 )
@@ -260,6 +297,26 @@ def test_version_and_help(run) -> None:
         assert f"--{flag}" in out
 
 
+def test_help_lists_the_registered_parts(run) -> None:
+    _, out, _ = run("simulate", "--help")
+    said = " ".join(out.split())
+    for kind in ("policy", "click_model", "dynamics", "delay"):
+        assert ", ".join(components(kind)) in said
+    _, out, _ = run("reproduce", "--help")
+    assert {ALL, *EXPERIMENTS, *LARGE} <= set(re.split(r"[\s,;:]+", out))
+
+
+@pytest.mark.parametrize("command", ["demo", "simulate", "theory", "serve", "bench"])
+def test_help_says_slate_and_not_list(run, command: str) -> None:
+    _, out, _ = run(command, "--help")
+    assert not re.search(r"\b[Ll]ists?\b|\bworlds?\b", out.replace("data list", ""))
+
+
+def test_commands_are_described_in_whole(run) -> None:
+    _, out, _ = run("--help")
+    assert "..." not in out.partition("Commands:")[2]
+
+
 def test_demo_compares_and_writes_a_report(run, tmp_path: Path) -> None:
     code, out, err = run("demo", "--users", "8", "--rounds", "30")
     assert code == 0, err
@@ -290,7 +347,7 @@ def test_a_click_model_is_named_on_the_command_line(run) -> None:
     assert json.loads(out)["rounds"] == 3
     code, _, err = run(*small, "--click-model", "cascad")
     assert code == 2
-    assert "click_model must be one of" in err
+    assert "--click-model must be one of" in err
     code, _, err = run(*small, "--set", "click_model.stop=0.7")
     assert code == 2
     assert "click_model 'cascade' has no parameter 'stop'" in err

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import faircascade as fc
+from faircascade.cli import console
 from faircascade.engine.gpu.device import is_present
 from tests.cli.conftest import Run
 from tests.cli.processes import interrupted
@@ -46,7 +47,7 @@ def test_a_run_tells_its_plan_and_prints_a_table_for_every_environment(run: Run)
     [
         (("run", "tiny.toml", "--executor", "gpu", "--out", "made"), "--executor local"),
         (("reproduce", "rq1", "--executor", "gpu", "--out", "made"), "--executor local"),
-        (("simulate", "--data", "ml-1m", "--engine", "gpu", "--out", "made"), "engine='cpu'"),
+        (("simulate", "--data", "ml-1m", "--engine", "gpu", "--out", "made"), "--engine cpu"),
         (("simulate", "--data", "ml-1m", "--engine", "gpuu", "--out", "made"), "mean 'gpu'"),
     ],
 )
@@ -56,7 +57,7 @@ def test_without_a_gpu_one_line_says_so_before_anything_is_done(
     code, out, err = run(*command)
     assert (code, out) == (2, "")
     assert instead in err
-    assert err.startswith("Error: engine")
+    assert err.startswith(("Error: engine", "Error: --engine"))
     assert not Path("made").exists()
 
 
@@ -155,6 +156,23 @@ def test_a_mistake_is_one_line(run: Run, arguments: tuple[str, ...], words: str)
     assert (code, out) == (2, "")
     assert words in err
     assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 200])
+def test_a_narrow_table_wraps_names_and_never_cuts_numbers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int
+) -> None:
+    monkeypatch.setattr(console, "_PIPE_WIDTH", width)
+    numbers = [f"{number}.12345\n+{number}.0%*" for number in range(10, 22)]
+    label = "EALinUCB (alpha=0.25, gamma=0.01, weight=linear)"
+    headers = ["Policy", *(f"Metric of order {number}" for number in range(len(numbers)))]
+    console.print_table(headers, [[label, *numbers]], title="Numbers", numbers=True)
+    out = capsys.readouterr().out
+    for number in numbers:
+        assert set(number.split()) <= set(out.split())
+    assert "…" not in out
+    assert max(map(len, out.splitlines())) <= width
+    assert "(alpha=0.25," in out
 
 
 def test_diff_tells_what_changed(run: Run) -> None:

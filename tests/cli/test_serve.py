@@ -214,7 +214,7 @@ def expect_one_line(outcome: tuple[int, str, str], message: str, *, code: int = 
         ("--set threshold=3", "--set must name one of"),
         ("--alpha -1", "alpha must be >= 0, got -1"),
         ("--ttl 0", "ttl must be positive, got 0"),
-        ("--max-k 0", "max_k must be positive, got 0"),
+        ("--max-k 0", "--max-k must be positive, got 0"),
         ("--port 70000", "port must be between 0 and 65535, got 70000"),
         ("--host 192.0.2.1", "host must be an address of this machine, got '192.0.2.1'"),
         ("--log-format xml", "log-format must be json or text, got 'xml'"),

@@ -103,9 +103,9 @@ def test_json_of_all_is_a_list(run) -> None:
         ("--alpha -1", "alpha must be >= 0, got -1.0"),
         ("--gamma -1", "gamma must be >= 0, got -1.0"),
         ("--sigma 0", "sigma must be positive, got 0.0"),
-        ("--theta-norm -1", "theta_norm must be >= 0, got -1.0"),
+        ("--theta-norm -1", "--theta-norm must be >= 0, got -1.0"),
         ("--reading mine", "reading must be one of paper, intended, reference, got 'mine'"),
-        ("--rounds many", "Invalid value for '--rounds'"),
+        ("--rounds many", "--rounds must be a whole number"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_two(run, arguments: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""faircascade bench: how many recommendations a second, and how much memory, on this machine."""
+"""faircascade bench: recommendations per second and memory, on this machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HEADERS = (
     "d",
     "Rounds",
     "Seconds",
-    "Lists/s",
+    "Slates/s",
     "Time/paper",
     "Peak MB",
 )
@@ -37,8 +37,8 @@ def bench(
         typer.Option(
             "--case",
             metavar="NAME",
-            help="paper, full, thompson, items, dim, loop, large or crowd; may be "
-            "repeated. Cases that are compared with paper measure it too.",
+            help="Case to measure: paper, full, thompson, items, dim, loop, large or crowd. May be "
+            "repeated. Cases that are compared with paper measure it, too.",
             show_default="all",
         ),
     ] = None,
@@ -68,7 +68,7 @@ def bench(
     ] = None,
     users: Annotated[
         int | None,
-        typer.Option(help="Users to serve, in all cases but large and crowd.", show_default="1000"),
+        typer.Option(help="Users to serve; large and crowd have their own.", show_default="1000"),
     ] = None,
     crowd_rounds: Annotated[
         int | None, typer.Option(help="Rounds of crowd.", show_default="5000")
@@ -77,18 +77,20 @@ def bench(
     precision: Annotated[str, typer.Option(help="float64, or float32 on a GPU.")] = "float64",
     threads: Annotated[int | None, typer.Option(help="Threads; default: all cores.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes: half a minute.")] = False,
-    data: Annotated[str, typer.Option(help="A data set's name, or a file.")] = "synthetic",
+    data: Annotated[
+        str, typer.Option(help="Data set or file; see 'faircascade data list'.")
+    ] = "synthetic",
     path: Annotated[Path | None, typer.Option(help="Archive or folder of the data set.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Measure recommendations a second and peak memory on this machine.
+    """Measure recommendations per second and peak memory.
 
     The cases are: paper (LinUCB and EALinUCB log on about 2,800 items, 1,000 users, d = 10,
     K = 10), full (the same, scoring every item in every round), thompson (LinTS), items (ten
     times the items), dim (d = 20), loop (the engine in plain NumPy), large (10,000 users,
-    100,000 items, with its memory) and, if it is named, crowd (10,000 and 100,000 users).
-    Kernels are compiled and loaded before the clock starts. All of it takes about a quarter of an
-    hour on two cores, half of that for large. Ctrl-C prints what was measured by then.
+    100,000 items, with its memory) and, only if named, crowd (10,000 and 100,000 users).
+    Kernels are compiled before the clock starts. All of it takes about a quarter of an hour on
+    two cores, half of that for large. Ctrl-C prints what was measured so far.
     """
     import faircascade as fc
     from faircascade.experiment import bench as measuring
@@ -129,7 +131,7 @@ def bench(
     else:
         _print(document, found)
     if isinstance(stopped, KeyboardInterrupt):
-        remark(f"Stopped early: {len(found)} of {len(tasks)} were measured.")
+        remark(f"Stopped early: {len(found)} of {len(tasks)} measured.")
     elif stopped is not None:
         raise stopped
 

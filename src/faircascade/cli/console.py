@@ -8,8 +8,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
@@ -23,8 +24,12 @@ from rich.progress import (
 from rich.table import Table
 
 _PIPE_WIDTH = 120
-_WIDE = 90
-"""Columns of a terminal from which on names need not be broken."""
+_NAME_WIDTH = 20
+"""Columns from which on a word of a name may be broken."""
+_ENDLESS = 10_000
+"""Columns that every table fits into."""
+_FRAME = 3
+"""Columns of a table's frame and padding, for each of its columns."""
 _PLAIN_STEP = 0.1
 _PLAIN_QUIET = 1.0
 """Seconds before the first line: what is done by then needs none."""
@@ -64,15 +69,58 @@ def print_table(
     numbers: bool = False,
     names: int = 1,
 ) -> None:
-    """Print a table; columns of numbers, all but the first few with names, are right-aligned."""
-    table = Table(title=title or None, title_justify="left", header_style="bold")
-    wide = stdout().width >= _WIDE
-    for place, header in enumerate(headers):
-        justify: Literal["left", "right"] = "right" if numbers and place >= names else "left"
-        table.add_column(header, justify=justify, no_wrap=wide and place == 0)
-    for row in rows:
-        table.add_row(*map(escape, row))
-    stdout().print(table)
+    """Print a table; columns of numbers, all but the first few with names, are right-aligned.
+
+    Names are wrapped where they do not fit, numbers never: columns that are too many for the
+    terminal follow in further tables.
+    """
+    console = stdout()
+    endless = console.options.update(width=_ENDLESS)
+    shown = names if numbers else len(headers)
+    blocks = _blocks(headers, rows, shown, console.width)
+    for place, columns in enumerate(blocks):
+        table = Table(title=title or None, title_justify="left", header_style="bold")
+        for column in range(shown):
+            table.add_column(headers[column], overflow="fold")
+        for column in columns:
+            table.add_column(headers[column], justify="right", no_wrap=True)
+        for row in rows:
+            table.add_row(*(escape(row[column]) for column in (*range(shown), *columns)))
+        if console.measure(table, options=endless).maximum > console.width:
+            # names take what is left, and headers are wrapped, too
+            for column, drawn in zip(columns, table.columns[shown:], strict=True):
+                drawn.no_wrap, drawn.width = False, _width(headers, rows, column)
+        console.print(table)
+        title = f"Continued ({place + 2} of {len(blocks)})"
+
+
+def _blocks(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], names: int, width: int
+) -> list[list[int]]:
+    """Return the columns of numbers of each table, as many as fit beside the names."""
+    labels = sum(_name_width(headers, rows, column) + _FRAME for column in range(names))
+    blocks: list[list[int]] = [[]]
+    room = width - labels - 1
+    for column in range(names, len(headers)):
+        needed = _width(headers, rows, column) + _FRAME
+        if needed > room and blocks[-1]:
+            blocks.append([])
+            room = width - labels - 1
+        blocks[-1].append(column)
+        room -= needed
+    return blocks
+
+
+def _name_width(headers: Sequence[str], rows: Sequence[Sequence[str]], column: int) -> int:
+    """Return the least width of a column of names: words are whole unless they are very long."""
+    words = " ".join((headers[column], *(row[column] for row in rows))).split()
+    return min(_NAME_WIDTH, max(map(cell_len, words), default=0))
+
+
+def _width(headers: Sequence[str], rows: Sequence[Sequence[str]], column: int) -> int:
+    """Return the width of a column whose cells are not wrapped and whose header may be."""
+    lines = [line for row in rows for line in row[column].splitlines()]
+    return max(map(cell_len, (*lines, *headers[column].split(), "")))
 
 
 def counted(count: int, noun: str) -> str:

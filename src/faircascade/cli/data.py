@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from faircascade.cli.command import Command
 from faircascade.cli.console import print_json, print_table, progress, remark
 from faircascade.cli.policy_options import typed_settings
 from faircascade.registry import build, components, parameters_of
@@ -21,9 +22,9 @@ data = typer.Typer(name="data", help="List, describe and download data sets.", n
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
-@data.command("list")
+@data.command("list", cls=Command)
 def list_(as_json: AsJson = False) -> None:
-    """List the data sets that have a name."""
+    """List data sets by name."""
     from faircascade.data.base import Dataset
 
     sets = {name: cast(type[Dataset], cls) for name, cls in components("data").items()}
@@ -37,21 +38,22 @@ def list_(as_json: AsJson = False) -> None:
     remark("Any CSV, TSV or Parquet file works too: pass its path with --data.")
 
 
-@data.command()
+@data.command(cls=Command)
 def info(
-    name: Annotated[str, typer.Argument(help="A data set's name, or a file.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Data set or file.")],
     path: Annotated[Path | None, typer.Option(help="Archive or folder to read.")] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="name=value for an option of the data set.")
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Set an option of the data set."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Describe a data set: terms, options, and what is in it once it is here."""
+    """Describe a data set: licence, options and, once downloaded, contents."""
     from faircascade.data.base import Dataset
     from faircascade.data.tabular import Tabular
 
     cls = cast(type[Dataset], components("data").get(name, Tabular))
-    options = typed_settings(settings or [], {p.name: p for p in parameters_of(cls)})
+    options = typed_settings(settings or [], cls)
     facts: dict[str, Any] = {
         "name": name,
         "summary": cls.summary,
@@ -102,11 +104,11 @@ def _text(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-@data.command()
+@data.command(cls=Command)
 def fetch(
-    name: Annotated[str, typer.Argument(help="A data set's name.")], as_json: AsJson = False
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Data set.")], as_json: AsJson = False
 ) -> None:
-    """Download a data set once into the cache folder."""
+    """Download a data set into the cache folder, once."""
     with showing() as report:
         where = build("data", name).fetch(progress=report)
     if as_json:

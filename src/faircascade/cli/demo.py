@@ -17,8 +17,8 @@ READING: Reading = "intended"
 
 
 def demo(
-    users: Annotated[int, typer.Option(help="Users to serve, of the 1,000 in the data.")] = 1000,
-    rounds: Annotated[int, typer.Option(help="How often each is served.")] = 5000,
+    users: Annotated[int, typer.Option(help="Users to serve, at most 1,000.")] = 1000,
+    rounds: Annotated[int, typer.Option(help="Slates for each user.")] = 5000,
     seed: Annotated[int, typer.Option(help="Seed of the data's split and of the run.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("runs/demo"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
@@ -36,9 +36,9 @@ def demo(
     served = env.take(np.linspace(0, len(env.users) - 1, users).astype(np.int64))
     people = f"{users:,}" if users == len(env.users) else f"{users:,} of {len(env.users):,}"
     remark(
-        f"Synthetic data: serving {people} users from {len(env.items):,} items, {env.k} a list, "
+        f"Synthetic data: serving {people} users from {len(env.items):,} items, slates of {env.k}, "
         f"{rounds:,} rounds.\n"
-        f"EALinUCB in the reading '{READING}': a click low in the list counts more "
+        f"EALinUCB in the reading '{READING}': a click low in the slate counts more "
         "(no penalties: gamma is 0)."
     )
     weights = ("log", "rbp", "linear")

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def diff(
-    before: Annotated[Path, typer.Argument(metavar="RUN_A", help="The folder of a run.")],
-    after: Annotated[Path, typer.Argument(metavar="RUN_B", help="The folder of another.")],
+    before: Annotated[Path, typer.Argument(metavar="RUN_A", help="Folder of a run.")],
+    after: Annotated[Path, typer.Argument(metavar="RUN_B", help="Folder of another run.")],
     as_json: AsJson = False,
 ) -> None:
-    """Show what changed from one run to another: the spec, the circumstances, the results.
+    """Show what changed from one run to another.
 
-    Exits with 1 if anything that was asked for or came out is different.
+    Compares specs, versions, machines and results. Exits with 1 if specs or results differ.
     """
     from faircascade.experiment.difference import difference
     from faircascade.experiment.store.manifest import read_studies
@@ -50,7 +50,7 @@ def _print(found: Difference, before: str, after: str) -> None:
         print_table(
             [
                 "Policy",
-                "EnvironmentResults",
+                "Environment",
                 "Metric",
                 before,
                 after,

@@ -28,7 +28,7 @@ _OPTIONAL = {
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Show versions, threads and folders, what is missing and how to get it."""
+    """Check the installation: versions, folders, what is missing."""
     found = examine()
     if as_json:
         print_json(found)

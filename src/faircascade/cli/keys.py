@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from faircascade.cli.command import Command
 from faircascade.cli.console import print_json, print_table, remark
 from faircascade.cli.options import AsJson
 
@@ -15,10 +16,10 @@ keys = typer.Typer(
 )
 
 KeysFile = Annotated[Path, typer.Argument(metavar="FILE", help="File of keys.")]
-KeyName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the key's owner.")]
+KeyName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the owner.")]
 
 
-@keys.command()
+@keys.command(cls=Command)
 def new(
     file: KeysFile,
     name: KeyName,
@@ -42,7 +43,7 @@ def new(
     )
 
 
-@keys.command("list")
+@keys.command("list", cls=Command)
 def list_(file: KeysFile, as_json: AsJson = False) -> None:
     """List the names of keys and their roles."""
     from faircascade.service.keys import list_keys
@@ -54,7 +55,7 @@ def list_(file: KeysFile, as_json: AsJson = False) -> None:
         print_table(["Name", "Role", "Created"], [list(row.values()) for row in found])
 
 
-@keys.command()
+@keys.command(cls=Command)
 def remove(file: KeysFile, name: KeyName, as_json: AsJson = False) -> None:
     """Remove a key; running services stop accepting it within seconds."""
     from faircascade.service.keys import remove_key

@@ -10,6 +10,7 @@ import typer
 
 from faircascade import __version__
 from faircascade.cli.bench import bench
+from faircascade.cli.command import Command
 from faircascade.cli.data import data
 from faircascade.cli.demo import demo
 from faircascade.cli.diff import diff
@@ -22,6 +23,7 @@ from faircascade.cli.serve import serve
 from faircascade.cli.simulate import simulate
 from faircascade.cli.theory import theory
 from faircascade.cli.tune import tune
+from faircascade.errors import ParameterError
 
 app = typer.Typer(
     name="faircascade",
@@ -32,19 +34,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(demo)
-app.command()(simulate)
-app.command()(run)
-app.command()(tune)
-app.command()(report)
-app.command()(diff)
-app.command()(reproduce)
-app.command()(theory)
+app.command(cls=Command)(demo)
+app.command(cls=Command)(simulate)
+app.command(cls=Command)(run)
+app.command(cls=Command)(tune)
+app.command(cls=Command)(report)
+app.command(cls=Command)(diff)
+app.command(cls=Command)(reproduce)
+app.command(cls=Command)(theory)
 app.add_typer(data)
-app.command()(serve)
+app.command(cls=Command)(serve)
 app.add_typer(keys)
-app.command()(bench)
-app.command()(doctor)
+app.command(cls=Command)(bench)
+app.command(cls=Command)(doctor)
 
 
 def _version(wanted: bool) -> None:
@@ -65,7 +67,7 @@ def _options(
 def main() -> None:
     """Run a command; a user's mistake becomes one line and exit code 2."""
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="faircascade", standalone_mode=False)
     except typer.TyperException as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help text
             print(error)
@@ -96,8 +98,24 @@ def _usage(error: typer.TyperException) -> str:
     """Say what was wrong with the words of the command, and where to look."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "faircascade"
-    text = error.format_message() if hasattr(error, "format_message") else str(error)
-    return f"{text.rstrip('.')}. Try '{command} --help'."
+    text = _wrong_value(error) or error.format_message()
+    end = "" if text.endswith((".", "?")) else "."
+    return f"{text}{end} Try '{command} --help'."
+
+
+def _wrong_value(error: typer.TyperException) -> str:
+    """Say which option has a value of the wrong type; nothing if that is not the mistake."""
+    from pydantic import ValidationError  # typer has imported it by then, and not before
+
+    cause = error.__cause__
+    if not isinstance(error, typer.BadParameter) or not isinstance(cause, ValidationError):
+        return ""
+    first = cause.errors()[0]
+    rules = {"int": "must be a whole number", "float": "must be a number"}
+    rule = rules.get(first["type"].partition("_")[0])
+    if rule is None or error.param is None:
+        return ""
+    return str(ParameterError(error.param.opts[0], rule, first["input"]))
 
 
 def _describe(error: OSError) -> str:

@@ -7,20 +7,24 @@ from typing import Annotated
 
 import typer
 
-SpecFile = Annotated[Path, typer.Argument(help="A spec file (.toml).")]
+SpecFile = Annotated[Path, typer.Argument(metavar="SPEC", help="Spec file (.toml).")]
 SpecSettings = Annotated[
     list[str] | None,
-    typer.Option("--set", help="path.to.key=value: replace a value of the file."),
+    typer.Option(
+        "--set",
+        metavar="PATH.TO.KEY=VALUE",
+        help="Replace a value of the file; VALUE is TOML. May be repeated.",
+    ),
 ]
 ExecutorName = Annotated[
-    str, typer.Option("--executor", help="Where cells run: local, gpu, or ray (a cluster).")
+    str, typer.Option("--executor", help="Where cells run: local, gpu or ray (a cluster).")
 ]
 Address = Annotated[
     str | None, typer.Option(help="Address of the Ray cluster; default: start one here.")
 ]
 Workers = Annotated[
     int | None,
-    typer.Option(help="Cells to run at once; default: chosen by their number and length."),
+    typer.Option(help="Cells to run at once; default: depends on how many and how long they are."),
 ]
 Threads = Annotated[int | None, typer.Option(help="Threads in total; default: all cores.")]
 MLflow = Annotated[
@@ -31,27 +35,40 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.
 
 PolicyName = Annotated[
     str | None,
-    typer.Option("--policy", help="linucb, ealinucb, lints, random, ...", show_default="ealinucb"),
+    typer.Option("--policy", help="Policy: {policy}.", show_default="ealinucb"),
 ]
-Weight = Annotated[str | None, typer.Option(help="log, rbp, linear; or --set weight=[1,2,...].")]
-Beta = Annotated[float | None, typer.Option(help="Parameter of rbp and linear.")]
-Gamma = Annotated[float | None, typer.Option(help="Penalty of ignored items.")]
-ReadingName = Annotated[str | None, typer.Option(help="paper, intended or reference.")]
+Weight = Annotated[
+    str | None,
+    typer.Option(help="Weight of positions: log, rbp, linear; or --set weight=[1,2,...]."),
+]
+Beta = Annotated[float | None, typer.Option(help="Parameter of the weights rbp and linear.")]
+Gamma = Annotated[float | None, typer.Option(help="Penalty for items seen and not clicked.")]
+ReadingName = Annotated[
+    str | None, typer.Option(help="Reading of the formulas: paper, intended or reference.")
+]
 Alpha = Annotated[float | None, typer.Option(help="Width of the UCB bonus.")]
-Epsilon = Annotated[float | None, typer.Option(help="Share of random positions.")]
+Epsilon = Annotated[float | None, typer.Option(help="Share of positions filled at random.")]
 Scale = Annotated[float | None, typer.Option(help="Width of Thompson sampling.")]
 Sigma = Annotated[float | None, typer.Option(help="Learning rate.")]
 Ridge = Annotated[float | None, typer.Option(help="Regularisation.")]
 ClickModelName = Annotated[
-    str | None, typer.Option("--click-model", help="How users click.", show_default="cascade")
+    str | None,
+    typer.Option("--click-model", help="How users click: {click_model}.", show_default="cascade"),
 ]
 DynamicsName = Annotated[
     str | None,
-    typer.Option("--dynamics", help="How users and items change.", show_default="still"),
+    typer.Option(
+        "--dynamics", help="How users and items change: {dynamics}.", show_default="still"
+    ),
 ]
 DelayName = Annotated[
-    str | None, typer.Option("--delay", help="When feedback arrives.", show_default="none")
+    str | None, typer.Option("--delay", help="When feedback arrives: {delay}.", show_default="none")
 ]
 OtherParameters = Annotated[
-    list[str] | None, typer.Option("--set", help="name=value: any other parameter.")
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Set any other parameter; VALUE is TOML. May be repeated.",
+    ),
 ]

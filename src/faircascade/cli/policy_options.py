@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from faircascade.errors import ParameterError, suggest
-from faircascade.parameters import Parameter, parameters_of, parameters_of_function
-from faircascade.registry import build, components, lookup, validated
+from faircascade.errors import ParameterError, UnknownParameterError, suggest
+from faircascade.parameters import (
+    Parameter,
+    parameters_by_name,
+    parameters_of,
+    parameters_of_function,
+)
+from faircascade.registry import build, find, lookup, validated
+from faircascade.settings import Setting, outer_first, put
 
 if TYPE_CHECKING:
     from faircascade.policies import Policy
@@ -31,129 +37,124 @@ ENVIRONMENT_FLAGS = ("click_model", "dynamics", "delay")
 """Parts of the environment that have an option of their own."""
 _SIMULATE = ("checkpoints", "activity", "realised", "lazy")
 
+Flags = Mapping[str, Any]
+"""Values of a command's options by name; None if not given."""
 SettingsByPart = dict[str, dict[str, Any]]
 """Values by part (policy, environment, simulate, data) and name."""
-Known = Mapping[str, Mapping[str, Parameter]]
-"""Parameters by part and name."""
 
 
-def policy_of(name: str, flags: Mapping[str, Any], others: Mapping[str, Any]) -> Policy:
-    """Return the policy that options (those not None, among other things) and settings ask for."""
-    given = {flag: flags[flag] for flag in POLICY_FLAGS if flags[flag] is not None}
-    policy: Policy = build("policy", name, {**given, **others})
-    return policy
+@dataclass(frozen=True)
+class Part:
+    """What settings may be for."""
+
+    owner: str
+    """How messages call it."""
+    parameters: Mapping[str, Parameter]
+
+
+Known = Mapping[str, Part]
+"""What settings may be for, by name."""
 
 
 def changed_policy(
-    last: Policy | None, name: str | None, flags: Mapping[str, Any], settings: Sequence[str]
+    last: Policy | None, name: str | None, flags: Flags, settings: Sequence[str]
 ) -> Policy:
     """Return the policy that options ask for: a named one, or else the last one, changed."""
-    if name is not None or last is None:
-        name = name or DEFAULT_POLICY
-        return policy_of(name, flags, policy_settings(settings, name))
-    others = policy_settings(settings, last.name)
-    given = {flag: flags[flag] for flag in POLICY_FLAGS if flags[flag] is not None} | others
-    kept = {p.name: getattr(last, p.name) for p in parameters_of(type(last))}
+    start = last if name is None else None
+    chosen = name or (DEFAULT_POLICY if start is None else start.name)
+    given = _sorted(_of_flags(flags, "policy", POLICY_FLAGS), settings, _of_policy(chosen))[
+        "policy"
+    ]
+    kept = (
+        {}
+        if start is None
+        else {p.name: getattr(start, p.name) for p in parameters_of(type(start))}
+    )
     if "weight" in given:
         kept.pop("beta", None)  # it was that of another weight
-    policy: Policy = build("policy", last.name, {**kept, **given})
+    policy: Policy = build("policy", chosen, {**kept, **given})
     return policy
 
 
-def sort_settings(settings: Sequence[str], policy: str, data: str) -> SettingsByPart:
-    """Give each `name=value` to the part that has a parameter of that name.
+def sort_settings(settings: Sequence[str], flags: Flags, policy: str, data: str) -> SettingsByPart:
+    """Give each `name=value`, and each option of a parameter, to the part that has it.
 
     `part.name=value` says which part where several have it. `reward=NAME` and
     `reward.parameter=value` (likewise exploration, click_model, ...) build a component.
     """
-    return _sorted(settings, _of_policy(policy) | _of_environment(data))
+    first = [
+        *_of_flags(flags, "policy", POLICY_FLAGS),
+        *_of_flags(flags, "environment", ENVIRONMENT_FLAGS),
+    ]
+    return _sorted(first, settings, _of_policy(policy) | _of_environment(data), options=flags)
 
 
-def policy_settings(settings: Sequence[str], policy: str) -> dict[str, Any]:
-    """Return the values of settings that are all for a policy, nested ones too."""
-    return _sorted(settings, _of_policy(policy))["policy"]
+def typed_settings(settings: Sequence[str], cls: type) -> dict[str, Any]:
+    """Return the values of settings for one data set."""
+    return _sorted([], settings, _of_data(cls))["data"]
 
 
-def _sorted(settings: Sequence[str], known: Known) -> SettingsByPart:
+def _of_flags(flags: Flags, part: str, names: Iterable[str]) -> list[Setting]:
+    return [Setting((part, name), flags[name]) for name in names if flags[name] is not None]
+
+
+def _sorted(
+    first: Sequence[Setting], settings: Sequence[str], known: Known, options: Iterable[str] = ()
+) -> SettingsByPart:
+    """Return values by part; `options` are those that the command has for other things."""
     given: SettingsByPart = {part: {} for part in known}
-    inside: dict[tuple[str, str], dict[str, Any]] = {}
-    for name, value in map(_parse, settings):
-        prefix, _, last = name.rpartition(".")
-        owner = next((p for p in known if prefix in known[p] and known[p][prefix].kind), None)
-        if owner is None:
-            given[_part_of(prefix, last, known)][last] = value
-        else:
-            inside.setdefault((owner, prefix), {})[last] = value
-    for (part, name), values in inside.items():
-        chosen = given[part].get(name, known[part][name].default)
-        given[part][name] = {"name": getattr(chosen, "name", chosen), **values}
+    typed = map(Setting.parse, settings)
+    for setting in outer_first(_in_its_part(s, known, options) for s in [*first, *typed]):
+        list(put(given, setting.steps, setting.value))
     return {
-        part: {name: validated(known[part][name], value) for name, value in values.items()}
+        part: {name: validated(known[part].parameters[name], v) for name, v in values.items()}
         for part, values in given.items()
     }
 
 
-def typed_settings(settings: Sequence[str], known: Mapping[str, Parameter]) -> dict[str, Any]:
-    """Return the values of settings of one part, whose parameters are known."""
-    values = dict(map(_parse, settings))
-    for name in values:
-        if name not in known:
-            raise ParameterError("--set", _one_of(name, known), name)
-    return {name: validated(known[name], value) for name, value in values.items()}
-
-
-def _part_of(prefix: str, name: str, known: Known) -> str:
-    if prefix:
-        found = [prefix] if name in known.get(prefix, {}) else []
-    else:
-        found = [part for part, names in known.items() if name in names]
-    if not found:
-        every = sorted({name for names in known.values() for name in names})
-        given = f"{prefix}.{name}" if prefix else name
-        raise ParameterError("--set", _one_of(given, every), given)
-    if len(found) > 1:
+def _in_its_part(setting: Setting, known: Known, options: Iterable[str]) -> Setting:
+    """Return a setting whose path begins with the part that it is for."""
+    name, *rest = setting.steps
+    if name in known and rest:
+        part = known[name]
+        if rest[0] not in part.parameters:
+            raise UnknownParameterError(rest[0], part.owner, part.parameters)
+        return setting
+    found = [part for part in known if name in known[part].parameters]
+    if len(found) == 1:
+        return replace(setting, steps=(found[0], *setting.steps))
+    if found:
         choices = " or ".join(f"{part}.{name}" for part in found)
-        raise ParameterError("--set", f"must say which {name} is meant: {choices}", name)
-    return found[0]
+        raise ParameterError("--set", f"must say which {name} is meant: {choices}", setting.text)
+    if name in options:
+        option = name.replace("_", "-")
+        raise ParameterError(
+            "--set", f"does not set {name}: use the option --{option}", setting.text
+        )
+    every = sorted({name for part in known.values() for name in part.parameters})
+    rule = f"must name one of {', '.join(every)}{suggest(name, every)}"
+    raise ParameterError("--set", rule, setting.text)
 
 
-def _one_of(name: str, known: Iterable[str]) -> str:
-    close = suggest(name.rpartition(".")[2], known)
-    return f"must name one of {', '.join(known)}{close}"
+def _of_policy(policy: str) -> dict[str, Part]:
+    cls = lookup("policy", policy)
+    return {"policy": Part(f"policy {cls.name!r}", parameters_by_name(cls))}
 
 
-def _parse(setting: str) -> tuple[str, Any]:
-    name, equals, text = setting.partition("=")
-    if not equals or not name:
-        raise ParameterError("--set", "must be name=value", setting)
-    return name, parse_value(text)
+def _of_data(cls: type) -> dict[str, Part]:
+    return {"data": Part(f"data set {getattr(cls, 'name', '')!r}", parameters_by_name(cls))}
 
 
-def parse_value(text: str) -> Any:
-    """Read a value as Python would: numbers, True, lists; anything else is text."""
-    try:
-        return ast.literal_eval(text.strip() or repr(text))
-    except (ValueError, SyntaxError):
-        return {"true": True, "false": False}.get(text.lower(), text)
-
-
-def _of_policy(policy: str) -> dict[str, dict[str, Parameter]]:
-    return {"policy": _by_name(parameters_of(lookup("policy", policy)))}
-
-
-def _of_environment(data: str) -> dict[str, dict[str, Parameter]]:
+def _of_environment(data: str) -> dict[str, Part]:
     """Return the parameters of all that a policy is simulated with."""
     import faircascade as fc
     from faircascade.data.tabular import Tabular
     from faircascade.experiment.environment_options import environment_options
 
-    simulate = _by_name(parameters_of_function(fc.simulate))
+    environment = {"seed": Parameter("seed", int, 0), **environment_options()}
+    simulate = {p.name: p for p in parameters_of_function(fc.simulate) if p.name in _SIMULATE}
     return {
-        "environment": {"seed": Parameter("seed", int, 0), **environment_options()},
-        "simulate": {name: simulate[name] for name in _SIMULATE},
-        "data": _by_name(parameters_of(components("data").get(data, Tabular))),
+        "environment": Part("the environment", environment),
+        "simulate": Part("simulate", simulate),
+        **_of_data(find("data", data) or Tabular),
     }
-
-
-def _by_name(parameters: Iterable[Parameter]) -> dict[str, Parameter]:
-    return {parameter.name: parameter for parameter in parameters}

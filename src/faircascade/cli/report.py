@@ -15,14 +15,14 @@ from faircascade.storage import check_folder
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="The folder of a run.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
     baseline: Annotated[str | None, typer.Option(help="Label of the baseline policy.")] = None,
     test: Annotated[str, typer.Option(help="Paired test over seeds: t or wilcoxon.")] = "t",
-    out: Annotated[Path | None, typer.Option(help="Folder of the page (default: RUN).")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the page; default: RUN.")] = None,
     mlflow: MLflow = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a page of a run with its tables, statistics and figures, and print the table."""
+    """Write a page of a run: tables, statistics, figures."""
     from faircascade.experiment.stats import Test, check_test
     from faircascade.experiment.store.files import write_table
     from faircascade.experiment.store.manifest import read_studies

@@ -22,36 +22,42 @@ def reproduce(
     what: Annotated[
         list[str] | None,
         typer.Argument(
-            help="fig1, rq1, rq2, rq3, theory, readings, environments, frm, all of these, "
-            "frm-full, "
-            "grid, or a spec file (.toml)."
+            metavar="WHAT",
+            help="all (the default): fig1, rq1, rq2, rq3, theory, readings, environments and frm; "
+            "or some of these; or frm-full, grid or a spec file (.toml).",
         ),
     ] = None,
     data: Annotated[
-        str | None, typer.Option(help="Data set or file instead of the spec's (ml-1m).")
+        str | None, typer.Option(help="Data set or file; default: that of the spec (ml-1m).")
     ] = None,
     path: Annotated[Path | None, typer.Option(help="Archive or folder of the data set.")] = None,
-    rounds: Annotated[int | None, typer.Option(help="Rounds (default: the spec's, 50000).")] = None,
+    rounds: Annotated[
+        int | None, typer.Option(help="Rounds; default: those of the spec (50000).")
+    ] = None,
     seeds: Annotated[
-        int | None, typer.Option(help="How many seeds (default: the spec's, 5 for RQ1 to RQ3).")
+        int | None,
+        typer.Option(help="Number of seeds; default: those of the spec (5 for RQ1 to RQ3)."),
     ] = None,
     reading: Annotated[
-        str | None, typer.Option(help="reference (default), paper or intended.")
+        str | None,
+        typer.Option(help="Reading of the formulas: reference (default), paper or intended."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Synthetic data and few rounds: minutes.")
+        bool, typer.Option("--quick", help="Synthetic data and few rounds: takes minutes.")
     ] = False,
     no_run: Annotated[
-        bool, typer.Option("--no-run", help="Only write the page, from finished cells.")
+        bool, typer.Option("--no-run", help="Run nothing; write the page from finished cells.")
     ] = False,
     executor: ExecutorName = "local",
     address: Address = None,
     workers: Workers = None,
     threads: Threads = None,
-    out: Annotated[Path | None, typer.Option(help="Folder (default: runs/reproduce/DATA).")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for results; default: runs/reproduce/DATA.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run the paper's experiments and compare them with its published numbers.
+    """Run the paper's experiments and compare with its numbers.
 
     Finished cells are not run again: the same command continues where it stopped.
     """

@@ -34,7 +34,9 @@ from faircascade.storage import check_folder
 def run(
     spec: SpecFile,
     settings: SpecSettings = None,
-    out: Annotated[Path | None, typer.Option(help="Folder (default: runs/NAME).")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for results; default: runs/NAME.")
+    ] = None,
     executor: ExecutorName = "local",
     address: Address = None,
     workers: Workers = None,
@@ -43,7 +45,7 @@ def run(
     dry: Annotated[bool, typer.Option("--plan", help="Print the plan and stop.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run an experiment: every policy in every environment with every seed.
+    """Run every policy, environment and seed of a spec file.
 
     Finished cells are not run again: the same command continues where it stopped.
     """

@@ -55,7 +55,7 @@ def serve(
         bool, typer.Option("--demo", help="Serve generated items to simulated users.")
     ] = False,
     demo_rate: Annotated[
-        float, typer.Option(help="Lists per second that simulated users request.")
+        float, typer.Option(help="Slates per second that simulated users request.")
     ] = 50.0,
     policy: PolicyName = None,
     weight: Weight = None,
@@ -86,12 +86,12 @@ def serve(
         typer.Option(envvar="FAIRCASCADE_KEYS", help="File of API keys; see 'faircascade keys'."),
     ] = None,
     no_keys: Annotated[
-        bool, typer.Option("--no-keys", help="Serve without keys, open to anybody.")
+        bool, typer.Option("--no-keys", help="Serve without keys: anybody may use it.")
     ] = False,
     ttl: Annotated[
-        float, typer.Option(help="Days for which feedback on a list is accepted.")
+        float, typer.Option(help="Days for which feedback on a slate is accepted.")
     ] = 7.0,
-    max_k: Annotated[int, typer.Option(help="Longest list that may be requested.")] = 100,
+    max_k: Annotated[int, typer.Option(help="Longest slate that may be requested.")] = 100,
     max_body: Annotated[int, typer.Option(help="Largest request body in bytes.")] = 8 * 2**20,
     access_log: Annotated[bool, typer.Option("--access-log", help="Log every request.")] = False,
     log_format: Annotated[
@@ -121,7 +121,7 @@ def serve(
         raise ValueError("--keys and --no-keys cannot be combined")
     style = _style(log_format)
     if demo_rate < 0:
-        raise ParameterError("demo-rate", "must be at least 0", demo_rate)
+        raise ParameterError("demo_rate", "must be at least 0", demo_rate)
     chosen, source = _policy(flags), _source(flags)
     with listen(host, port) as listener, _place(store, demo=demo) as address:
         allowed = None if keys is None or no_keys else Keys.load(keys)
@@ -167,7 +167,7 @@ def _style(given: str | None) -> Style:
     if given is None:
         return "text" if sys.stderr.isatty() else "json"
     if given not in styles:
-        raise ParameterError("log-format", "must be json or text", given)
+        raise ParameterError("log_format", "must be json or text", given)
     return styles[given]
 
 

@@ -27,23 +27,30 @@ from faircascade.cli.options import (
 )
 from faircascade.cli.policy_options import (
     DEFAULT_POLICY,
-    ENVIRONMENT_FLAGS,
-    policy_of,
     sort_settings,
 )
 from faircascade.cli.tables import print_summary
+from faircascade.registry import build
 from faircascade.storage import check_folder
 
 
 def simulate(
-    data: Annotated[str, typer.Option(help="A data set's name, or a file.")] = "synthetic",
+    data: Annotated[
+        str, typer.Option(help="Data set or file; see 'faircascade data list'.")
+    ] = "synthetic",
     path: Annotated[Path | None, typer.Option(help="Archive or folder of the data set.")] = None,
-    users: Annotated[int, typer.Option(help="Users in the sample.")] = 1000,
-    sampling: Annotated[str, typer.Option(help="active or random users.")] = "active",
+    users: Annotated[int, typer.Option(help="Users to sample.")] = 1000,
+    sampling: Annotated[
+        str, typer.Option(help="Which users: active (most ratings) or random.")
+    ] = "active",
     dim: Annotated[int, typer.Option(help="Number of features, d.")] = 10,
-    k: Annotated[int, typer.Option(help="Length of a list, K.")] = 10,
-    preferences: Annotated[str, typer.Option(help="svd or lstsq.")] = "svd",
-    align: Annotated[str, typer.Option(help="sign, none or procrustes.")] = "sign",
+    k: Annotated[int, typer.Option(help="Length of a slate, K.")] = 10,
+    preferences: Annotated[
+        str, typer.Option(help="How preferences are estimated: svd or lstsq.")
+    ] = "svd",
+    align: Annotated[
+        str, typer.Option(help="How the halves are aligned: sign, none or procrustes.")
+    ] = "sign",
     click_model: ClickModelName = None,
     dynamics: DynamicsName = None,
     delay: DelayName = None,
@@ -57,12 +64,12 @@ def simulate(
     scale: Scale = None,
     sigma: Sigma = None,
     ridge: Ridge = None,
-    rounds: Annotated[int, typer.Option(help="How often each user is served.")] = 1000,
+    rounds: Annotated[int, typer.Option(help="Slates for each user.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the split and of the run.")] = 0,
     env_seed: Annotated[int | None, typer.Option(help="Seed of the split alone.")] = None,
-    engine: Annotated[str, typer.Option(help="auto, gpu, cpu or loop.")] = "auto",
+    engine: Annotated[str, typer.Option(help="Engine: auto, gpu, cpu or loop.")] = "auto",
     precision: Annotated[
-        str, typer.Option(help="float64, or float32 on a GPU (faster, less exact).")
+        str, typer.Option(help="float64, or on a GPU float32 (faster, less exact).")
     ] = "float64",
     threads: Annotated[int | None, typer.Option(help="Threads; default: all cores.")] = None,
     trace: Annotated[
@@ -73,13 +80,13 @@ def simulate(
         typer.Option("--no-propensities", help="Leave propensities out of the trace (faster)."),
     ] = False,
     propensity_draws: Annotated[
-        int, typer.Option(help="Draws per slate to estimate unknown propensities.")
+        int, typer.Option(help="Draws per slate to estimate propensities that are not exact.")
     ] = 0,
     settings: OtherParameters = None,
     out: Annotated[Path | None, typer.Option(help="Folder for results and report.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Simulate one policy and print clicks, regret and exposure fairness."""
+    """Simulate one policy: clicks, regret, exposure fairness."""
     import faircascade as fc
     from faircascade.engine.simulation import check_engine
     from faircascade.experiment.comparison import Comparison
@@ -87,13 +94,14 @@ def simulate(
 
     flags = locals()
     check_engine(engine, precision)
+    if trace is None and (no_propensities or propensity_draws):
+        option = "--no-propensities" if no_propensities else "--propensity-draws"
+        raise ValueError(f"{option} needs --trace FILE, where propensities are written")
     if out is not None:
         check_folder(out)
     policy = policy or DEFAULT_POLICY
-    named = [name for name in ENVIRONMENT_FLAGS if flags[name] is not None]
-    parts = [f"environment.{name}={flags[name]}" for name in named]
-    extra = sort_settings([*parts, *(settings or [])], policy, data)
-    chosen = policy_of(policy, flags, extra["policy"])
+    extra = sort_settings(settings or [], flags, policy, data)
+    chosen = build("policy", policy, extra["policy"])
     with showing() as report:
         ratings = fc.load_dataset(data, path=path, progress=report, **extra["data"])
     environment: dict[str, Any] = {

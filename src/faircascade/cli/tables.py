@@ -38,7 +38,7 @@ def print_comparison(comparison: Comparison) -> None:
 
 
 def print_summary(summary: dict[str, Any]) -> None:
-    """Print the result of one run, a line a fact."""
+    """Print the result of one run, one line per metric."""
     from faircascade.engine import HEADLINE
 
     typer.echo(
@@ -47,9 +47,11 @@ def print_summary(summary: dict[str, Any]) -> None:
         f"{summary['rounds']:,} rounds, seed {summary['seed']}"
     )
     others = [name for name in components("metric") if name not in HEADLINE]
-    for metric in (*HEADLINE, "optimal_value", *others):
+    realised = ["realised_regret"] if "realised_regret" in summary else []
+    for metric in (*HEADLINE, *realised, "optimal_value", *others):
         value = summary[metric]
-        typer.echo(f"  {metric:<16} {'–' if value is None else f'{value:.4f}'}")
+        why = f"–  ({summary['missing'].get(metric, 'unknown')})"
+        typer.echo(f"  {metric:<16} {why if value is None else f'{value:.4f}'}")
     typer.echo(
         f"  {summary['seconds']:.1f} s, {summary['recommendations_per_second']:,.0f} "
         f"recommendations/s (engine {summary['engine']})"

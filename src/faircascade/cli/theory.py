@@ -17,20 +17,27 @@ if TYPE_CHECKING:
 
 def theory(
     dim: Annotated[int, typer.Option(help="Number of features, d.")] = 10,
-    k: Annotated[int, typer.Option(help="Length of a list, K.")] = 10,
-    rounds: Annotated[int, typer.Option(help="How often a user is served, n.")] = 50_000,
+    k: Annotated[int, typer.Option(help="Length of a slate, K.")] = 10,
+    rounds: Annotated[int, typer.Option(help="Slates for each user, n.")] = 50_000,
     weight: Annotated[
-        str | None, typer.Option(help="log, rbp, linear or none (LinUCB); default: all of them.")
+        str | None,
+        typer.Option(help="Weight of positions: log, rbp, linear or none (LinUCB); default: all."),
     ] = None,
-    beta: Annotated[float | None, typer.Option(help="Parameter of rbp and linear.")] = None,
-    gamma: Annotated[float | None, typer.Option(help="Penalty of ignored items.")] = None,
+    beta: Annotated[
+        float | None, typer.Option(help="Parameter of the weights rbp and linear.")
+    ] = None,
+    gamma: Annotated[
+        float | None, typer.Option(help="Penalty for items seen and not clicked.")
+    ] = None,
     alpha: Annotated[float | None, typer.Option(help="Width of the UCB bonus.")] = None,
     sigma: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
-    reading: Annotated[str | None, typer.Option(help="paper, intended or reference.")] = None,
-    theta_norm: Annotated[float, typer.Option(help="The largest |theta*| of all users.")] = 1.0,
+    reading: Annotated[
+        str | None, typer.Option(help="Reading of the formulas: paper, intended or reference.")
+    ] = None,
+    theta_norm: Annotated[float, typer.Option(help="Largest |theta*| of any user.")] = 1.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Tell whether the paper's regret bound applies, and what it comes to."""
+    """Check whether the paper's regret bound applies, and compute it."""
     from faircascade.theory import check
 
     given = {"beta": beta, "gamma": gamma, "alpha": alpha, "sigma": sigma, "reading": reading}

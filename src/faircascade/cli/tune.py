@@ -51,11 +51,15 @@ class TuningTask:
 
 
 def tune(
-    spec: Annotated[Path, typer.Argument(help="A spec file (.toml) with a table [tune].")],
+    spec: Annotated[
+        Path, typer.Argument(metavar="SPEC", help="Spec file (.toml) with a table [tune].")
+    ],
     settings: SpecSettings = None,
-    out: Annotated[Path | None, typer.Option(help="Folder (default: runs/NAME-tune).")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for results; default: runs/NAME-tune.")
+    ] = None,
     trials: Annotated[
-        int | None, typer.Option(help="How many trials (default: what the spec says).")
+        int | None, typer.Option(help="Number of trials; default: that of the spec.")
     ] = None,
     executor: ExecutorName = "local",
     address: Address = None,
@@ -63,9 +67,9 @@ def tune(
     threads: Threads = None,
     as_json: AsJson = False,
 ) -> None:
-    """Search the parameters of a policy, then compare it on seeds that the search never saw.
+    """Search a policy's parameters, then compare on other seeds.
 
-    What is finished is not run again: the same command goes on where it stopped.
+    Finished trials are not run again: the same command continues where it stopped.
     """
     from faircascade.experiment.spec import Spec
     from faircascade.experiment.store.results import Results

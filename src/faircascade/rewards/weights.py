@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from faircascade.errors import ParameterError
+from faircascade.errors import MissingParameterError, ParameterError
 from faircascade.registry import Component, build, register
 from faircascade.types import Floats
 
@@ -102,7 +102,7 @@ class Linear(Weight):
 class Custom(Weight):
     """Any positive weights: a vector with one value a position, or a function of (k, K)."""
 
-    weights: tuple[float, ...] | Callable[[int, int], float] = (1.0,)
+    weights: tuple[float, ...] | Callable[[int, int], float]
     """Weights of positions 1, 2, ..., or a function of the position and the slate's length."""
 
     def __post_init__(self) -> None:
@@ -136,7 +136,10 @@ def as_weight(weight: WeightLike, beta: float | None = None) -> Weight:
     """Turn a name, a vector or a function into a weight; `beta` is for named ones that have it."""
     if isinstance(weight, str):
         parameters: dict[str, Any] = {} if beta is None else {"beta": beta}
-        made: Weight = build("weight", weight, parameters)
+        try:
+            made: Weight = build("weight", weight, parameters)
+        except MissingParameterError as error:
+            raise error.inside("weight") from None
         return made
     if beta is not None:
         raise ParameterError("beta", "must be left out unless the weight is given by name", beta)

@@ -120,7 +120,7 @@ def test_no_rounds_means_that_nothing_is_run_and_no_data_is_needed() -> None:
             'name = "random"',
             'name = "lints"\nreranker = {eta = 1}',
             33,
-            "reranker.name must be given",
+            "reranker 'identity' has no parameter 'eta'",
         ),
         ('title = "A small experiment"', 'show = "table"', 3, "show must be a list"),
         ('title = "A small experiment"', "metrics = []", 3, "metrics must have at least one"),
@@ -164,6 +164,8 @@ def test_a_mistake_is_told_with_the_line_and_what_was_meant(
         ("policies.linucb.alpha=0.5", lambda spec: spec.lines()[0][1].alpha == 0.5),
         ("policies.2.rounds=9", lambda spec: spec.lines()[-1][2] == 9),
         ("every_policy.reading=intended", lambda spec: spec.lines()[0][1].reading == "intended"),
+        ("policies.ealinucb.observation.name=first_click", lambda spec: len(spec.lines()) == 6),
+        ("environment.train-share=0.4", lambda spec: spec.environment["train_share"] == 0.4),
         ("data.users.grid=[20, 30]", lambda spec: len(spec.sources()) == 2),
     ],
 )
@@ -177,12 +179,15 @@ def test_a_setting_replaces_what_the_file_says(setting: str, found: Callable[[Sp
         ("environment.k=4x", "--set environment.k=4x: k must be a whole number"),
         ("enviroment.k=4", "--set enviroment.k=4: the spec has no parameter 'enviroment'"),
         ("policies.linucb.alpha=-1", "--set policies.linucb.alpha=-1: alpha must be >= 0"),
-        ("run.rounds", "--set must be path.to.key=value"),
+        ("run.rounds", "--set must be name=value"),
         (
             "policies.linucb.alpha.grid=[0.5, -2]",
             "--set policies.linucb.alpha.grid=[0.5, -2]: alpha must be >= 0",
         ),
-        ("policies.lints.alpha=1", "--set must go on to a key of one of linucb, ealinucb, random"),
+        ("policies.linucbb.alpha=1", "--set policies.linucbb.alpha=1: policies has no entry"),
+        ("policies.linucb=1", "--set policies.linucb=1: policies.linucb needs the name"),
+        ("run.rounds.most=1", "--set run.rounds.most=1: run.rounds is not a table"),
+        ("policies.lints.alpha=1", "--set policies.lints.alpha=1: policies has no entry 'lints'"),
     ],
 )
 def test_a_mistake_in_a_setting_names_the_setting(setting: str, message: str) -> None:

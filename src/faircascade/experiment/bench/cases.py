@@ -263,9 +263,9 @@ def plan(
 def notes(cases: dict[str, Case], sizes: Sizes) -> list[str]:
     """Return what a reader of the numbers has to know."""
     general = [
-        "Lists/s: recommendations per second of all threads together. The clock starts when "
-        "kernels are compiled and loaded and optimal slates are known. On a GPU, transfers are "
-        "included.",
+        "Slates/s: recommendations per second of all threads together. The clock starts when "
+        "kernels are compiled and loaded, and optimal slates known. On a GPU, copying to and from "
+        "it counts.",
         "Time/paper: time of one recommendation against paper with the same policy (LinTS: with "
         "LinUCB).",
         "Peak MB: largest resident memory of a fresh process that loads the environment and "

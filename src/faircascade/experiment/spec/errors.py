@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-Place = tuple[str | int, ...]
-"""A value in a spec: names of tables and keys, numbers of entries in lists."""
+from faircascade.errors import ParameterError
+from faircascade.settings import Place as Place
+from faircascade.settings import Setting, outer_first, put
 
 
 class SpecError(ValueError):
@@ -114,60 +115,20 @@ def _has(document: Any, place: Place) -> bool:
 def override(
     document: Mapping[str, Any], settings: Iterable[str]
 ) -> tuple[dict[str, Any], dict[Place, str]]:
-    """Put each `path.to.key=value` into a document; return it, and where each went.
-
-    An entry of a list is named by its number, counted from 0, or by its `name`. A value is read
-    as TOML; what is not TOML is text.
-    """
+    """Put each `path.to.key=value` into a document; return it, and where each went."""
     changed = _copy(document)
     where: dict[Place, str] = {}
-    for setting in settings:
-        path, equals, written = setting.partition("=")
-        steps = [step.strip() for step in path.split(".")]
-        if not equals or not all(steps):
-            raise SpecError(f"--set must be path.to.key=value, got {setting!r}")
-        for place in _put(changed, steps, _value(written)):
-            where[place] = setting
-    return changed, where
-
-
-def _put(table: Any, steps: list[str], value: Any, above: Place = ()) -> Iterator[Place]:
-    """Put a value into a table, or into each entry of a list that a step names."""
-    step, rest = steps[0], steps[1:]
-    if isinstance(table, list):
-        entries = [
-            number
-            for number, entry in enumerate(table)
-            if step == str(number) or (isinstance(entry, dict) and entry.get("name") == step)
-        ]
-        if not entries or not rest:
-            known = ", ".join(
-                str(e.get("name", n)) for n, e in enumerate(table) if isinstance(e, dict)
-            )
-            path = ".".join(map(str, (*above, step)))
-            raise SpecError(f"--set must go on to a key of one of {known}, got {path!r}")
-        for number in entries:
-            yield from _put(table[number], rest, value, (*above, number))
-        return
-    if not isinstance(table, dict):
-        path = ".".join(map(str, (*above, step)))
-        raise SpecError(f"--set must name a key of a table, got {path!r}")
-    if not rest:
-        table[step] = value
-        yield (*above, step)
-        return
-    inner = table.get(step)
-    if not isinstance(inner, dict | list) or (rest[0] == "grid") != ("grid" in inner):
-        inner = table[step] = {}
-    yield from _put(inner, rest, value, (*above, step))
-
-
-def _value(written: str) -> Any:
     try:
-        return tomllib.loads(f"value = {written}")["value"]
-    except tomllib.TOMLDecodeError:
-        text = written.strip()
-        return {"True": True, "False": False}.get(text, text)
+        ordered = outer_first(map(Setting.parse, settings))
+    except ParameterError as error:
+        raise SpecError(str(error)) from None
+    for setting in ordered:
+        try:
+            for place in put(changed, setting.steps, setting.value):
+                where[place] = setting.text
+        except ValueError as error:
+            raise SpecError(f"--set {setting.text}: {error}") from None
+    return changed, where
 
 
 def _copy(value: Any) -> Any:
