@@ -266,9 +266,6 @@ class Slates:
     """Their scores, (n, K)."""
 
 
-Lists = Slates  # the former name
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Feedback:
     """What users did with the slates they were shown."""

@@ -35,7 +35,7 @@ def request(n=3, m=20, d=3, k=4, round=1, seed=0, learned=True) -> Request:
 
 
 def slates(exploration: Exploration, asked: Request) -> Slates:
-    return exploration.lists(asked, exploration.scores(asked))
+    return exploration.slates(asked, exploration.scores(asked))
 
 
 def test_ucb_adds_alpha_widths_to_the_mean() -> None:
@@ -108,7 +108,7 @@ def test_lists_follow_the_scores_they_are_given(exploration: Exploration) -> Non
     asked = request(m=8, k=3)
     scores = exploration.scores(asked)
     upside_down = Scores.final(-scores.rough)
-    found = exploration.lists(asked, upside_down)
+    found = exploration.slates(asked, upside_down)
     assert found.items.tolist() == np.argsort(scores.rough, axis=1)[:, :3].tolist()
     assert np.allclose(found.scores, -np.sort(scores.rough, axis=1)[:, :3], atol=2**-32)
 

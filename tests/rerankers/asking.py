@@ -41,5 +41,5 @@ def catalogue(m: int, **columns: Any) -> Items:
 def rerank(reranker: Reranker, asked: Request, scores: Any, ledger: Ledger | None = None) -> Slates:
     """The slates that users see whose scores of the pool are given, (n, p) or the same for all."""
     given = Scores.final(np.array(np.broadcast_to(scores, (len(asked.users), len(asked.pool)))))
-    chosen = UCB().lists(asked, reranker.adjust(asked, given, ledger))
+    chosen = UCB().slates(asked, reranker.adjust(asked, given, ledger))
     return reranker.arrange(asked, chosen, ledger)

@@ -33,7 +33,7 @@ from faircascade.types import Bools, Feedback, Ints, Rows
 SHARD = 64
 """Users that are served together at most."""
 STEP = 16_384
-"""Lists that are shown between two looks at the keyboard: about half a second's work."""
+"""Slates that are shown between two looks at the keyboard: about half a second's work."""
 _POLL_SECONDS = 0.2
 
 
@@ -97,10 +97,10 @@ class Shard:
         if declared(self.policy, "omniscient"):
             slates = optimum.slates[rows]
         else:
-            lists = self.policy.recommend(self.state, rows, pool, env.k, round=t, seed=job.seed)
-            if not np.isfinite(lists.scores).all():
+            ranked = self.policy.recommend(self.state, rows, pool, env.k, round=t, seed=job.seed)
+            if not np.isfinite(ranked.scores).all():
                 raise FloatingPointError("scores of items are not finite numbers")
-            slates = lists.items
+            slates = ranked.items
         check_slates(slates, len(env.users.ids[rows]), env.k, pool, self.policy)
         rating = self.rater.rate(before, pool, slates, t)
         response = env.respond(slates, rows, round=t, seed=job.seed)

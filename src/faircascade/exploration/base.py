@@ -50,7 +50,7 @@ class Exploration(Component):
     def scores(self, request: Request) -> Scores:
         """Score every item in the pool for every user; `Scores.final(array)` will do."""
 
-    def lists(self, request: Request, scores: Scores) -> Slates:
+    def slates(self, request: Request, scores: Scores) -> Slates:
         """Return the slates to show: the k largest scores, best first."""
         ties = tie_keys(request.seed, request.users, request.round, request.pool)
         return top_k(scores, request.k, request.pool, ties)

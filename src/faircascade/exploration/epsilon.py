@@ -36,8 +36,8 @@ class Epsilon(Exploration):
     def scores(self, request: Request) -> Scores:
         return request.beliefs.mean()
 
-    def lists(self, request: Request, scores: Scores) -> Slates:
-        greedy = super(Epsilon, self).lists(request, scores)
+    def slates(self, request: Request, scores: Scores) -> Slates:
+        greedy = super(Epsilon, self).slates(request, scores)
         rounds = np.broadcast_to(np.asarray(request.round), request.users.shape)[:, None]
         where = (request.users[:, None], rounds, np.arange(1, request.k + 1)[None])
         explore = uniforms(request.seed, "epsilon/coin", *where) < self.epsilon  # (n, k)
@@ -52,7 +52,7 @@ class Epsilon(Exploration):
     def propensities(self, request: Request, scores: Scores, slates: Ints) -> Propensities | None:
         if not self.is_random:
             return None
-        greedy = super(Epsilon, self).lists(request, scores).items
+        greedy = super(Epsilon, self).slates(request, scores).items
         rank, places = ranks_in(greedy, slates), np.arange(request.k)
         left = len(request.pool) - places  # items to choose from, (k,)
         choices = self.epsilon / left + (1.0 - self.epsilon) * (rank == best_left(rank))

@@ -21,7 +21,7 @@ from faircascade.registry import Component, as_component, register
 from faircascade.rerankers import Identity, Ledger, Reranker, Shown
 from faircascade.rerankers.ledger import Scope
 from faircascade.rewards import RewardModel, RewardTable, Standard
-from faircascade.types import Bools, Feedback, Floats, Ints, Lists, Pool, Rows, Users
+from faircascade.types import Bools, Feedback, Floats, Ints, Pool, Rows, Slates, Users
 
 
 @dataclass(kw_only=True, eq=False)
@@ -103,15 +103,15 @@ class ComposedPolicy(Policy):
 
     def recommend(
         self, state: BanditState, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
-    ) -> Lists:
+    ) -> Slates:
         exploration, reranker = self.parts.exploration, self.parts.reranker
         self.parts.table(k)  # a slate that could not be learned from is not shown
         request = self._request(state, users, pool, k, round, seed)
         scores = reranker.adjust(request, exploration.scores(request), state.ledger)
-        lists = reranker.arrange(request, exploration.lists(request, scores), state.ledger)
+        slates = reranker.arrange(request, exploration.slates(request, scores), state.ledger)
         if state.ledger is not None:
-            state.ledger.enter(users, lists.items, pool.items)
-        return lists
+            state.ledger.enter(users, slates.items, pool.items)
+        return slates
 
     def _request(
         self, state: BanditState, users: Rows, pool: Pool, k: int, round: int | Ints, seed: int
@@ -135,16 +135,16 @@ class ComposedPolicy(Policy):
         state: BanditState,
         users: Rows,
         pool: Pool,
-        lists: Ints,
+        slates: Ints,
         *,
         round: int | Ints,
         seed: int,
     ) -> Propensities | None:
         return self.parts.reranker.propensities(
             Shown(
-                request=self._request(state, users, pool, lists.shape[1], round, seed),
+                request=self._request(state, users, pool, slates.shape[1], round, seed),
                 exploration=self.parts.exploration,
-                lists=lists,
+                slates=slates,
                 ledger=state.ledger,
             )
         )
@@ -189,11 +189,11 @@ class ComposedPolicy(Policy):
     def width_factor(self) -> float:
         return self.parts.exploration.width_factor
 
-    def widths(self, state: BanditState, users: Rows, pool: Pool, lists: Ints) -> Floats:
+    def widths(self, state: BanditState, users: Rows, pool: Pool, slates: Ints) -> Floats:
         if "width" not in self.parts.estimator.offers:
-            return np.zeros(len(lists))
+            return np.zeros(len(slates))
         beliefs = self.parts.estimator.beliefs(state.learned, users, pool)
-        widths = beliefs.widths_of(lists, pool)  # (n, K)
+        widths = beliefs.widths_of(slates, pool)  # (n, K)
         total = ordered_sum(widths.T)
         total /= widths.shape[1]
         return total

@@ -14,7 +14,7 @@ from faircascade.propensities import Propensities
 from faircascade.registry import Component
 from faircascade.rerankers.ledger import Ledger, Scope
 from faircascade.rewards import RewardTable
-from faircascade.types import Bools, Feedback, Floats, Ints, Lists, Pool, Rows, Users
+from faircascade.types import Bools, Feedback, Floats, Ints, Pool, Rows, Slates, Users
 
 
 class Policy(Component):
@@ -57,7 +57,7 @@ class Policy(Component):
     @abstractmethod
     def recommend(
         self, state: Any, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
-    ) -> Lists:
+    ) -> Slates:
         """Return a list of k distinct items of the pool for each of some users."""
 
     def update(self, state: Any, users: Rows, feedback: Feedback) -> None:
@@ -66,15 +66,15 @@ class Policy(Component):
 
     @property
     def is_random(self) -> bool:
-        """Whether chance has a say in its lists, beyond ties; it has unless a class denies it."""
+        """Whether chance has a say in its slates, beyond ties; it has unless a class denies it."""
         return True
 
     def propensities(
-        self, state: Any, users: Rows, pool: Pool, lists: Ints, *, round: int | Ints, seed: int
+        self, state: Any, users: Rows, pool: Pool, slates: Ints, *, round: int | Ints, seed: int
     ) -> Propensities | None:
-        """Return how likely `recommend` was to give these lists, catalogue rows (n, K).
+        """Return how likely `recommend` was to give these slates, catalogue rows (n, K).
 
-        The state is that from before the lists were recommended. None if it is not known exactly,
+        The state is that from before the slates were recommended. None if it is not known exactly,
         or if there is nothing to know because nothing is drawn; which of these is a matter of the
         parameters alone.
         """
@@ -82,7 +82,7 @@ class Policy(Component):
 
     @property
     def scope(self) -> Scope | None:
-        """Whose exposure its lists depend on: each user's own, everybody's together, or none."""
+        """Whose exposure its slates depend on: each user's own, everybody's together, or none."""
         return None
 
     @property
@@ -122,9 +122,9 @@ class Policy(Component):
         """How much of a confidence width a score gains: exploration is this times the width."""
         return 0.0
 
-    def widths(self, state: Any, users: Rows, pool: Pool, lists: Ints) -> Floats:
+    def widths(self, state: Any, users: Rows, pool: Pool, slates: Ints) -> Floats:
         """Return the mean confidence width of each slate, catalogue rows (n, K), (n,)."""
-        return np.zeros(len(lists))
+        return np.zeros(len(slates))
 
     def scale_warning(self, norm: float, rows: float) -> str:
         """Return what is wrong with the scale of features, if anything: see `Estimator`."""

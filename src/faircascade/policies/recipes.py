@@ -168,7 +168,7 @@ class EAEpsilonGreedy(_ExposureAware, _Dithering):
 @register("earslinucb", engines=("cpu", "gpu"))
 @dataclass(frozen=True, kw_only=True)
 class EARSLinUCB(_Optimistic):
-    """LinUCB whose lists are shuffled at the top as far as that costs hardly any clicks."""
+    """LinUCB whose slates are shuffled at the top as far as that costs hardly any clicks."""
 
     patience: float = 0.9
     """Probability that a user goes on to the next position, in (0, 1]."""

@@ -15,7 +15,7 @@ from faircascade.random import uniforms
 from faircascade.ranking import Scores, attraction_of, tie_keys, top_k
 from faircascade.registry import register
 from faircascade.rerankers.ledger import Ledger
-from faircascade.types import Feedback, Floats, Ints, Lists, Pool, Rows, Users
+from faircascade.types import Feedback, Floats, Ints, Pool, Rows, Slates, Users
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Yardstick(Policy):
 
     def recommend(
         self, state: Users, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
-    ) -> Lists:
+    ) -> Slates:
         keys, fixed = state.keys[users], self.scores(pool)
         if fixed is None:
             rounds = np.broadcast_to(np.asarray(round), keys.shape)
@@ -75,11 +75,11 @@ class Random(Yardstick):
     """Every list is a uniform draw: as even as it gets, and few clicks."""
 
     def propensities(
-        self, state: Users, users: Rows, pool: Pool, lists: Ints, *, round: int | Ints, seed: int
+        self, state: Users, users: Rows, pool: Pool, slates: Ints, *, round: int | Ints, seed: int
     ) -> Propensities:
-        choices = 1.0 / (len(pool) - np.arange(lists.shape[1]))  # (K,)
-        everywhere = np.full(lists.shape, 1.0 / len(pool))
-        return Propensities.of_choices(np.broadcast_to(choices, lists.shape), everywhere)
+        choices = 1.0 / (len(pool) - np.arange(slates.shape[1]))  # (K,)
+        everywhere = np.full(slates.shape, 1.0 / len(pool))
+        return Propensities.of_choices(np.broadcast_to(choices, slates.shape), everywhere)
 
 
 @register("most-popular", engines=("cpu",))
@@ -112,7 +112,7 @@ class Optimal(Yardstick):
 
     def recommend(
         self, state: Users, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
-    ) -> Lists:
+    ) -> Slates:
         preferences = state[users].preferences
         if preferences is None:
             raise ValueError("policy 'optimal' needs users whose preferences are known")

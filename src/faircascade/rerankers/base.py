@@ -20,7 +20,7 @@ class Shown:
 
     request: Request
     exploration: Exploration
-    lists: Ints
+    slates: Ints
     """Catalogue rows, (n, K)."""
     ledger: Ledger | None
     """The account as it was before."""
@@ -75,4 +75,4 @@ class Identity(Reranker):
         return False
 
     def propensities(self, shown: Shown) -> Propensities | None:
-        return shown.exploration.propensities(shown.request, shown.scores, shown.lists)
+        return shown.exploration.propensities(shown.request, shown.scores, shown.slates)

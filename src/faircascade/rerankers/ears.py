@@ -71,8 +71,8 @@ class EARS(Reranker):
     def propensities(self, shown: Shown) -> Propensities | None:
         if shown.exploration.is_random or not self.is_random:
             return None
-        chosen = shown.exploration.lists(shown.request, shown.scores)
-        rank, places = ranks_in(chosen.items, shown.lists), np.arange(shown.request.k)
+        chosen = shown.exploration.slates(shown.request, shown.scores)
+        rank, places = ranks_in(chosen.items, shown.slates), np.arange(shown.request.k)
         length = self._length(chosen)[:, None]
         left = length - places  # items of the prefix to choose from, (n, K)
         possible = np.where(left > 0, rank < length, rank == places)

@@ -56,7 +56,7 @@ class FairX(Reranker):
         if shown.exploration.is_random:
             return None
         logits = self.sharpness * shown.scores.rough  # (n, p)
-        columns = np.searchsorted(shown.request.pool.rows, shown.lists)
+        columns = np.searchsorted(shown.request.pool.rows, shown.slates)
         return Propensities.of_choices(choices(logits, columns))
 
 

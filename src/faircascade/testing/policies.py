@@ -202,7 +202,7 @@ def check_exploration(exploration: Exploration, estimator: Estimator | None = No
     request, _ = _request(policy, 5)
     scores = exploration.scores(request)
     check_scores(scores, 5, len(request.pool))
-    _check_slates(exploration.lists(request, scores).items, request)
+    _check_slates(exploration.slates(request, scores).items, request)
 
 
 def check_reranker(reranker: Reranker) -> None:
@@ -216,7 +216,7 @@ def check_reranker(reranker: Reranker) -> None:
         shown = []
         for _ in range(2):
             scores = reranker.adjust(request, UCB().scores(request), state.ledger)
-            chosen = UCB().lists(request, scores)
+            chosen = UCB().slates(request, scores)
             shown.append(reranker.arrange(request, chosen, state.ledger))
         check_scores(scores, 5, len(request.pool))
         _check_slates(shown[0].items, request)
