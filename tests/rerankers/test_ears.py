@@ -20,7 +20,7 @@ from tests.oracle import shuffles
 from tests.rerankers.asking import catalogue, request, rerank
 from tests.worlds import small_world
 
-chances = st.slates(st.integers(0, 32).map(lambda n: Fraction(n, 32)), min_size=1, max_size=6)
+chances = st.lists(st.integers(0, 32).map(lambda n: Fraction(n, 32)), min_size=1, max_size=6)
 patiences = st.integers(1, 16).map(lambda n: Fraction(n, 16))
 tolerances = st.integers(0, 64).map(lambda n: Fraction(n, 64))
 
