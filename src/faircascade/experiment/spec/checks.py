@@ -31,6 +31,17 @@ def check_known(given: Mapping[str, Any], known: Sequence[str], owner: str) -> N
                 raise UnknownParameterError(name, owner, known)
 
 
+def check_shared(given: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Refuse a parameter of [every_policy] that none of the policies has."""
+    for name in given:
+        if name not in known:
+            with at(name):
+                raise ValueError(
+                    f"[every_policy] has {name!r}, a parameter of none of the policies"
+                    f"{suggest(name, known)}; they have: {', '.join(known) or 'none'}"
+                )
+
+
 def check_distinct(values: Sequence[Any], what: str) -> None:
     """Refuse nothing at all, and the same twice."""
     if not values or len(set(values)) < len(values):

@@ -44,8 +44,8 @@ from faircascade.experiment.comparison import seeds_of
 from faircascade.experiment.spec.checks import (
     check_distinct,
     check_environments,
-    check_known,
     check_lists,
+    check_shared,
     check_source,
     located,
     read_checkpoints,
@@ -100,8 +100,11 @@ class Spec:
     def load(cls, path: str | Path, settings: Iterable[str] = ()) -> Spec:
         """Read a file; `settings` are `path.to.key=value` that replace what it says."""
         path = Path(path)
+        if path.is_dir():
+            raise SpecError(f"{path}: this is a folder, not a spec file (.toml)")
         if not path.is_file():
-            raise SpecError(f"{path}: no such spec file")
+            there = sorted(other.name for other in path.parent.glob("*.toml"))
+            raise SpecError(f"{path}: no such spec file{suggest(path.name, there)}")
         try:
             text = path.read_text(encoding="utf-8-sig")
         except UnicodeDecodeError:
@@ -242,7 +245,7 @@ class Spec:
                 raise ParameterError("baseline", rule, self.baseline)
         had = {p.name for _, policy, _ in lines for p in parameters_of(type(policy))}
         with at("every_policy"):
-            check_known(self.every_policy, sorted(had), "no policy of the spec")
+            check_shared(self.every_policy, sorted(had))
         for environment in environments:
             for _, policy, _ in lines:
                 with at("environment", "k"):
