@@ -183,7 +183,7 @@ def test_a_trace_has_the_propensities_that_were_asked_for(
         (["--set", "normalize=1"], "normalize must be true or false"),
         (["--set", "threshold"], "--set must be name=value, got 'threshold'"),
         (["--set", "seed=3"], "--set must say which seed is meant: environment.seed or data.seed"),
-        (["--set", "env_seed=3"], "use the option --env-seed"),
+        (["--set", "env_seed=3"], "--set env_seed=3: use the option --env-seed"),
         (["--set", "policy.nope=3"], "policy 'ealinucb' has no parameter 'nope'"),
         (["--set", "activity.x=1"], "activity must be a number"),
         (["--weight", "custom"], "weight 'custom' needs the parameter 'weights'"),
@@ -267,6 +267,8 @@ def test_data_list_info_and_fetch(run, monkeypatch, tmp_path: Path) -> None:
     assert json.loads(out)["ratings"] == 1
     code, out, _ = run("data", "fetch", "synthetic")
     assert out.strip() == "synthetic: nothing to download"
+    code, out, _ = run("data", "fetch", "yahoo_r2")
+    assert "--path" in out
     expect_one_line(run("data", "fetch", "nope"), "data must be one of")
     expect_one_line(run("data", "info", "synthetic", "--set", "nope=1"), "--set must name one of")
 

@@ -111,12 +111,14 @@ def fetch(
 ) -> None:
     """Download a data set into the cache folder, once."""
     name = dataset_or_file(name)
+    chosen = build("data", name)
     with showing() as report:
-        where = build("data", name).fetch(progress=report)
+        where = chosen.fetch(progress=report)
+    hint = "; pass its folder or file with --path" if chosen.needs_path else ""
     if as_json:
         print_json({"name": name, "path": None if where is None else str(where)})
     else:
-        typer.echo(f"{name}: {where or 'nothing to download'}")
+        typer.echo(f"{name}: {where or f'nothing to download{hint}'}")
 
 
 def dataset_or_file(name: str) -> str:

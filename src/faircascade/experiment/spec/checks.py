@@ -17,7 +17,7 @@ from faircascade.experiment.environment_options import (
 )
 from faircascade.experiment.spec.errors import PlacedError, at, place_of
 from faircascade.policies import Policy
-from faircascade.registry import build, components
+from faircascade.registry import build, components, find
 
 PATH = "path"
 """The key of [data] that says where the files of a named data set are."""
@@ -50,11 +50,12 @@ def check_distinct(values: Sequence[Any], what: str) -> None:
 
 def located(source: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return the options of a data set with its files as they are found from here."""
-    files = [PATH] if source.get("name") in components(Dataset.kind) else ["name", PATH]
+    named = find(Dataset.kind, source.get("name"))
+    files = ["name", PATH] if named is None else [PATH]
     found = {
         name: str(folder / Path(str(source[name])).expanduser()) for name in files if name in source
     }
-    return {**source, **found}
+    return {**source, **found, **({} if named is None else {"name": named.name})}
 
 
 def check_source(source: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ here; their values are checked by their own types once grids are expanded.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import (
     BaseModel,
@@ -33,6 +33,8 @@ _NAME = r"^\w[\w .+-]*$"
 class StrictTable(BaseModel):
     """A table of a spec file."""
 
+    kind: ClassVar[str] = "table"
+    """How messages call it."""
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
