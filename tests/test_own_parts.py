@@ -116,7 +116,7 @@ def test_a_tabular_estimator_learns_which_items_are_clicked(own: ModuleType) -> 
     bandit = fc.Bandit(estimator=own.ItemMean(), exploration=UCB(alpha=0.5))
     learned, drawn = (fc.simulate(env, p, **run) for p in (bandit, fc.Random()))
     assert learned.clicks > 1.2 * drawn.clicks
-    weighed = replace(bandit, reward=registry.build("reward", "exposure_aware", {"gamma": 0.1}))
+    weighed = replace(bandit, reward=registry.build("reward", "exposure-aware", {"gamma": 0.1}))
     assert fc.simulate(env, weighed, **run).clicks > drawn.clicks
 
 

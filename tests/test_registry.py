@@ -131,6 +131,13 @@ def test_help_explains_every_parameter_that_has_a_description(kind: str) -> None
             assert not parameter.description or f"{parameter.name}: " in (cls.__doc__ or "")
 
 
+def test_help_of_a_bandit_lists_its_parts() -> None:
+    for parameter in registry.parameters_of(Bandit):
+        parts = registry.components(parameter.kind).items()
+        built_in = [name for name, cls in parts if cls.__module__.startswith("faircascade.")]
+        assert f"{parameter.name}: {', '.join(built_in)}\n" in (Bandit.__doc__ or "")
+
+
 def test_help_explains_every_parameter_of_a_policy() -> None:
     for parameter in registry.parameters_of(EALinUCB):
         assert parameter.description
@@ -140,17 +147,17 @@ def test_help_explains_every_parameter_of_a_policy() -> None:
 @pytest.mark.parametrize(
     ("spec", "name"),
     [
-        ({"name": "bandit", "reward": {"name": "exposure_aware", "gamma": -1}}, "reward.gamma"),
-        ({"name": "bandit", "reward": {"name": "exposure_aware", "gama": 1}}, "reward.gama"),
+        ({"name": "bandit", "reward": {"name": "exposure-aware", "gamma": -1}}, "reward.gamma"),
+        ({"name": "bandit", "reward": {"name": "exposure-aware", "gama": 1}}, "reward.gama"),
         ({"name": "bandit", "reward": {"name": "none"}}, "reward.name"),
         ({"name": "bandit", "reward": {"gamma": 1}}, "reward.gamma"),
         ({"name": "bandit", "reward": {"name": 3}}, "reward.name"),
         (
-            {"name": "bandit", "reward": {"name": "exposure_aware", "weight": {"name": "custom"}}},
+            {"name": "bandit", "reward": {"name": "exposure-aware", "weight": {"name": "custom"}}},
             "reward.weight.weights",
         ),
         (
-            {"name": "bandit", "reward": {"name": "exposure_aware", "weight": "custom"}},
+            {"name": "bandit", "reward": {"name": "exposure-aware", "weight": "custom"}},
             "reward.weight.weights",
         ),
         ({"name": "ealinucb", "weight": "custom"}, "weight.weights"),

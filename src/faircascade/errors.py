@@ -85,6 +85,13 @@ def parameters_of_part(part: str) -> Iterator[None]:
 
 
 def suggest(given: str, known: Iterable[str]) -> str:
-    """Return `" (did you mean 'x'?)"` for a near miss, else nothing."""
-    close = difflib.get_close_matches(given, list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    """Return `" (did you mean 'x'?)"` for a near miss or a beginning, else nothing.
+
+    >>> suggest("linucb", ["EALinUCB log", "LinUCB (alpha=0.25)"])
+    " (did you mean 'LinUCB (alpha=0.25)'?)"
+    """
+    names = {name.lower(): name for name in known}
+    short = given.lower()
+    longer = [name for name in names if len(short) > 2 and name.startswith(short)]
+    close = difflib.get_close_matches(short, longer or names, n=1, cutoff=0 if longer else 0.6)
+    return f" (did you mean {names[close[0]]!r}?)" if close else ""

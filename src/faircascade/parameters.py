@@ -124,6 +124,8 @@ def _word(annotation: Any) -> str:
         return _PLAIN[origin]
     if origin is Callable:
         return "a function"
+    if hasattr(origin, "tolist"):
+        return "an array"
     if isinstance(origin, type) and issubclass(origin, Sequence):
         inner = [words(t) for t in get_args(annotation) if t is not Ellipsis]
         return f"a list of {_plural(inner[0])}" if inner else "a list"

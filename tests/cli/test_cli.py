@@ -101,6 +101,13 @@ def test_realised_regret_is_shown_if_it_was_counted(run) -> None:
     assert "realised_regret" not in run("simulate", *SMALL)[1]
 
 
+@pytest.mark.parametrize("option", ["--users=61", "--set=environment.users=61"])
+def test_a_note_says_if_there_are_fewer_users_than_asked_for(run, option: str) -> None:
+    code, _, err = run("simulate", *SMALL, option)
+    assert (code, err) == (0, "Note: synthetic has 60 users, not 61; all are used.\n")
+    assert run("simulate", *SMALL)[2] == ""
+
+
 def test_settings_are_toml_as_in_spec_files(run) -> None:
     table = "reward={name='exposure-aware', weight={name='linear', beta=0.1}}"
     for setting in (
@@ -176,7 +183,7 @@ def test_a_trace_has_the_propensities_that_were_asked_for(
         (["--set", "normalize=1"], "normalize must be true or false"),
         (["--set", "threshold"], "--set must be name=value, got 'threshold'"),
         (["--set", "seed=3"], "--set must say which seed is meant: environment.seed or data.seed"),
-        (["--set", "env_seed=3"], "use the option --env-seed"),
+        (["--set", "env_seed=3"], "--set env_seed=3: use the option --env-seed"),
         (["--set", "policy.nope=3"], "policy 'ealinucb' has no parameter 'nope'"),
         (["--set", "activity.x=1"], "activity must be a number"),
         (["--weight", "custom"], "weight 'custom' needs the parameter 'weights'"),
@@ -185,6 +192,7 @@ def test_a_trace_has_the_propensities_that_were_asked_for(
         (["--trace", "/"], "trace must name a file"),
         (["--propensity-draws", "5"], "--propensity-draws needs --trace"),
         (["--no-propensities"], "--no-propensities needs --trace"),
+        (["--set", "train_share=1"], "train_share must be between 0 and 1"),
         (["--alpha", "x"], "--alpha must be a number, got 'x'"),
         (["--env-seed", "1.5"], "--env-seed must be a whole number"),
         (["--threads", "0"], "--threads must be at least 1"),
@@ -259,6 +267,8 @@ def test_data_list_info_and_fetch(run, monkeypatch, tmp_path: Path) -> None:
     assert json.loads(out)["ratings"] == 1
     code, out, _ = run("data", "fetch", "synthetic")
     assert out.strip() == "synthetic: nothing to download"
+    code, out, _ = run("data", "fetch", "yahoo_r2")
+    assert "--path" in out
     expect_one_line(run("data", "fetch", "nope"), "data must be one of")
     expect_one_line(run("data", "info", "synthetic", "--set", "nope=1"), "--set must name one of")
 

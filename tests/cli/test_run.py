@@ -88,7 +88,7 @@ def test_a_plan_alone_is_the_result_and_writes_nothing(run: Run) -> None:
     [
         ("dim = 4", "dimm = 4", 11, "did you mean 'dim'"),
         ("k.grid = [3, 5]", "k.grid = [3, 500]", 12, "k must be at most"),
-        ("[0.25, 1.0]", "-0.25", 25, "a grid must be a list, got -0.25"),
+        ("[0.25, 1.0]", "-0.25", 25, "policy 'linucb': alpha.grid must be a list"),
         ("alpha.grid = [0.25, 1.0]", "alpha = -0.25", 25, "alpha must be >= 0, got -0.25"),
         ('name = "synthetic"', 'name = "gone.csv"', 6, "nor a file"),
         ('name = "random"', 'name = "rnadom"', 32, "did you mean 'random'"),
@@ -106,6 +106,11 @@ def test_a_wrong_spec_is_refused_with_its_line_before_anything_runs(
     assert err.startswith(f"Error: bad.toml:{line}: ")
     assert words in err
     assert not list(Path("runs").glob("*/cells/*"))
+
+
+def test_a_note_says_if_there_are_fewer_users_than_asked_for(run: Run) -> None:
+    code, _, err = run("run", "tiny.toml", "--plan", "--set", "environment.users=21")
+    assert (code, err) == (0, "Note: synthetic has 20 users, not 21; all are used.\n")
 
 
 def test_json_is_one_document(run: Run) -> None:
@@ -143,6 +148,8 @@ def test_a_report_is_made_of_finished_and_of_half_finished_runs(run: Run) -> Non
         (("report", "runs/tiny", "--baseline", "Rondom"), "did you mean 'Random'"),
         (("report", "runs/tiny", "--test", "z"), "test must be one of"),
         (("run", "gone.toml"), "no such spec file"),
+        (("run", "tiny"), "did you mean 'tiny.toml'"),
+        (("run", "."), "this is a folder"),
         (("run", "tiny.toml", "--executor", "loca"), "did you mean 'local'"),
         (("run", "tiny.toml", "--address", "x:1"), "--address needs --executor ray"),
         (("run", "tiny.toml", "--workers", "0"), "workers must be at least 1"),

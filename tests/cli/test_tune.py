@@ -115,8 +115,8 @@ def test_no_feasible_trial_is_told_with_the_nearest(run, spec: Path, tmp_path: P
     [
         (["--set", "tune.policy=ealinucbb"], "Error: --set tune.policy=ealinucbb: policy must be"),
         (["--set", "run.seeds=[101]"], "Error: small.toml:30: seeds must not be among"),
-        (["--trials", "0"], "Error: trials must be at least 1, got 0"),
-        (["--workers", "0"], "Error: workers must be at least 1, got 0"),
+        (["--trials", "0"], "Error: --trials must be at least 1, got 0"),
+        (["--workers", "0"], "Error: --workers must be at least 1, got 0"),
         (["--executor", "rya"], "Error: --executor must be one of local, gpu, ray"),
         (["--set", "environment.k=500"], "Error: --set environment.k=500: "),
         (["--out", "small.toml"], "Error: small.toml: results go into a folder"),

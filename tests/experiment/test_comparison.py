@@ -25,6 +25,10 @@ def test_every_policy_meets_every_seed_and_the_first_is_the_baseline() -> None:
     assert found.results["EALinUCB log"][1].metrics == alone.metrics
 
 
+def test_one_policy_need_not_be_in_a_list() -> None:
+    assert compare(small_world(), LinUCB(), rounds=5).labels == ("LinUCB",)
+
+
 def test_means_changes_and_best_values() -> None:
     found = compare(small_world(), [Random(), Optimal()], rounds=30, seeds=[4, 9])
     values = found.values("Random", "clicks")

@@ -89,7 +89,11 @@ def test_the_key_does_not_depend_on_how_a_part_is_written() -> None:
             15,
             "click_model.stop must be a n",
         ),
-        ("[environment.click_model]\nstop = 0.5", 13, "click_model.name must be given"),
+        (
+            "[environment.click_model]\nstop = 0.5",
+            14,
+            "click_model 'cascade' has no parameter 'stop'",
+        ),
         ("click_model = 3", 13, "click_model must be"),
     ],
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from faircascade.cli.console import print_json, print_table, progress, remark
-from faircascade.cli.data import showing
+from faircascade.cli.data import dataset_or_file, showing
 from faircascade.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def bench(
         crowd_rounds=crowd_rounds,
     )
     with showing() as report:
-        ratings = fc.load_dataset(data, path=path, progress=report)
+        ratings = fc.load_dataset(dataset_or_file(data), path=path, progress=report)
     environments = measuring.BenchEnvironments(ratings=ratings, users=sizes.users)
     tasks = measuring.plan(
         chosen, environments, sizes, threads=threads, engine=engine, precision=precision

@@ -26,7 +26,8 @@ class Command(TyperCommand):
         try:
             return super().invoke(ctx)
         except ValueError as error:
-            options = {p.name: p.opts[0] for p in self.params if isinstance(p, TyperOption)}
+            given = [p.opts[0] for p in self.params if isinstance(p, TyperOption)]
+            options = {option.lstrip("-").replace("-", "_"): option for option in given}
             message = in_options(str(error), options)
             if message == str(error):
                 raise

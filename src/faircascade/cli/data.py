@@ -12,10 +12,10 @@ import typer
 from faircascade.cli.command import Command
 from faircascade.cli.console import print_json, print_table, progress, remark
 from faircascade.cli.policy_options import typed_settings
-from faircascade.registry import build, components, parameters_of
+from faircascade.registry import build, components, find, parameters_of
 
 if TYPE_CHECKING:
-    from faircascade.data.base import Progress
+    from faircascade.data.base import Progress, Ratings
 
 data = typer.Typer(name="data", help="List, describe and download data sets.", no_args_is_help=True)
 
@@ -49,6 +49,7 @@ def info(
     as_json: AsJson = False,
 ) -> None:
     """Describe a data set: licence, options and, once downloaded, contents."""
+    name = dataset_or_file(name)
     from faircascade.data.base import Dataset
     from faircascade.data.tabular import Tabular
 
@@ -109,12 +110,29 @@ def fetch(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Data set.")], as_json: AsJson = False
 ) -> None:
     """Download a data set into the cache folder, once."""
+    name = dataset_or_file(name)
+    chosen = build("data", name)
     with showing() as report:
-        where = build("data", name).fetch(progress=report)
+        where = chosen.fetch(progress=report)
+    hint = "; pass its folder or file with --path" if chosen.needs_path else ""
     if as_json:
         print_json({"name": name, "path": None if where is None else str(where)})
     else:
-        typer.echo(f"{name}: {where or 'nothing to download'}")
+        typer.echo(f"{name}: {where or f'nothing to download{hint}'}")
+
+
+def dataset_or_file(name: str) -> str:
+    """Return the registered name of a data set that is written with '-' or '_'; else as it is."""
+    found = find("data", name)
+    return name if found is None else found.name
+
+
+def tell_of_ratings(ratings: Ratings, users: int | None) -> None:
+    """Say what is to be known of a data set, and if it has fewer users than were asked for."""
+    for note in ratings.notes:
+        remark(note)
+    if users is not None and users > ratings.n_users:
+        remark(f"Note: {ratings.name} has {ratings.n_users:,} users, not {users:,}; all are used.")
 
 
 @contextmanager

@@ -127,10 +127,8 @@ def _in_its_part(setting: Setting, known: Known, options: Iterable[str]) -> Sett
         choices = " or ".join(f"{part}.{name}" for part in found)
         raise ParameterError("--set", f"must say which {name} is meant: {choices}", setting.text)
     if name in options:
-        option = name.replace("_", "-")
-        raise ParameterError(
-            "--set", f"does not set {name}: use the option --{option}", setting.text
-        )
+        option = f"--{name.replace('_', '-')}"
+        raise ValueError(f"--set {setting.text}: use the option {option}")
     every = sorted({name for part in known.values() for name in part.parameters})
     rule = f"must name one of {', '.join(every)}{suggest(name, every)}"
     raise ParameterError("--set", rule, setting.text)

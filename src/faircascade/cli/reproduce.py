@@ -11,6 +11,7 @@ import typer
 from faircascade.cli.console import print_json, print_table, remark
 from faircascade.cli.options import Address, AsJson, ExecutorName, Threads, Workers
 from faircascade.cli.run_output import choose_executor, execute, leave, plan, tell_ending, tell_plan
+from faircascade.errors import ParameterError
 from faircascade.readings import check_reading
 from faircascade.storage import check_folder
 
@@ -69,6 +70,8 @@ def reproduce(
     where = choose_executor(executor, address=address, workers=workers, threads=threads)
     if reading is not None:
         check_reading(reading)
+    if seeds is not None and seeds < 1:
+        raise ParameterError("seeds", "must be at least 1", seeds)
     options: dict[str, Any] = {"data": data, "rounds": rounds, "seeds": seeds, "reading": reading}
     specs = [
         with_path(adapt(spec, **options, quick=quick), path) for spec in find_specs(what or [])

@@ -11,7 +11,7 @@ import typer
 
 from faircascade import __version__
 from faircascade.cli.console import counted, progress, remark
-from faircascade.cli.data import showing
+from faircascade.cli.data import showing, tell_of_ratings
 
 if TYPE_CHECKING:
     from faircascade.experiment.cell import Cell
@@ -60,9 +60,10 @@ def plan(
 
     with showing() as report:
         studies, sources = plan_studies(specs, results, progress=report)
+    environments = [environment for spec in specs for environment in spec.environments()]
+    users = max((environment.get("users", 0) for environment in environments), default=0)
     for ratings in sources.known.values():
-        for note in ratings.notes:
-            remark(note)
+        tell_of_ratings(ratings, users)
     try_environments(studies, sources, keep=keep)
     return studies, sources
 

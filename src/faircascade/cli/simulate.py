@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from faircascade.cli.console import print_json, progress, remark
-from faircascade.cli.data import showing
+from faircascade.cli.data import dataset_or_file, showing, tell_of_ratings
 from faircascade.cli.options import (
     Alpha,
     Beta,
@@ -39,7 +39,7 @@ def simulate(
         str, typer.Option(help="Data set or file; see 'faircascade data list'.")
     ] = "synthetic",
     path: Annotated[Path | None, typer.Option(help="Archive or folder of the data set.")] = None,
-    users: Annotated[int, typer.Option(help="Users to sample.")] = 1000,
+    users: Annotated[int | None, typer.Option(help="Users to sample.", show_default="1000")] = None,
     sampling: Annotated[
         str, typer.Option(help="Which users: active (most ratings) or random.")
     ] = "active",
@@ -99,7 +99,7 @@ def simulate(
         raise ValueError(f"{option} needs --trace FILE, where propensities are written")
     if out is not None:
         check_folder(out)
-    policy = policy or DEFAULT_POLICY
+    policy, data = policy or DEFAULT_POLICY, dataset_or_file(data)
     extra = sort_settings(settings or [], flags, policy, data)
     chosen = build("policy", policy, extra["policy"])
     with showing() as report:
@@ -107,15 +107,14 @@ def simulate(
     environment: dict[str, Any] = {
         "dim": dim,
         "k": k,
-        "users": users,
+        **({} if users is None else {"users": users}),
         "sampling": sampling,
         "preferences": preferences,
         "align": align,
         "seed": seed if env_seed is None else env_seed,
     }
     env = fc.Environment.from_ratings(ratings, **(environment | extra["environment"]))
-    for note in ratings.notes:
-        remark(note)
+    tell_of_ratings(ratings, extra["environment"].get("users", users))
     with progress(f"Simulating {chosen.label}") as tell:
         result = fc.simulate(
             env,

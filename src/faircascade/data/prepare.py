@@ -62,7 +62,7 @@ def split_positives(positives: Ratings, train_share: float, seed: int) -> Split:
     from scipy.sparse import csr_matrix
 
     if not 0 < train_share < 1:
-        raise ParameterError("train_share", "must be between 0 and 1", train_share)
+        raise ParameterError("train_share", "must be between 0 and 1, both excluded", train_share)
     pairs = positives.users.astype(np.int64) * positives.n_items + positives.items
     if len(np.unique(pairs)) < len(pairs):
         raise DataError(f"{positives.name}: a user rates an item twice; keep one of the ratings")

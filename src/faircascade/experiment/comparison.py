@@ -108,7 +108,7 @@ class Comparison:
 
 def compare(
     env: EnvironmentSource,
-    policies: Sequence[Policy],
+    policies: Policy | Sequence[Policy],
     *,
     rounds: int,
     seeds: int | Sequence[int] = 1,
@@ -121,6 +121,8 @@ def compare(
     seed; with a function `seed -> Environment` splits vary with the seed. Other options go to
     `simulate`. Ctrl-C ends it with what was finished by then, and `interrupted` set.
     """
+    if isinstance(policies, Policy):
+        policies = [policies]
     if not policies:
         raise ValueError("policies must name at least one policy")
     chosen = seeds_of(seeds)

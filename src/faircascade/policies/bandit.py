@@ -251,7 +251,15 @@ class ComposedPolicy(Policy):
 class Bandit(ComposedPolicy):
     """Any combination of parts.
 
-    A part can be given by its name too: `Bandit(exploration="thompson")` has its defaults.
+    A part can be given by its name too: `Bandit(exploration="thompson")` has its defaults. The
+    names are listed by `faircascade.registry.components("exploration")`, your own among them;
+    built in are:
+
+        estimator: ridge
+        exploration: epsilon, thompson, ucb
+        reward: exposure-aware, standard
+        observation: first-click
+        reranker: ears, fairco, fairx, identity, reorder
     """
 
     estimator: Estimator = field(default_factory=Ridge)

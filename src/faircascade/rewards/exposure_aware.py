@@ -16,7 +16,7 @@ from faircascade.rewards.weights import Log, Weight, as_weight
 from faircascade.types import Floats
 
 
-@register("exposure_aware")
+@register("exposure-aware")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExposureAware(RewardModel):
     """A click earns a weight of its position, an ignored item loses gamma times one. Eq. (6).

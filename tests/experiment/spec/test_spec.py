@@ -109,11 +109,15 @@ def test_no_rounds_means_that_nothing_is_run_and_no_data_is_needed() -> None:
         ("dim = 4", 'dim = 4\nalign = "sgin"', 12, "did you mean 'sign'"),
         ("dim = 4", "dim = 4\nthreshold = nan", 12, "threshold must be finite"),
         ("k.grid = [3, 5]", "k.grid = [3, 3]", 10, "the same environment twice"),
-        ("k.grid = [3, 5]", "k.grid = []", 12, "grid must have at least one value"),
-        ("k.grid = [3, 5]", "k.grid = 3", 12, "grid must be a list"),
-        ("k.grid = [3, 5]", "k = {grid = [3], more = 1}", 12, "a grid or a table"),
+        ("k.grid = [3, 5]", "k.grid = []", 12, "k.grid must be a list"),
+        ("k.grid = [3, 5]", "k.grid = 3", 12, "k.grid must be a list"),
+        ("k.grid = [3, 5]", "k = {grid = [3], more = 1}", 12, "k must be a grid or a table"),
         ("k.grid = [3, 5]", "k = 7", 12, "weight must cover all 7 positions"),
-        ("gamma = 0.01", "gama = 0.01", 21, "did you mean 'gamma'"),
+        ("gamma = 0.01", "gama = 0.01", 21, r"\[every_policy\] has 'gama'.*mean 'gamma'"),
+        ("[run]", "[runn]", 14, "has no key 'runn'.*mean 'run'"),
+        ("[0.25, 1.0]", "0.25", 25, "policy 'linucb': alpha.grid must be a list"),
+        ("alpha.grid", "alpha.gird", 25, "alpha.gird must be written alpha.grid"),
+        ('title = "A small experiment"', 'baseline = "linucb"', 3, "mean 'LinUCB .alpha="),
         ("gamma = 0.01", "gamma = -1.0", 21, "gamma must be >= 0"),
         ("rounds = 10", "rounds = 0", 33, "rounds must be at least 1"),
         (
@@ -177,7 +181,7 @@ def test_a_setting_replaces_what_the_file_says(setting: str, found: Callable[[Sp
     ("setting", "message"),
     [
         ("environment.k=4x", "--set environment.k=4x: k must be a whole number"),
-        ("enviroment.k=4", "--set enviroment.k=4: the spec has no parameter 'enviroment'"),
+        ("enviroment.k=4", "--set enviroment.k=4: the spec has no key 'enviroment'"),
         ("policies.linucb.alpha=-1", "--set policies.linucb.alpha=-1: alpha must be >= 0"),
         ("run.rounds", "--set must be name=value"),
         (

@@ -59,7 +59,10 @@ class WorkQueue:
 
     def wait(self) -> None:
         """Give other runners time, then look again at what they had under way."""
-        self.say("Waiting for cells that another process is running.")
+        self.say(
+            "Waiting for cells that another process is running in this folder. "
+            "Ctrl-C is safe; --out chooses another folder."
+        )
         time.sleep(PAUSE_SECONDS)
         self.left.extend(self._elsewhere)
         self._elsewhere.clear()

@@ -17,7 +17,7 @@ from faircascade.experiment.environment_options import (
 )
 from faircascade.experiment.spec.errors import PlacedError, at, place_of
 from faircascade.policies import Policy
-from faircascade.registry import build, components
+from faircascade.registry import build, components, find
 
 PATH = "path"
 """The key of [data] that says where the files of a named data set are."""
@@ -31,6 +31,17 @@ def check_known(given: Mapping[str, Any], known: Sequence[str], owner: str) -> N
                 raise UnknownParameterError(name, owner, known)
 
 
+def check_shared(given: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Refuse a parameter of [every_policy] that none of the policies has."""
+    for name in given:
+        if name not in known:
+            with at(name):
+                raise ValueError(
+                    f"[every_policy] has {name!r}, a parameter of none of the policies"
+                    f"{suggest(name, known)}; they have: {', '.join(known) or 'none'}"
+                )
+
+
 def check_distinct(values: Sequence[Any], what: str) -> None:
     """Refuse nothing at all, and the same twice."""
     if not values or len(set(values)) < len(values):
@@ -39,11 +50,12 @@ def check_distinct(values: Sequence[Any], what: str) -> None:
 
 def located(source: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return the options of a data set with its files as they are found from here."""
-    files = [PATH] if source.get("name") in components(Dataset.kind) else ["name", PATH]
+    named = find(Dataset.kind, source.get("name"))
+    files = ["name", PATH] if named is None else [PATH]
     found = {
         name: str(folder / Path(str(source[name])).expanduser()) for name in files if name in source
     }
-    return {**source, **found}
+    return {**source, **found, **({} if named is None else {"name": named.name})}
 
 
 def check_source(source: Mapping[str, Any]) -> None:

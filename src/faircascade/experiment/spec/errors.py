@@ -41,9 +41,9 @@ def at(*place: str | int) -> Iterator[None]:
 def place_of(name: str, table: Mapping[str, Any]) -> Place:
     """Return the place of a dotted parameter in a table, as far as that is there.
 
-    >>> place_of("reward.gamma", {"reward": {"name": "exposure_aware", "gamma": -1}})
+    >>> place_of("reward.gamma", {"reward": {"name": "exposure-aware", "gamma": -1}})
     ('reward', 'gamma')
-    >>> place_of("reward.gamma", {"reward": "exposure_aware"})
+    >>> place_of("reward.gamma", {"reward": "exposure-aware"})
     ('reward',)
     """
     place: list[str] = []

@@ -7,13 +7,16 @@ from difflib import get_close_matches
 from itertools import product
 from typing import Any
 
+from faircascade.errors import ParameterError
 from faircascade.experiment.spec.errors import at
 
 GRID = "grid"
 
 
-def expand(value: Any) -> Iterator[Any]:
+def expand(value: Any, name: str = "value") -> Iterator[Any]:
     """Yield a value with every combination of the grids in it; the last one varies fastest.
+
+    `name` is how messages call the value.
 
     >>> list(expand({"a": {"grid": [1, 2]}, "b": {"c": {"grid": ["x", "y"]}}, "d": 0}))[1]
     {'a': 1, 'b': {'c': 'y'}, 'd': 0}
@@ -21,26 +24,23 @@ def expand(value: Any) -> Iterator[Any]:
     if not isinstance(value, Mapping):
         yield value
     elif GRID in value:
-        yield from _values(value)
+        yield from _values(value, name)
     elif len(value) == 1 and get_close_matches(str(next(iter(value))), [GRID]):
-        raise ValueError(
-            f"a grid is written 'grid', got {next(iter(value))!r} (did you mean 'grid'?)"
-        )
+        (given,) = value
+        raise ValueError(f"{name}.{given} must be written {name}.{GRID}")
     else:
         choices = []
-        for name, inner in value.items():
-            with at(name):
-                choices.append(list(expand(inner)))
+        for key, inner in value.items():
+            with at(key):
+                choices.append(list(expand(inner, key if name == "value" else f"{name}.{key}")))
         for chosen in product(*choices):
             yield dict(zip(value, chosen, strict=True))
 
 
-def _values(value: Mapping[str, Any]) -> list[Any]:
+def _values(value: Mapping[str, Any], name: str) -> list[Any]:
     if set(value) != {GRID}:
-        raise ValueError(f"a value must be a grid or a table, got both in {dict(value)}")
+        raise ParameterError(name, "must be a grid or a table, not both", dict(value))
     values = value[GRID]
-    if not isinstance(values, list | tuple):
-        raise ValueError(f"a grid must be a list, got {values!r}")
-    if not values:
-        raise ValueError("a grid must have at least one value")
+    if not isinstance(values, list | tuple) or not values:
+        raise ParameterError(f"{name}.{GRID}", "must be a list of at least one value", values)
     return list(values)

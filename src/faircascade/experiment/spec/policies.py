@@ -40,10 +40,10 @@ def _policies(
             known = {p.name for p in parameters_of(lookup("policy", str(written["name"])))}
         rounds = min(most, written.get("rounds", most))
         own = {n: v for n, v in written.items() if n != "rounds"}
-        mine = list(expand(own))
+        mine = _expanded(own, f"policy {written['name']!r}")
     shared = {n: v for n, v in every_policy.items() if n in known and n not in own}
     with at("every_policy"):
-        theirs = list(expand(shared))
+        theirs = _expanded(shared, "[every_policy]")
     found = []
     for given in theirs:
         for chosen in mine:
@@ -54,6 +54,14 @@ def _policies(
             except (ValueError, TypeError) as error:
                 raise PlacedError(str(error), ("policies", number)) from error
     return found
+
+
+def _expanded(given: Mapping[str, Any], owner: str) -> list[Any]:
+    """Return every combination of the grids of a policy; a mistake names the policy."""
+    try:
+        return list(expand(given))
+    except PlacedError as error:
+        raise PlacedError(f"{owner}: {error}", error.place) from None
 
 
 def _placed(

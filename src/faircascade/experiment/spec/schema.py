@@ -7,7 +7,7 @@ here; their values are checked by their own types once grids are expanded.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import (
     BaseModel,
@@ -33,6 +33,8 @@ _NAME = r"^\w[\w .+-]*$"
 class StrictTable(BaseModel):
     """A table of a spec file."""
 
+    kind: ClassVar[str] = "table"
+    """How messages call it."""
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
@@ -100,14 +102,15 @@ _RULES = {
 
 def _placed(error: ValidationError, given: Mapping[str, Any]) -> PlacedError:
     """Return the first mistake that pydantic found, in our words and with its place."""
-    first = error.errors()[0]
+    # a key that is not known may be a misspelt one that is missing
+    first = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
     loc: Place = first["loc"]
     if first["type"] == "missing":
         *above, key = loc
-        return PlacedError(f"{_owner(above)} must have the key {key!r}", tuple(above))
+        return PlacedError(f"{_owner(above)} must have {_key(loc)}", tuple(above))
     if first["type"] == "extra_forbidden":
         *above, key = loc
-        unknown = UnknownParameterError(str(key), _owner(above), _keys(above))
+        unknown = UnknownParameterError(str(key), _owner(above), _keys(above), what="key")
         return PlacedError(str(unknown), loc)
     place, value = _inside(given, loc)
     errors = [e for e in error.errors() if e["loc"][: len(place)] == place]
@@ -140,6 +143,14 @@ def _annotation(place: Place) -> Any:
 def _keys(above: list[str | int]) -> list[str]:
     table = _annotation(tuple(above))
     return list(table.model_fields) if issubclass(table, BaseModel) else []
+
+
+def _key(place: Place) -> str:
+    """Return how a key of a table is written: "the key 'rounds'", "the table [run]"."""
+    annotation = _annotation(place)
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return f"the table [{place[-1]}]"
+    return "at least one [[policies]]" if place == ("policies",) else f"the key {place[-1]!r}"
 
 
 def _owner(above: list[str | int]) -> str:

@@ -44,8 +44,8 @@ from faircascade.experiment.comparison import seeds_of
 from faircascade.experiment.spec.checks import (
     check_distinct,
     check_environments,
-    check_known,
     check_lists,
+    check_shared,
     check_source,
     located,
     read_checkpoints,
@@ -100,8 +100,12 @@ class Spec:
     def load(cls, path: str | Path, settings: Iterable[str] = ()) -> Spec:
         """Read a file; `settings` are `path.to.key=value` that replace what it says."""
         path = Path(path)
+        if path.is_dir():
+            raise SpecError(f"{path}: this is a folder, not a spec file (.toml)")
         if not path.is_file():
-            raise SpecError(f"{path}: no such spec file")
+            meant = path.with_name(f"{path.name}.toml")
+            hint = f" (did you mean {str(meant)!r}?)" if meant.is_file() else ""
+            raise SpecError(f"{path}: no such spec file{hint}")
         try:
             text = path.read_text(encoding="utf-8-sig")
         except UnicodeDecodeError:
@@ -242,7 +246,7 @@ class Spec:
                 raise ParameterError("baseline", rule, self.baseline)
         had = {p.name for _, policy, _ in lines for p in parameters_of(type(policy))}
         with at("every_policy"):
-            check_known(self.every_policy, sorted(had), "no policy of the spec")
+            check_shared(self.every_policy, sorted(had))
         for environment in environments:
             for _, policy, _ in lines:
                 with at("environment", "k"):
@@ -251,14 +255,17 @@ class Spec:
     def check_data(self) -> None:
         """Refuse data sets that do not exist and files that are not there."""
         try:
-            with at("data"):
-                sources = self.sources() if self.rounds > 0 else []
-                for source in sources:
-                    check_source(source)
-                if any(source in sources[:place] for place, source in enumerate(sources)):
-                    raise ValueError("[data] must not have the same data twice")
+            self._check_sources()
         except PlacedError as error:
             raise self.source.error(str(error), error.place) from None
+
+    def _check_sources(self) -> None:
+        with at("data"):
+            sources = self.sources() if self.rounds > 0 else []
+            for source in sources:
+                check_source(source)
+            if any(source in sources[:place] for place, source in enumerate(sources)):
+                raise ValueError("[data] must not have the same data twice")
 
     def changed(
         self,
@@ -284,8 +291,8 @@ class Spec:
             baseline=self.baseline if baseline is None else baseline,
         )
         changed.check()
-        if data is not None:
-            changed.check_data()
+        if data is not None:  # a mistake in it is not one of the file
+            changed._check_sources()
         return changed
 
     def sources(self) -> list[dict[str, Any]]:

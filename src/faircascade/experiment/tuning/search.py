@@ -191,7 +191,8 @@ def _objective(tune: Mapping[str, Any]) -> tuple[str, bool]:
     """Return the metric that is searched for, and whether it is to be large."""
     given = [name for name in ("maximize", "minimize") if name in tune]
     if len(given) != 1:
-        raise ValueError("[tune] must have one of the keys 'maximize' and 'minimize'")
+        which = "both" if given else "neither"
+        raise ValueError(f"[tune] must have either 'maximize' or 'minimize', got {which}")
     name = given[0]
     with at(name):
         metric = str(tune[name])
