@@ -347,7 +347,7 @@ def test_ctrl_c_keeps_the_rounds_that_all_users_finished(tmp_path: Path) -> None
     document = json.loads(out)
     assert document["interrupted"]
     assert 0 < document["rounds"] < 1_000_000
-    assert "stopped before it was complete" in (tmp_path / "here/report.html").read_text()
+    assert "Stopped before it was complete" in (tmp_path / "here/report.html").read_text()
 
 
 def test_a_click_model_is_named_on_the_command_line(run) -> None:

@@ -1,7 +1,8 @@
-"""Small comparisons to report on, each run once."""
+"""Small comparisons and studies to make pages of, each run once."""
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +11,12 @@ import pytest
 
 from faircascade.environment import Environment
 from faircascade.experiment import Comparison, compare
+from faircascade.experiment.spec import Spec
+from faircascade.experiment.store.results import Results
+from faircascade.experiment.study import Study
 from faircascade.policies import EALinUCB, LinUCB, MostPopular, Random
 from faircascade.report import write_report
+from tests.report.runs import SPEC, study_of
 
 HOSTILE = "<script>alert('x')</script> & $a$"
 UNICODE = "Über 夜 _名"
@@ -78,3 +83,25 @@ def several_page(several: Comparison, tmp_path_factory: pytest.TempPathFactory) 
 @pytest.fixture(scope="session")
 def hostile_page(hostile: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(hostile, tmp_path_factory.mktemp("hostile"), notes=[HOSTILE])
+
+
+@pytest.fixture(scope="session")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """All sections, finished; d and K are those of a published table."""
+    return study_of(Spec.parse(SPEC), tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="session")
+def half(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """The first seed, but for the last two policies; of the second seed the baseline alone."""
+    folder = tmp_path_factory.mktemp("half")
+    seven = len(study.spec.lines())
+    for place in (*range(seven - 2), seven):
+        key = study.cells[place].key
+        shutil.copytree(study.results.folder / "cells" / key, folder / "cells" / key)
+    return Study(study.spec, study.cells, Results(folder))
+
+
+@pytest.fixture(scope="session")
+def study_page(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(study, tmp_path_factory.mktemp("study"))

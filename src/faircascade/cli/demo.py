@@ -27,7 +27,7 @@ def demo(
     import numpy as np
 
     import faircascade as fc
-    from faircascade.experiment.store.comparisons import document, save_comparison
+    from faircascade.experiment.store.tables import save_comparison
 
     check_folder(out)
     env = fc.Environment.from_ratings(fc.load_dataset("synthetic"), seed=seed)
@@ -60,7 +60,7 @@ def demo(
         ],
     )
     if as_json:
-        print_json(document(comparison))
+        print_json(comparison.document())
     else:
         print_comparison(comparison)
     if comparison.interrupted:

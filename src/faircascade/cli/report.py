@@ -27,13 +27,13 @@ def report(
     from faircascade.experiment.store.files import write_table
     from faircascade.experiment.store.manifest import read_studies
     from faircascade.experiment.store.tables import tidy
-    from faircascade.report.study import write_study
+    from faircascade.report import write_report
 
     chosen = cast(Test, test)
     check_test(chosen)
     studies = [study.against(baseline) for study in read_studies(run)]
     folder = check_folder(out or run)
-    page = write_study(studies, folder, test=chosen)
+    page = write_report(studies, folder, test=chosen)
     write_table(folder / "results.parquet", tidy(studies))
     if as_json:
         print_json(

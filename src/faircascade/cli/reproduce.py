@@ -65,7 +65,7 @@ def reproduce(
     from faircascade.experiment.running.runner import RunOutcome
     from faircascade.experiment.store.results import Results
     from faircascade.paper.specs import adapt, find_specs
-    from faircascade.report.study import check_show, count_verdicts, write_reproduction
+    from faircascade.report import check_show, count_verdicts, write_reproduction
 
     where = choose_executor(executor, address=address, workers=workers, threads=threads)
     if reading is not None:

@@ -52,7 +52,7 @@ def run(
     from faircascade.experiment.spec import Spec
     from faircascade.experiment.store.results import Results
     from faircascade.experiment.tracking import check_mlflow
-    from faircascade.report.study import check_show
+    from faircascade.report import check_show
 
     where = choose_executor(executor, address=address, workers=workers, threads=threads)
     asked = Spec.load(spec, settings or [])

@@ -90,7 +90,7 @@ def simulate(
     import faircascade as fc
     from faircascade.engine.simulation import check_engine
     from faircascade.experiment.comparison import Comparison
-    from faircascade.experiment.store.comparisons import save_comparison
+    from faircascade.experiment.store.tables import save_comparison
 
     flags = locals()
     check_engine(engine, precision)

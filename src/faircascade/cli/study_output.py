@@ -10,14 +10,15 @@ from faircascade.cli.console import percent, print_table
 
 if TYPE_CHECKING:
     from faircascade.experiment.stats import Contrast, Estimate, Test
-    from faircascade.experiment.study import EnvironmentResults, Study
+    from faircascade.experiment.study import Study
+    from faircascade.experiment.study_results import EnvironmentResults
 
 
 def print_study(study: Study, test: Test = "t") -> None:
     """Print means over seeds with the change against the baseline, by environment."""
     from faircascade.experiment.comparison import title_of
     from faircascade.experiment.stats import contrasts
-    from faircascade.experiment.study import pairs
+    from faircascade.experiment.study_results import pairs
 
     metrics = study.spec.metrics
     changes = contrasts(pairs(study.matched, metrics), test=test)
@@ -58,7 +59,7 @@ def _rows(
                 cell += f"\n±{found.high - found.mean:.2g} "
             change = changes.get((label, metric))
             if change is not None:
-                sure = "*" if change.corrected < 0.05 else " "
+                sure = "†" if change.corrected < 0.05 else " "
                 cell += f"\n{percent(change.percent)}{sure}"
             row.append(cell)
         rows.append(row)
@@ -69,7 +70,7 @@ def _title(study: Study, environment: EnvironmentResults, test: Test) -> str:
     seeds = len(next((runs for runs in environment.runs.values() if runs), ()))
     counted = "1 seed" if seeds == 1 else f"{seeds} seeds, ± half of the 95% interval"
     name = "paired t" if test == "t" else "Wilcoxon"
-    sure = f"; * is beyond chance ({name}, Holm, 5%)" if seeds > 1 else ""
+    sure = f"; † is significant ({name}, Holm, 5%)" if seeds > 1 else ""
     against = f"change against {environment.baseline}"
     return f"{study.spec.title}: {environment.name}, {counted}; {against}{sure}"
 
@@ -77,7 +78,7 @@ def _title(study: Study, environment: EnvironmentResults, test: Test) -> str:
 def study_document(study: Study, test: Test = "t") -> dict[str, Any]:
     """Return a study as one plain document: what the tables have."""
     from faircascade.experiment.stats import contrasts, estimate
-    from faircascade.experiment.study import pairs
+    from faircascade.experiment.study_results import pairs
 
     metrics = study.spec.metrics
     changes = contrasts(pairs(study.matched, metrics), test=test)

@@ -2,7 +2,6 @@
 
 from faircascade.experiment.comparison import Comparison, compare
 from faircascade.experiment.running.runner import run_experiment
-from faircascade.experiment.store.comparisons import save_comparison
-from faircascade.experiment.store.tables import load_results
+from faircascade.experiment.store.tables import load_results, save_comparison
 
 __all__ = ["Comparison", "compare", "load_results", "run_experiment", "save_comparison"]

@@ -14,6 +14,10 @@ import numpy as np
 from faircascade.engine import HEADLINE, Result, simulate
 from faircascade.environment import Environment
 from faircascade.errors import ParameterError
+from faircascade.experiment.cell_result import CellOutput
+from faircascade.experiment.environment_options import environment_options
+from faircascade.experiment.machine import platform_versions
+from faircascade.experiment.study_results import EnvironmentResults, StudyResults
 from faircascade.metrics import Metric
 from faircascade.policies import Policy
 from faircascade.registry import flat_spec, lookup
@@ -26,11 +30,11 @@ Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
-    """Results of several policies, paired by seed."""
+class Comparison(StudyResults):
+    """Results of several policies in one environment, paired by seed."""
 
     results: Mapping[str, tuple[Result, ...]]
-    """By label, in the order given; one result a seed."""
+    """By label, in the order given; one result for each seed."""
     interrupted: bool = False
     """True if it was stopped before every policy and seed had run to the end."""
 
@@ -57,14 +61,51 @@ class Comparison:
         """Rounds that every run finished."""
         return min(result.rounds for runs in self.results.values() for result in runs)
 
+    @property
+    def name(self) -> str:
+        return "comparison"
+
+    @property
+    def title(self) -> str:
+        return f"Clicks and fair exposure: {self.env.info.get('data', 'unnamed data')}"
+
+    @property
+    def lines(self) -> Sequence[tuple[str, Policy, int]]:
+        return [
+            (label, runs[0].policy, max(run.rounds for run in runs))
+            for label, runs in self.results.items()
+        ]
+
+    @property
+    def first_options(self) -> Mapping[str, Any]:
+        return self.environments[0].options
+
+    @property
+    def keys(self) -> frozenset[str]:
+        return frozenset(self.runs)
+
     @cached_property
-    def metrics(self) -> tuple[str, ...]:
-        """Names of all metrics, those of the paper's tables first."""
-        names = self.results[self.baseline][0].metrics
-        return (*HEADLINE, *(name for name in names if name not in HEADLINE))
+    def environments(self) -> tuple[EnvironmentResults, ...]:
+        """The environment with what is kept of every result."""
+        env = self.env
+        known = {n: v for n, v in env.info.items() if n in environment_options()}
+        given = {"dim": env.items.dim, "k": env.k, "users": len(env.users)}
+        return (
+            EnvironmentResults(
+                data={"name": str(env.info.get("data", "unnamed data"))},
+                given={},
+                options=known | given,
+                runs={
+                    label: tuple(CellOutput.alone(result, label) for result in runs)
+                    for label, runs in self.results.items()
+                },
+                policies={label: runs[0].policy for label, runs in self.results.items()},
+                baseline=self.baseline,
+            ),
+        )
 
     def values(self, label: str, metric: str) -> Floats:
-        """Return one metric of one policy, one value a seed."""
+        """Return one metric of one policy, one value for each seed."""
         return np.array([result.metrics[metric] for result in self.results[label]])
 
     def mean(self, label: str, metric: str) -> float:
@@ -87,7 +128,7 @@ class Comparison:
         return tuple(label for label, value in means.items() if known and value == max(known))
 
     def table(self, metrics: Iterable[str] = HEADLINE) -> list[dict[str, Any]]:
-        """Return one row a policy: means over seeds and `<metric>_change` in percent."""
+        """Return one row for each policy: means over seeds and `<metric>_change` in percent."""
         rows = []
         for label in self.labels:
             row: dict[str, Any] = {"policy": label}
@@ -96,6 +137,21 @@ class Comparison:
                 row[f"{metric}_change"] = self.change(label, metric)
             rows.append(row)
         return rows
+
+    def document(self) -> dict[str, Any]:
+        """Return the comparison as one plain document."""
+        return {
+            **platform_versions(),
+            "baseline": self.baseline,
+            "rounds": self.rounds,
+            "seeds": list(self.seeds),
+            "interrupted": self.interrupted,
+            "table": [
+                {name: None if value != value else value for name, value in row.items()}
+                for row in self.table()
+            ],
+            "runs": [result.summary() for runs in self.results.values() for result in runs],
+        }
 
     def __str__(self) -> str:
         width = max(len(label) for label in self.labels)

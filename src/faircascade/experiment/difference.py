@@ -11,7 +11,8 @@ import numpy as np
 from faircascade.experiment.cell import Cell
 from faircascade.experiment.stats import Contrast, contrasts
 from faircascade.experiment.store.results import FinishedCell
-from faircascade.experiment.study import EnvironmentResults, Study
+from faircascade.experiment.study import Study
+from faircascade.experiment.study_results import EnvironmentResults
 from faircascade.types import Floats
 
 NOTHING = "–"

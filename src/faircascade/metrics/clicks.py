@@ -13,7 +13,7 @@ from faircascade.registry import register
 @register("clicks")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clicks(Metric):
-    """Clicks a slate."""
+    """Clicks per slate shown."""
 
     title: ClassVar[str] = "Clicks"
 
@@ -24,7 +24,7 @@ class Clicks(Metric):
 @register("regret")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regret(Metric):
-    """n-step regret: mean over users of the expected reward given up against the optimal slate."""
+    """How much more the best slates would be expected to earn, over all rounds, per user."""
 
     title: ClassVar[str] = "Regret"
     higher_is_better: ClassVar[bool] = False
@@ -42,7 +42,7 @@ class Regret(Metric):
 @register("clicked")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clicked(Metric):
-    """Share of slates with a click; the same as `clicks` where users click at most once."""
+    """Share of slates with a click; equal to Clicks where users click at most once."""
 
     title: ClassVar[str] = "Clicked"
 

@@ -29,7 +29,7 @@ class Coverage(Metric):
 @register("entropy")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entropy(Metric):
-    """Entropy of the share of position-based exposure, over that of a uniform one."""
+    """Entropy of the share of position-based exposure, divided by that of equal shares."""
 
     title: ClassVar[str] = "Entropy"
 

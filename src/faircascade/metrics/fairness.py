@@ -19,7 +19,7 @@ from faircascade.registry import register
 @register("equality_b")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EqualityB(Metric):
-    """Equality of binary exposure: appearances count the same at every position."""
+    """How evenly appearances are spread over the whole catalogue: 1 − Gini, 1 if all are equal."""
 
     title: ClassVar[str] = "Equality (B)"
 
@@ -30,7 +30,7 @@ class EqualityB(Metric):
 @register("equality_p")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EqualityP(Metric):
-    """Equality of position-based exposure."""
+    """How evenly exposure by position is spread: as Equality (B), but further down counts less."""
 
     title: ClassVar[str] = "Equality (P)"
 
@@ -41,7 +41,7 @@ class EqualityP(Metric):
 @register("equity_b")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EquityB(Metric):
-    """Equity of binary exposure: exposure in proportion to merit."""
+    """How evenly appearances divided by merit are spread: 1 if they are proportional to merit."""
 
     title: ClassVar[str] = "Equity (B)"
 
@@ -52,7 +52,7 @@ class EquityB(Metric):
 @register("equity_p")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EquityP(Metric):
-    """Equity of position-based exposure."""
+    """How evenly exposure by position over merit is spread: further down the slate counts less."""
 
     title: ClassVar[str] = "Equity (P)"
 

@@ -101,8 +101,8 @@ def _hindrance(
         return f"{rounds:,} rounds instead of {ROUNDS:,}"
     known = {**SETTING, **(LEVELS if metric != "clicks" else {})}
     for name, usual in known.items():
-        if options[name] != usual:
-            return f"{name} is {options[name]} instead of {usual}"
+        if options.get(name) != usual:
+            return f"{name} is {options.get(name)} instead of {usual}"
     for name in ("ridge", "sigma"):
         if getattr(policy, name) != 1.0:
             return f"{name} is {getattr(policy, name):g} instead of 1"

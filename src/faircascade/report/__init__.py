@@ -1,6 +1,8 @@
 """Reports: tables, figures and pages that open anywhere."""
 
-from faircascade.report.html import write_report
-from faircascade.report.study import check_show, write_reproduction, write_study
+from faircascade.report.page_writer import write_report
+from faircascade.report.published.comparison import count_verdicts
+from faircascade.report.published.reproduction import write_reproduction
+from faircascade.report.sections import SECTIONS, check_show
 
-__all__ = ["check_show", "write_report", "write_reproduction", "write_study"]
+__all__ = ["SECTIONS", "check_show", "count_verdicts", "write_report", "write_reproduction"]

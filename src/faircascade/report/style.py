@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import io
 import re
+import textwrap
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,7 +32,10 @@ FAINT = "#d9d9d9"
 NEUTRAL = "#7a7a7a"
 """The baseline's grey."""
 
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+_COLOURS = (
+    *("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"),
+    *("#4b2e83", "#7f4f24"),
+)
 DASHES: tuple[Any, ...] = (
     "-",
     (0, (6, 2)),
@@ -39,7 +43,7 @@ DASHES: tuple[Any, ...] = (
     (0, (6, 1.5, 1.2, 1.5)),
     (0, (9, 2, 2, 2)),
 )
-_MARKERS = ("s", "^", "D", "v", "P", "X", "<")
+MARKERS = ("s", "^", "D", "v", "P", "X", "<")
 
 DOTTED: dict[str, Any] = {"color": INK, "linestyle": (0, (1, 1.6)), "linewidth": 1.2}
 """For what is not a policy: an optimum, equality."""
@@ -131,7 +135,7 @@ def line_styles(labels: Sequence[str]) -> dict[str, LineStyle]:
     The baseline is drawn wide and below, so that a policy with the very same line shows on it.
     """
     found = {labels[0]: LineStyle(legend_label(labels[0]), NEUTRAL, "-", "o", 3.0, 2.0)}
-    styles = zip(cycle(_COLOURS), cycle(DASHES), cycle(_MARKERS), strict=False)
+    styles = zip(cycle(_COLOURS), cycle(DASHES), cycle(MARKERS), strict=False)
     for place, (label, (colour, dashes, marker)) in enumerate(
         zip(labels[1:], styles, strict=False)
     ):
@@ -148,6 +152,12 @@ def legend_label(label: str, longest: int = 34) -> str:
         return plain
     tail = longest // 2 - 1
     return f"{plain[: longest - tail - 1]}…{plain[-tail:]}"
+
+
+def wrapped_label(label: str, width: int) -> str:
+    """Return a label on as many lines as it needs; a word that is too long is broken."""
+    plain = "".join(c if c.isprintable() else " " for c in label).strip() or "(no label)"
+    return "\n".join(textwrap.wrap(plain, width, max_lines=3, placeholder="…"))
 
 
 def legend(

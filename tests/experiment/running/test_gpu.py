@@ -11,6 +11,7 @@ import pytest
 
 from faircascade.engine.gpu import run as gpu
 from faircascade.engine.gpu.device import NoGPU, is_present, the_gpu
+from faircascade.experiment.cell_result import CellOutput
 from faircascade.experiment.running import work_queue
 from faircascade.experiment.running.cost_model import CostModel, duration
 from faircascade.experiment.running.executors import Local, Plan
@@ -20,7 +21,7 @@ from faircascade.experiment.running.run_cell import simulate_cell
 from faircascade.experiment.running.runner import run_cells, run_experiment
 from faircascade.experiment.store.environments import EnvironmentStore
 from faircascade.experiment.store.locks import Claim, claimed
-from faircascade.experiment.store.results import CellOutput, Results
+from faircascade.experiment.store.results import Results
 from tests.engine.emulated import Emulated, compiler
 from tests.experiment.running.test_local import (
     CELLS,

@@ -10,10 +10,11 @@ import pytest
 from faircascade.data.load import load_dataset
 from faircascade.engine import simulate
 from faircascade.environment import Environment
+from faircascade.experiment.cell_result import CellOutput
 from faircascade.experiment.running import run_cell, runner
 from faircascade.experiment.spec import Spec
 from faircascade.experiment.store.environments import Sources
-from faircascade.experiment.store.results import CellOutput, Results
+from faircascade.experiment.store.results import Results
 from faircascade.experiment.study import Study
 from tests.experiment.specs import TINY
 

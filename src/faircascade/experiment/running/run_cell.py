@@ -11,9 +11,10 @@ from pathlib import Path
 from faircascade.engine import Result, simulate
 from faircascade.environment import Environment
 from faircascade.experiment.cell import Cell
+from faircascade.experiment.cell_result import CellOutput
 from faircascade.experiment.store.environments import EnvironmentStore
 from faircascade.experiment.store.locks import Claim, claimed
-from faircascade.experiment.store.results import CellOutput, Results
+from faircascade.experiment.store.results import Results
 
 
 class Status(StrEnum):

@@ -21,10 +21,8 @@ from pydantic import (
 from faircascade.engine.result import HEADLINE
 from faircascade.errors import ParameterError, UnknownParameterError
 from faircascade.experiment.spec.errors import Place, PlacedError
+from faircascade.experiment.study_results import SHOW
 from faircascade.parameters import rule_of
-
-SHOW = ("table", "pareto", "curves", "statistics")
-"""What a report shows unless the spec says otherwise."""
 
 Count = Annotated[int, Field(ge=1)]
 _NAME = r"^\w[\w .+-]*$"

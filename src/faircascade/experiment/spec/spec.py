@@ -59,12 +59,13 @@ from faircascade.experiment.spec.errors import (
 )
 from faircascade.experiment.spec.grids import GRID, expand
 from faircascade.experiment.spec.policies import lines_of
-from faircascade.experiment.spec.schema import SHOW, SpecTable
+from faircascade.experiment.spec.schema import SpecTable
+from faircascade.experiment.study_results import SHOW
 from faircascade.policies import Policy
 from faircascade.registry import lookup, parameters_of
 from faircascade.types import whole
 
-__all__ = ["SHOW", "Spec", "SpecError"]
+__all__ = ["Spec", "SpecError"]
 
 
 @dataclass(frozen=True, kw_only=True)

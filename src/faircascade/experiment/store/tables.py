@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from faircascade.errors import ParameterError
-from faircascade.experiment.cell import Cell
-from faircascade.experiment.environment_options import flat_options
+from faircascade.experiment.cell_result import CellResult
+from faircascade.experiment.comparison import Comparison
+from faircascade.experiment.store.files import write_json, write_table
 from faircascade.experiment.store.manifest import read_studies
-from faircascade.experiment.store.results import FinishedCell
-from faircascade.experiment.study import Study
+from faircascade.experiment.study_results import EnvironmentResults, StudyResults
 from faircascade.registry import flat_spec, suggest
 
 BACKENDS = ("pandas", "polars", "pyarrow")
@@ -54,23 +54,15 @@ def load_results(run: str | Path, *, backend: str | None = None) -> Any:
     return table
 
 
-def tidy(studies: Sequence[Study]) -> Any:
-    """Return the finished cells of some studies as one table (pyarrow)."""
+def tidy(studies: Sequence[StudyResults]) -> Any:
+    """Return the finished runs of some studies as one table (pyarrow)."""
     import pyarrow as pa
 
-    found = [
-        (study, cell, finished)
-        for study in studies
-        for cell in study.cells
-        if (finished := study.results.find(cell)) is not None
-    ]
-    sources = _varying([_source(cell) for _, cell, _ in found])
-    options = _varying([flat_options(cell.environment) for _, cell, _ in found])
-    parameters = _varying([flat_spec(cell.policy) for _, cell, _ in found])
-    parts = [
-        _rows(study.spec.name, cell, finished, sources, options, parameters)
-        for study, cell, finished in found
-    ]
+    found = list(_runs(studies))
+    sources = _varying([_source(environment) for _, environment, _, _ in found])
+    options = _varying([environment.options for _, environment, _, _ in found])
+    parameters = _varying([flat_spec(e.policies[label]) for _, e, label, _ in found])
+    parts = [_rows(*each, sources, options, parameters) for each in found]
     columns: dict[str, Any] = {}
     for name in ("spec", "data", *sources, *options, "policy", *parameters, *_LAST):
         values = [value for part in parts for value in part.get(name, ())]
@@ -82,39 +74,72 @@ def tidy(studies: Sequence[Study]) -> Any:
     return pa.table(columns)
 
 
-def _source(cell: Cell) -> dict[str, Any]:
-    """Return the options of a cell's data by their dotted names."""
-    return {f"data.{name}": value for name, value in cell.data.items() if name != "name"}
+def save_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
+    """Write results.json, results.parquet and items.parquet; return the paths."""
+    places = [Path(folder) / f"results.{form}" for form in ("json", "parquet")]
+    write_json(places[0], comparison.document())
+    write_table(places[1], tidy([comparison]))
+    places.append(Path(folder) / "items.parquet")
+    write_table(places[2], _items(comparison))
+    return places
+
+
+def _items(study: StudyResults) -> Any:
+    """Return one row for each policy, seed and item: exposure by every notion, and clicks."""
+    import pyarrow as pa
+
+    parts = []
+    for _, _, label, run in _runs([study]):
+        n = len(run.items["item"])
+        columns = {**run.items, **run.exposures._asdict()}
+        parts.append(pa.table({"policy": [label] * n, "seed": [run.seed] * n, **columns}))
+    return pa.concat_tables(parts)
+
+
+def _runs(
+    studies: Iterable[StudyResults],
+) -> Iterator[tuple[str, EnvironmentResults, str, CellResult]]:
+    """Yield every finished run with its study, environment and policy."""
+    for study in studies:
+        for environment in study.environments:
+            for label, runs in environment.runs.items():
+                for run in runs:
+                    yield study.name, environment, label, run
+
+
+def _source(environment: EnvironmentResults) -> dict[str, Any]:
+    """Return the options of the data by their dotted names."""
+    return {f"data.{name}": value for name, value in environment.data.items() if name != "name"}
 
 
 def _rows(
     spec: str,
-    cell: Cell,
-    finished: FinishedCell,
+    environment: EnvironmentResults,
+    label: str,
+    run: CellResult,
     sources: Sequence[str],
     options: Sequence[str],
     parameters: Sequence[str],
 ) -> dict[str, list[Any]]:
-    """Return the rows of one cell, by column."""
-    curves = finished.curves
+    """Return the rows of one run, by column."""
+    curves = run.curves
     metrics = [name for name in curves if name != "round"]
     rounds = curves["round"].astype(np.int64).tolist()
     n = len(rounds) * len(metrics)
-    source, policy = _source(cell), flat_spec(cell.policy)
-    environment = flat_options(cell.environment)
+    source, policy = _source(environment), flat_spec(environment.policies[label])
     same: dict[str, Any] = {
         "spec": spec,
-        "data": str(cell.data["name"]),
+        "data": str(environment.data["name"]),
         **{name: _plain(source.get(name)) for name in sources},
-        **{name: _plain(environment.get(name)) for name in options},
-        "policy": cell.label,
+        **{name: _plain(environment.options.get(name)) for name in options},
+        "policy": label,
         **{name: _plain(policy.get(name)) for name in parameters},
-        "seed": cell.seed,
-        "cell": cell.key,
+        "seed": run.seed,
+        "cell": run.key,
     }
     return {name: [value] * n for name, value in same.items()} | {
         "round": rounds * len(metrics),
-        "last": [at == cell.rounds for at in rounds] * len(metrics),
+        "last": [at == run.rounds for at in rounds] * len(metrics),
         "metric": [name for name in metrics for _ in rounds],
         "value": [float(value) for name in metrics for value in curves[name]],
     }

@@ -14,6 +14,7 @@ from faircascade.engine.gpu.device import NoGPU
 from faircascade.engine.simulation import cores
 from faircascade.environment import Environment
 from faircascade.experiment.cell import Cell
+from faircascade.experiment.cell_result import CellOutput
 from faircascade.experiment.environment_options import all_options
 from faircascade.experiment.running.executors.base import Plan, check_counts
 from faircascade.experiment.running.executors.local import Local
@@ -25,7 +26,6 @@ from faircascade.experiment.running.run_cell import (
     write_cell,
 )
 from faircascade.experiment.store.environments import EnvironmentStore
-from faircascade.experiment.store.results import CellOutput
 from faircascade.registry import Component
 
 USERS = 20_000

@@ -21,6 +21,7 @@ from faircascade.engine.merging import join_parts, splittable
 from faircascade.engine.simulation import cores
 from faircascade.environment import Environment
 from faircascade.experiment.cell import Cell
+from faircascade.experiment.cell_result import CellOutput
 from faircascade.experiment.machine import platform_versions
 from faircascade.experiment.running.cost_model import CostModel
 from faircascade.experiment.running.executors.base import Plan, check_counts
@@ -32,7 +33,6 @@ from faircascade.experiment.running.run_cell import (
     simulate_cell,
     write_cell,
 )
-from faircascade.experiment.store.results import CellOutput
 
 PART_SECONDS = 30.0
 """Cells that take longer are cut into parts of about this length if there are cores to spare."""

@@ -1,0 +1,188 @@
+"""What tables, figures and statistics read: runs by environment, policy and seed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from faircascade.engine import HEADLINE
+from faircascade.experiment.cell import environment_name
+from faircascade.experiment.cell_result import CellResult
+from faircascade.policies import Policy
+from faircascade.types import Floats
+
+SHOW = (
+    *("table", "pareto", "curves", "exploration", "exposure", "items", "groups"),
+    *("others", "statistics", "setup"),
+)
+"""Sections that a page has unless a spec names others; what cannot be drawn is left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class EnvironmentResults:
+    """Runs that share an environment, but for the seed."""
+
+    data: dict[str, Any]
+    """Name and options of the ratings."""
+    given: dict[str, Any]
+    """Options of the environment, as far as they were given."""
+    options: dict[str, Any]
+    """Options of the environment by their dotted names; `dim` and `k` are always there."""
+    runs: dict[str, tuple[CellResult, ...]]
+    """By policy, in the order given: one for each seed that is finished; may be empty."""
+    policies: dict[str, Policy]
+    baseline: str
+    """What changes are measured against."""
+
+    @property
+    def name(self) -> str:
+        """Return the data and the options that were given, in one line."""
+        return environment_name(self.data, self.given)
+
+    @property
+    def finished(self) -> list[str]:
+        """The policies with at least one finished seed."""
+        return [label for label, runs in self.runs.items() if runs]
+
+    def common(self, labels: Iterable[str] | None = None) -> EnvironmentResults:
+        """Return the environment with only the seeds that policies share, as far as they have any.
+
+        Means over other seeds are means over other users, and cannot be set side by side.
+        """
+        chosen = [self.runs[label] for label in (self.runs if labels is None else labels)]
+        sets = [{run.seed for run in runs} for runs in chosen if runs]
+        seeds = set.intersection(*sets) if sets else set()
+        runs = {
+            label: tuple(run for run in found if run.seed in seeds)
+            for label, found in self.runs.items()
+        }
+        return replace(self, runs=runs if seeds else self.runs)
+
+    def seeds(self, label: str) -> tuple[int, ...]:
+        """Return the seeds that are finished for a policy."""
+        return tuple(run.seed for run in self.runs[label])
+
+    def rounds(self, label: str) -> int:
+        """Return how long a policy ran; 0 if it has not."""
+        return min((run.rounds for run in self.runs[label]), default=0)
+
+    def values(self, label: str, metric: str, rounds: int | None = None) -> Floats:
+        """Return a metric of a policy, one value for each seed, at the end or at a checkpoint."""
+        return np.array([run.value(metric, rounds) for run in self.runs[label]])
+
+    def paired(self, label: str, metric: str, against: str | None = None) -> tuple[Floats, Floats]:
+        """Return a metric of a policy and of another (the baseline) for the seeds both have.
+
+        If the other ran longer, it is taken as it stood when the policy ended. Runs in
+        environments that are not the same (code that builds them may have changed) are no pair.
+        """
+        other = self.baseline if against is None else against
+        rounds = min(self.rounds(label), self.rounds(other)) or None
+        own = {run.seed: run for run in self.runs[label]}
+        their = {run.seed: run for run in self.runs[other]}
+        seeds = [seed for seed in own if seed in their and own[seed].is_paired(their[seed])]
+        return (
+            np.array([own[seed].value(metric, rounds) for seed in seeds]),
+            np.array([their[seed].value(metric, rounds) for seed in seeds]),
+        )
+
+
+class StudyResults(ABC):
+    """Policies in one or more environments, over seeds, as far as they have been run.
+
+    A study on disk and a comparison in memory are such: reports ask for no more than this.
+    """
+
+    interrupted: bool = False
+    """True if it was stopped, and nobody knows what else was to be run."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What it is called in tables and addresses."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What its page is called."""
+
+    @property
+    def about(self) -> str:
+        """What it is for, in a sentence or two."""
+        return ""
+
+    @property
+    def show(self) -> tuple[str, ...]:
+        """Sections of its page, by name."""
+        return SHOW
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Metrics of its tables and figures; runs have all the others, too."""
+        return HEADLINE
+
+    @property
+    @abstractmethod
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds asked for."""
+
+    @property
+    @abstractmethod
+    def lines(self) -> Sequence[tuple[str, Policy, int]]:
+        """Label, policy and rounds of every policy that was asked for."""
+
+    @property
+    @abstractmethod
+    def first_options(self) -> Mapping[str, Any]:
+        """Options of the first environment, whether or not anything is to be run there."""
+
+    @property
+    @abstractmethod
+    def keys(self) -> frozenset[str]:
+        """What was to be run: a key for each run, the same for the same run of another study."""
+
+    @cached_property
+    @abstractmethod
+    def environments(self) -> tuple[EnvironmentResults, ...]:
+        """The environments, in the order given."""
+
+    @cached_property
+    def matched(self) -> tuple[EnvironmentResults, ...]:
+        """The environments with only the seeds that all their policies share."""
+        return tuple(environment.common() for environment in self.environments)
+
+    @property
+    def longest(self) -> int:
+        """The rounds of the policy that was to run longest; 0 if nothing was to be run."""
+        return max(rounds for _, _, rounds in self.lines)
+
+    @property
+    def runs(self) -> dict[str, CellResult]:
+        """Every finished run by its key."""
+        found = [run for e in self.environments for runs in e.runs.values() for run in runs]
+        return {run.key: run for run in found}
+
+    @property
+    def missing(self) -> int:
+        """How many runs are not finished."""
+        return len(self.keys) - len(self.runs)
+
+
+def pairs(
+    environments: Sequence[EnvironmentResults], metrics: Sequence[str]
+) -> dict[tuple[int, str, str], tuple[Floats, Floats]]:
+    """Return what is compared: each policy with its baseline, by environment and metric."""
+    return {
+        (place, label, metric): environment.paired(label, metric)
+        for place, environment in enumerate(environments)
+        for label in environment.runs
+        for metric in metrics
+        if label != environment.baseline
+        and environment.runs[label]
+        and environment.runs[environment.baseline]
+    }

@@ -1,0 +1,194 @@
+"""The page of a comparison or of studies: HTML, Markdown, figures and tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from faircascade.experiment.stats import Test, check_test
+from faircascade.experiment.study_results import StudyResults
+from faircascade.report.blocks import Notice, Section
+from faircascade.report.changes import mark_terms
+from faircascade.report.data_files import CURVES, RESULTS, DataFile, statistics_file
+from faircascade.report.formatting import metric_terms
+from faircascade.report.pages import (
+    CaptionedFigure,
+    FigureImage,
+    remove_figure,
+    template,
+    write_figure,
+    write_page,
+)
+from faircascade.report.published.comparison import shown
+from faircascade.report.published.data_files import COMPARISON
+from faircascade.report.published.summary import not_the_papers_data
+from faircascade.report.sections import SECTIONS, check_names
+from faircascade.report.style import drawing
+from faircascade.report.summary import facts, study_line, unfinished
+
+_FIGURES = ("figures", "Every figure as PNG and SVG.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageHeader:
+    """What a page says and writes around its studies."""
+
+    name: str
+    """Of its files."""
+    title: str
+    notes: Sequence[str] = ()
+    notices: Sequence[Notice] = ()
+    """What a reader must know before any number."""
+    tables: Sequence[DataFile]
+    alone: bool = False
+    """True if the page's title is that of its only study."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chapter:
+    """A study as the page has it."""
+
+    place: str
+    """Its name in addresses and files."""
+    title: str
+    about: str
+    line: str
+    sections: Sequence[Section]
+    absent: str
+    """Which sections cannot be drawn, and why."""
+
+
+def write_report(
+    results: StudyResults | Sequence[StudyResults],
+    folder: str | Path,
+    *,
+    name: str = "report",
+    title: str | None = None,
+    notes: Iterable[str] = (),
+    test: Test = "t",
+) -> Path:
+    """Write `NAME.html`, `NAME.md`, `figures/` and tables (CSV) of a comparison or of studies.
+
+    Each is shown as it asks (`show`), as far as it is finished. The page needs nothing beside it.
+    An older page there is replaced, and what it had and this one has not is removed. Returns the
+    page's path.
+    """
+    studies = [results] if isinstance(results, StudyResults) else list(results)
+    published = any(map(shown, studies))
+    cover = PageHeader(
+        name=name,
+        title=title or ", ".join(dict.fromkeys(study.title for study in studies)),
+        notes=list(notes),
+        notices=not_the_papers_data(studies) if published else [],
+        tables=[RESULTS, CURVES, statistics_file(test), *([COMPARISON] if published else [])],
+        alone=len(studies) == 1,
+    )
+    return write_under(cover, studies, folder, test=test)
+
+
+def write_under(
+    cover: PageHeader, studies: Sequence[StudyResults], folder: str | Path, *, test: Test = "t"
+) -> Path:
+    """Write studies under a cover; return the page's path."""
+    check_test(test)
+    for study in studies:
+        check_names(study.show)
+    folder = Path(folder)
+    page, text = folder / f"{cover.name}.html", folder / f"{cover.name}.md"
+    figures_before, tables_before = _figures_of(text), _tables_of(text)
+    with drawing():
+        chapters = list(_chapters(studies, folder / "figures", test))
+    sections = [section for chapter in chapters for section in chapter.sections]
+    drawn = any(isinstance(block, FigureImage) for section in sections for block in section.blocks)
+    values: dict[str, Any] = {
+        "cover": cover,
+        "notices": [*cover.notices, *unfinished(studies)],
+        "facts": facts(studies),
+        "chapters": chapters,
+        "marks": mark_terms(test),
+        "terms": metric_terms(metric for study in studies for metric in study.metrics),
+        "files": [
+            *((table.name, table.about) for table in cover.tables),
+            *([_FIGURES] if drawn else []),
+        ],
+    }
+    for table in cover.tables:
+        table.write(studies, folder)
+    write_page(page, template("page.html.j2").render(values))
+    write_page(text, template("page.md.j2", md=escape_markdown).render(values))
+    for figure in figures_before - _figures_of(text):
+        remove_figure(folder / "figures", figure)
+    for old in tables_before - _tables_of(text):
+        (folder / old).unlink(missing_ok=True)
+    return page
+
+
+def escape_markdown(text: str) -> str:
+    r"""Return a text that Markdown shows as it is, on one line.
+
+    >>> print(escape_markdown("a_b | <c> [1, 2] [d](e)"))
+    a\_b \| &lt;c&gt; [1, 2] [d]\(e)
+    """
+    plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_|~]|(?<=\])\()", r"\\\1", plain)
+
+
+def _chapters(studies: Iterable[StudyResults], figures: Path, test: Test) -> Iterator[Chapter]:
+    taken: set[str] = set()
+    for study in studies:
+        place = _place(study.name, taken)
+        asked = {name: SECTIONS[name] for name in study.show}
+        reasons = {name: kind.why_not(study) for name, kind in asked.items()}
+        sections = [
+            _with_pictures(kind.of(study, test), place, name, figures)
+            for name, kind in asked.items()
+            if not reasons[name]
+        ]
+        absent = [f"{asked[name].title} ({reason})" for name, reason in reasons.items() if reason]
+        yield Chapter(
+            place,
+            study.title,
+            study.about,
+            study_line(study),
+            sections,
+            f"Left out: {'; '.join(absent)}." if absent else "",
+        )
+
+
+def _with_pictures(section: Section, place: str, name: str, figures: Path) -> Section:
+    """Write the figures of a section, and put pictures in their places."""
+    blocks = [
+        write_figure(replace(block, name=f"{place}-{block.name}"), figures)
+        if isinstance(block, CaptionedFigure)
+        else block
+        for block in section.blocks
+    ]
+    return Section(section.title, blocks, f"{place}-{name}")
+
+
+def _place(name: str, taken: set[str]) -> str:
+    """Return a spec's name as it fits addresses and files, told from those before it."""
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "study"
+    place, count = plain, 1
+    while place in taken:
+        count += 1
+        place = f"{plain}-{count}"
+    taken.add(place)
+    return place
+
+
+def _figures_of(page: Path) -> set[str]:
+    """Return the figures that a page shows; none if there is no page."""
+    return set(re.findall(r"\(figures/([\w-]+)\.png\)", _read(page)))
+
+
+def _tables_of(page: Path) -> set[str]:
+    """Return the tables that a page says lie beside it."""
+    return set(re.findall(r"^- `(\w+\.csv)`:", _read(page), flags=re.MULTILINE))
+
+
+def _read(page: Path) -> str:
+    return page.read_text(encoding="utf-8") if page.is_file() else ""

@@ -1,0 +1,130 @@
+"""Summary of what was run, for the page and for every study."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from faircascade.experiment.cell_result import CellResult
+from faircascade.experiment.study_results import EnvironmentResults, StudyResults
+from faircascade.report.blocks import Notice
+from faircascade.report.formatting import (
+    data_name,
+    duration,
+    listed,
+    numbered,
+    option,
+    spread,
+)
+from faircascade.report.published.summary import published_facts
+
+NOTHING = "nothing is simulated"
+_VALID = "What is shown is valid for what is there."
+
+
+def runs_of(studies: Iterable[StudyResults]) -> list[CellResult]:
+    """Return every finished run once, however many studies share it."""
+    return list({key: run for study in studies for key, run in study.runs.items()}.values())
+
+
+def facts(studies: Sequence[StudyResults]) -> list[tuple[str, str]]:
+    """Return what holds for the page, as terms and descriptions."""
+    simulated = [study for study in studies if study.longest]
+    if not simulated:
+        return [("Simulations", NOTHING)]
+    runs = runs_of(simulated)
+    abouts = [run.about for run in runs]
+    sizes = {about["users"] for about in abouts}, {about["items"] for about in abouts}
+    engines = Counter(f"{about['engine']} ({about['engine_reason']})" for about in abouts)
+    versions = dict.fromkeys(_versions(about["versions"]) for about in abouts)
+    notes = (str(note) for about in abouts for note in about["environment"].get("notes", ()))
+    environments = [e for study in simulated for e in study.environments]
+    asked = len({key for study in simulated for key in study.keys})
+    found = [
+        ("Data", _distinct(data_name(e.data) for e in environments)),
+        ("Users × items", " × ".join(map(spread, sizes)) if runs else "not known yet"),
+        ("Features (d)", varying(environments, "dim")),
+        ("Slate length (K)", varying(environments, "k")),
+        ("Rounds", spread(rounds for study in simulated for _, _, rounds in study.lines)),
+        ("Seeds", numbered({seed for study in simulated for seed in study.seeds})),
+        ("Reading of the paper", listed(dict.fromkeys(r for s in simulated for r in readings(s)))),
+        ("align", varying(environments, "align")),
+        ("zero_rows", varying(environments, "zero_rows")),
+        *published_facts(simulated),
+        ("Runs finished", f"{len(runs):,} of {asked:,}"),
+        ("Engine", listed(f"{name}: {count:,} runs" for name, count in engines.items())),
+        ("Versions", "; ".join(versions)),
+        ("Time of all runs", duration(sum(float(about["seconds"]) for about in abouts))),
+        ("Notes on the data", "; ".join(dict.fromkeys(notes))),
+    ]
+    return [(term, value) for term, value in found if value]
+
+
+def study_line(study: StudyResults) -> str:
+    """Return the facts of one study in a line."""
+    if not study.longest:
+        return f"{study.name}: {NOTHING}."
+    environments, runs = study.environments, study.runs
+    given = dict.fromkeys(name for e in environments for name in e.given)
+    told = [name for name in ("align", "zero_rows", *given) if name not in ("dim", "k")]
+    values = {name: varying(environments, name) for name in dict.fromkeys(("dim", "k", *told))}
+    parts = [
+        f"{study.name}: {_distinct(data_name(e.data) for e in environments)}",
+        *(option(name, value) for name, value in values.items() if value),
+        f"{spread(rounds for _, _, rounds in study.lines)} rounds",
+        f"{'seed' if len(study.seeds) == 1 else 'seeds'} {numbered(study.seeds)}",
+        *([f"reading {listed(readings(study))}"] if readings(study) else []),
+        f"{len(runs):,} of {len(study.keys):,} runs finished",
+        duration(sum(float(run.about["seconds"]) for run in runs.values())),
+    ]
+    return "; ".join(parts) + "."
+
+
+def varying(environments: Iterable[EnvironmentResults], name: str) -> str:
+    """Return the values that an option takes, as far as it is known."""
+    return listed(dict.fromkeys(e.options[name] for e in environments if name in e.options))
+
+
+def unfinished(studies: Sequence[StudyResults]) -> list[Notice]:
+    """Say how much is still to be run; nothing if all is there."""
+    found = [_stopped(study) for study in studies if study.interrupted]
+    asked, there = len({key for s in studies for key in s.keys}), len(runs_of(studies))
+    if there < asked:
+        where = listed(f"{s.missing:,} of {s.name}" for s in studies if s.missing)
+        words = f"{asked - there:,} of {asked:,} runs are not finished ({where})."
+        found.append(Notice("Not complete", f"{words} {_VALID}"))
+    return found
+
+
+def _stopped(study: StudyResults) -> Notice:
+    """Say of a study that was stopped how far its runs came."""
+    (environment,) = study.environments
+    lengths = {
+        label: spread(run.rounds for run in environment.runs[label]) for label in environment.runs
+    }
+    words = "Policies or seeds that were not finished may be missing."
+    if len(set(lengths.values())) > 1:
+        words += " Runs differ in length, so compare with care: "
+        words += (
+            listed(f"{label} finished {rounds} rounds" for label, rounds in lengths.items()) + "."
+        )
+    else:
+        words += f" Every run finished {next(iter(lengths.values()))} rounds."
+    return Notice("Stopped before it was complete", f"{words} {_VALID}")
+
+
+def readings(study: StudyResults) -> list[str]:
+    """Return the readings of a study's policies."""
+    policies = (policy for _, policy, _ in study.lines)
+    return list(dict.fromkeys(str(p.reading) for p in policies if hasattr(p, "reading")))
+
+
+def _versions(of: Mapping[str, str]) -> str:
+    return (
+        f"faircascade {of['faircascade']}, Python {of['python']}, NumPy {of['numpy']}, "
+        f"{of['machine']}"
+    )
+
+
+def _distinct(values: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(values))
