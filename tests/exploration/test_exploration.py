@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from faircascade.estimators import Ridge
-from faircascade.exploration import UCB, Epsilon, Exploration, Request, Thompson
+from faircascade.exploration import UCB, Epsilon, Exploration, SlateRequest, Thompson
 from faircascade.exploration.epsilon import mingle
 from faircascade.ranking import Scores
 from faircascade.types import Items, Slates, Users
@@ -15,7 +15,7 @@ from tests.evidence import evidence
 EVERY = slice(None)
 
 
-def request(n=3, m=20, d=3, k=4, round=1, seed=0, learned=True) -> Request:
+def request(n=3, m=20, d=3, k=4, round=1, seed=0, learned=True) -> SlateRequest:
     rng = np.random.default_rng(1)
     estimator = Ridge()
     state = estimator.start(n, d)
@@ -23,7 +23,7 @@ def request(n=3, m=20, d=3, k=4, round=1, seed=0, learned=True) -> Request:
         features = rng.normal(size=(n, 5, d))
         estimator.update(state, EVERY, evidence(features, rng.normal(size=(n, 5)), np.full(n, 5)))
     pool = Items.of(rng.normal(size=(m, d))).pool
-    return Request(
+    return SlateRequest(
         beliefs=estimator.beliefs(state, EVERY, pool),
         rows=EVERY,
         users=Users(ids=np.arange(n)).keys,
@@ -34,7 +34,7 @@ def request(n=3, m=20, d=3, k=4, round=1, seed=0, learned=True) -> Request:
     )
 
 
-def slates(exploration: Exploration, asked: Request) -> Slates:
+def slates(exploration: Exploration, asked: SlateRequest) -> Slates:
     return exploration.slates(asked, exploration.scores(asked))
 
 

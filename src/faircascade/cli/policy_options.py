@@ -44,7 +44,7 @@ SettingsByPart = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Part:
+class PartOption:
     """What settings may be for."""
 
     owner: str
@@ -52,7 +52,7 @@ class Part:
     parameters: Mapping[str, Parameter]
 
 
-Known = Mapping[str, Part]
+Known = Mapping[str, PartOption]
 """What settings may be for, by name."""
 
 
@@ -134,16 +134,16 @@ def _in_its_part(setting: Setting, known: Known, options: Iterable[str]) -> Sett
     raise ParameterError("--set", rule, setting.text)
 
 
-def _of_policy(policy: str) -> dict[str, Part]:
+def _of_policy(policy: str) -> dict[str, PartOption]:
     cls = lookup("policy", policy)
-    return {"policy": Part(f"policy {cls.name!r}", parameters_by_name(cls))}
+    return {"policy": PartOption(f"policy {cls.name!r}", parameters_by_name(cls))}
 
 
-def _of_data(cls: type) -> dict[str, Part]:
-    return {"data": Part(f"data set {getattr(cls, 'name', '')!r}", parameters_by_name(cls))}
+def _of_data(cls: type) -> dict[str, PartOption]:
+    return {"data": PartOption(f"data set {getattr(cls, 'name', '')!r}", parameters_by_name(cls))}
 
 
-def _of_environment(data: str) -> dict[str, Part]:
+def _of_environment(data: str) -> dict[str, PartOption]:
     """Return the parameters of all that a policy is simulated with."""
     import faircascade as fc
     from faircascade.data.tabular import Tabular
@@ -152,7 +152,7 @@ def _of_environment(data: str) -> dict[str, Part]:
     environment = {"seed": Parameter("seed", int, 0), **environment_options()}
     simulate = {p.name: p for p in parameters_of_function(fc.simulate) if p.name in _SIMULATE}
     return {
-        "environment": Part("the environment", environment),
-        "simulate": Part("simulate", simulate),
+        "environment": PartOption("the environment", environment),
+        "simulate": PartOption("simulate", simulate),
         **_of_data(find("data", data) or Tabular),
     }

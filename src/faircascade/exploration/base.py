@@ -15,7 +15,7 @@ from faircascade.types import Ints, Pool, Rows, Slates
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Request:
+class SlateRequest:
     """Slates wanted: for whom, of what, and where its random draws belong."""
 
     beliefs: Beliefs
@@ -47,10 +47,10 @@ class Exploration(Component):
         return 0.0
 
     @abstractmethod
-    def scores(self, request: Request) -> Scores:
+    def scores(self, request: SlateRequest) -> Scores:
         """Score every item in the pool for every user; `Scores.final(array)` will do."""
 
-    def slates(self, request: Request, scores: Scores) -> Slates:
+    def slates(self, request: SlateRequest, scores: Scores) -> Slates:
         """Return the slates to show: the k largest scores, best first."""
         ties = tie_keys(request.seed, request.users, request.round, request.pool)
         return top_k(scores, request.k, request.pool, ties)
@@ -60,7 +60,9 @@ class Exploration(Component):
         """Whether chance has a say in its slates, beyond ties; it has unless a class denies it."""
         return True
 
-    def propensities(self, request: Request, scores: Scores, slates: Ints) -> Propensities | None:
+    def propensities(
+        self, request: SlateRequest, scores: Scores, slates: Ints
+    ) -> Propensities | None:
         """Return how likely `slates` was to give these, catalogue rows (n, K); None if not known.
 
         Whether it is known is a matter of the parameters alone.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from faircascade.errors import ParameterError
-from faircascade.exploration.base import Exploration, Request
+from faircascade.exploration.base import Exploration, SlateRequest
 from faircascade.propensities import Propensities, ranks_in
 from faircascade.random import uniforms
 from faircascade.ranking import Scores
@@ -33,10 +33,10 @@ class Epsilon(Exploration):
     def kernel(self) -> Mapping[str, Any]:
         return {"epsilon": float(self.epsilon)}
 
-    def scores(self, request: Request) -> Scores:
+    def scores(self, request: SlateRequest) -> Scores:
         return request.beliefs.mean()
 
-    def slates(self, request: Request, scores: Scores) -> Slates:
+    def slates(self, request: SlateRequest, scores: Scores) -> Slates:
         greedy = super(Epsilon, self).slates(request, scores)
         rounds = np.broadcast_to(np.asarray(request.round), request.users.shape)[:, None]
         where = (request.users[:, None], rounds, np.arange(1, request.k + 1)[None])
@@ -49,7 +49,9 @@ class Epsilon(Exploration):
     def is_random(self) -> bool:
         return self.epsilon > 0
 
-    def propensities(self, request: Request, scores: Scores, slates: Ints) -> Propensities | None:
+    def propensities(
+        self, request: SlateRequest, scores: Scores, slates: Ints
+    ) -> Propensities | None:
         if not self.is_random:
             return None
         greedy = super(Epsilon, self).slates(request, scores).items

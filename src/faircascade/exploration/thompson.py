@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from faircascade.errors import ParameterError
-from faircascade.exploration.base import Exploration, Request
+from faircascade.exploration.base import Exploration, SlateRequest
 from faircascade.ranking import Scores
 from faircascade.registry import register
 
@@ -39,7 +39,7 @@ class Thompson(Exploration):
     def is_random(self) -> bool:
         return self.scale > 0
 
-    def scores(self, request: Request) -> Scores:
+    def scores(self, request: SlateRequest) -> Scores:
         return request.beliefs.sample(
             self.scale, seed=request.seed, users=request.users, round=request.round
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from faircascade.errors import ParameterError
-from faircascade.exploration.base import Exploration, Request
+from faircascade.exploration.base import Exploration, SlateRequest
 from faircascade.ranking import Scores
 from faircascade.registry import register
 
@@ -38,6 +38,6 @@ class UCB(Exploration):
     def is_random(self) -> bool:
         return False
 
-    def scores(self, request: Request) -> Scores:
+    def scores(self, request: SlateRequest) -> Scores:
         mean = request.beliefs.mean()
         return mean.plus(self.alpha, request.beliefs.width()) if self.alpha > 0 else mean

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.estimators import Estimator, Evidence, Ridge
-from faircascade.exploration import UCB, Exploration, Request
+from faircascade.exploration import UCB, Exploration, SlateRequest
 from faircascade.numerics import ordered_sum
 from faircascade.observations import FirstClick, Observation
 from faircascade.policies.base import Policy
@@ -115,8 +115,8 @@ class ComposedPolicy(Policy):
 
     def _request(
         self, state: BanditState, users: Rows, pool: Pool, k: int, round: int | Ints, seed: int
-    ) -> Request:
-        return Request(
+    ) -> SlateRequest:
+        return SlateRequest(
             beliefs=self.parts.estimator.beliefs(state.learned, users, pool),
             rows=users,
             users=state.users.keys[users],

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from faircascade.exploration import Exploration, Request
+from faircascade.exploration import Exploration, SlateRequest
 from faircascade.propensities import Propensities
 from faircascade.ranking import Scores
 from faircascade.registry import Component, register
@@ -18,7 +18,7 @@ from faircascade.types import Ints, Slates
 class Shown:
     """Slates that users saw, and where they came from."""
 
-    request: Request
+    request: SlateRequest
     exploration: Exploration
     slates: Ints
     """Catalogue rows, (n, K)."""
@@ -44,11 +44,11 @@ class Reranker(Component):
         """Whose exposure it keeps account of: each user's, everybody's together, or none."""
         return None
 
-    def adjust(self, request: Request, scores: Scores, ledger: Ledger | None) -> Scores:
+    def adjust(self, request: SlateRequest, scores: Scores, ledger: Ledger | None) -> Scores:
         """Return the scores that the slate is chosen by, of every item in the pool."""
         return scores
 
-    def arrange(self, request: Request, slates: Slates, ledger: Ledger | None) -> Slates:
+    def arrange(self, request: SlateRequest, slates: Slates, ledger: Ledger | None) -> Slates:
         """Return the chosen items in the order in which they are shown."""
         return slates
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from faircascade.errors import ParameterError
-from faircascade.exploration import Request
+from faircascade.exploration import SlateRequest
 from faircascade.numerics import ordered_dot
 from faircascade.propensities import Propensities, ranks_in
 from faircascade.random import draws
@@ -45,7 +45,7 @@ class EARS(Reranker):
     def kernel(self) -> Mapping[str, Any]:
         return {"tolerance": float(self.tolerance), "patience": float(self.patience)}
 
-    def arrange(self, request: Request, slates: Slates, ledger: Ledger | None) -> Slates:
+    def arrange(self, request: SlateRequest, slates: Slates, ledger: Ledger | None) -> Slates:
         n, k = slates.items.shape
         length = self._length(slates)
         rounds = np.broadcast_to(np.asarray(request.round), (n,))

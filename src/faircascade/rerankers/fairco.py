@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from faircascade.errors import ParameterError
-from faircascade.exploration import Request
+from faircascade.exploration import SlateRequest
 from faircascade.propensities import Propensities
 from faircascade.ranking import Scores
 from faircascade.registry import register
@@ -50,7 +50,7 @@ class FairCo(Reranker):
     def is_random(self) -> bool:
         return False
 
-    def adjust(self, request: Request, scores: Scores, ledger: Ledger | None) -> Scores:
+    def adjust(self, request: SlateRequest, scores: Scores, ledger: Ledger | None) -> Scores:
         assert ledger is not None
         items = request.pool.items
         worth = ledger.worth(request.rows, items)  # (n or 1, m)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from faircascade.errors import ParameterError
-from faircascade.exploration import Request
+from faircascade.exploration import SlateRequest
 from faircascade.propensities import Propensities
 from faircascade.random import draws, gumbel
 from faircascade.ranking import Scores
@@ -42,7 +42,7 @@ class FairX(Reranker):
     def kernel(self) -> Mapping[str, Any]:
         return {"drawn_by_merit": True, "sharpness": float(self.sharpness)}
 
-    def adjust(self, request: Request, scores: Scores, ledger: Ledger | None) -> Scores:
+    def adjust(self, request: SlateRequest, scores: Scores, ledger: Ledger | None) -> Scores:
         rounds = np.broadcast_to(np.asarray(request.round), request.users.shape)
         where = (request.users[:, None], rounds[:, None], request.pool.keys[None])
         noise = gumbel(draws(request.seed, "fairx", *where))  # (n, p)

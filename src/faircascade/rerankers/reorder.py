@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.exploration import Request
+from faircascade.exploration import SlateRequest
 from faircascade.registry import register
 from faircascade.rerankers.base import Reranker
 from faircascade.rerankers.ledger import Ledger, Scope, check_scope
@@ -37,7 +37,7 @@ class Reorder(Reranker):
     def is_random(self) -> bool:
         return False
 
-    def arrange(self, request: Request, slates: Slates, ledger: Ledger | None) -> Slates:
+    def arrange(self, request: SlateRequest, slates: Slates, ledger: Ledger | None) -> Slates:
         assert ledger is not None
         worth = ledger.worth(request.rows, request.pool.items)
         worth = np.broadcast_to(worth, (len(slates.items), worth.shape[1]))

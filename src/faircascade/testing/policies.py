@@ -10,7 +10,7 @@ import numpy as np
 from faircascade.engine import simulate
 from faircascade.environment import Environment
 from faircascade.estimators import Estimator, Ridge
-from faircascade.exploration import UCB, Epsilon, Exploration, Request, Thompson
+from faircascade.exploration import UCB, Epsilon, Exploration, SlateRequest, Thompson
 from faircascade.policies import Bandit, BanditState, Policy
 from faircascade.ranking import Scores
 from faircascade.rerankers import Reranker
@@ -228,12 +228,12 @@ def check_reranker(reranker: Reranker) -> None:
             require_same(state.ledger.arrays()[name], array, "an account that is only looked at")
 
 
-def _request(policy: Bandit, k: int) -> tuple[Request, BanditState]:
+def _request(policy: Bandit, k: int) -> tuple[SlateRequest, BanditState]:
     """Return a request for half of the items by users who have learned and seen something."""
     env = small_environment(users=5, items=24, k=4)
     state = simulate(env, policy, rounds=12, seed=1).state
     pool = env.items.among(np.arange(1, 24, 2))
-    return Request(
+    return SlateRequest(
         beliefs=policy.estimator.beliefs(state.learned, EVERY, pool),
         rows=EVERY,
         users=env.users.keys,
@@ -244,7 +244,7 @@ def _request(policy: Bandit, k: int) -> tuple[Request, BanditState]:
     ), state
 
 
-def _check_slates(slates: Ints, request: Request) -> None:
+def _check_slates(slates: Ints, request: SlateRequest) -> None:
     require(slates.shape == (5, request.k), f"slates must be (n, k), got {slates.shape}")
     require(set(slates.ravel().tolist()) <= set(request.pool.rows.tolist()), "items of the pool")
     once = all(len(set(row)) == request.k for row in slates.tolist())

@@ -10,7 +10,7 @@ from faircascade.experiment.spec import Spec
 from faircascade.experiment.spec.errors import SpecError
 from faircascade.experiment.tuning.bounds import Bound
 from faircascade.experiment.tuning.candidates import policy_of
-from faircascade.experiment.tuning.ranges import Choices, Span
+from faircascade.experiment.tuning.ranges import Choices, NumberRange
 from faircascade.experiment.tuning.search import Search
 from tests.experiment.specs import TUNE
 
@@ -26,9 +26,9 @@ def test_a_table_says_what_to_search_and_for_what() -> None:
     assert (found.trials, found.seeds, found.rounds, found.sampler_seed) == (6, (101, 102), 30, 0)
     assert found.candidates.ranges == {
         "weight": Choices(("log", "rbp")),
-        "gamma": Span(1e-4, 0.1, log=True),
-        "alpha": Span(0.05, 1.0),
-        "beta": Span(0.1, 0.9, step=0.1),
+        "gamma": NumberRange(1e-4, 0.1, log=True),
+        "alpha": NumberRange(0.05, 1.0),
+        "beta": NumberRange(0.1, 0.9, step=0.1),
     }
     assert found.metrics == ("equality_p", "clicks")
 
@@ -96,7 +96,7 @@ def test_parameters_of_parts_of_a_policy_can_be_searched() -> None:
 
 def test_the_end_of_a_range_is_a_step() -> None:
     found = search(TUNE.replace("high = 0.9, step", "high = 0.95, step"))
-    assert found.candidates.ranges["beta"] == Span(0.1, 0.9, step=0.1)
+    assert found.candidates.ranges["beta"] == NumberRange(0.1, 0.9, step=0.1)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from faircascade.metrics.diversity import Coverage
 from faircascade.metrics.exposure import exposure_p, lorenz
 from faircascade.metrics.fairness import EqualityB, EqualityP, EquityB, EquityP
 from faircascade.rerankers.ledger import UNIT
-from faircascade.service.exposure import Recipients, Snapshot
+from faircascade.service.exposure import ExposureSnapshot, Recipients
 from faircascade.service.exposure.counters import Counters
 from faircascade.service.exposure.shares import leading
 from faircascade.service.exposure.summary import exposure, history, item_exposure
@@ -36,7 +36,7 @@ NOBODY = Recipients(slots=np.empty(0, dtype=np.int32), ids=(), merit=np.empty(0)
 """A catalogue without items."""
 
 
-def snapshot_of(events) -> Snapshot:
+def snapshot_of(events) -> ExposureSnapshot:
     account = Counters()
     account.count(events, NOW, NOBODY)
     account.advance(NOW, NOBODY)

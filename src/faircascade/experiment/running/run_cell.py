@@ -17,7 +17,7 @@ from faircascade.experiment.store.locks import Claim, claimed
 from faircascade.experiment.store.results import Results
 
 
-class Status(StrEnum):
+class CellStatus(StrEnum):
     """How working on a cell ended."""
 
     FINISHED = "finished"
@@ -34,7 +34,7 @@ class Status(StrEnum):
 class CellOutcome:
     """How working on a cell ended, and why."""
 
-    status: Status
+    status: CellStatus
     reason: str = ""
 
 
@@ -59,12 +59,12 @@ def run_cell(
                 cell, environments.of(cell), threads, progress=progress, snapshot=place
             )
             if result.interrupted:
-                return CellOutcome(Status.STOPPED)
+                return CellOutcome(CellStatus.STOPPED)
             product = CellOutput.of(cell, result, threads=threads)
         except OSError:  # a full disk is not the cell's fault
             raise
         except Exception as error:
-            return CellOutcome(Status.IMPOSSIBLE, reason_of(error))
+            return CellOutcome(CellStatus.IMPOSSIBLE, reason_of(error))
         return write_cell(cell, results, product)
 
 
@@ -73,9 +73,9 @@ def claim_cell(cell: Cell, results: Results) -> Iterator[CellOutcome | None]:
     """Claim a cell; yield None if it is ours to run, else how it stands."""
     with claimed(results.underway(cell)) as claim:
         if results.find(cell) is not None:
-            yield CellOutcome(Status.FINISHED)
+            yield CellOutcome(CellStatus.FINISHED)
         elif claim is Claim.TAKEN:
-            yield CellOutcome(Status.TAKEN)
+            yield CellOutcome(CellStatus.TAKEN)
         else:
             if claim is Claim.MINE:
                 results.sweep(cell)
@@ -86,7 +86,7 @@ def write_cell(cell: Cell, results: Results, product: CellOutput) -> CellOutcome
     """Write what came out of a cell that was claimed, and drop its snapshot."""
     results.add(cell, product)
     results.underway(cell).unlink(missing_ok=True)
-    return CellOutcome(Status.FINISHED)
+    return CellOutcome(CellStatus.FINISHED)
 
 
 def reason_of(error: BaseException) -> str:

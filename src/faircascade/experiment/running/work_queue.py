@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from faircascade.experiment.cell import Cell
 from faircascade.experiment.comparison import Progress
 from faircascade.experiment.running.cost_model import CostModel
-from faircascade.experiment.running.run_cell import CellOutcome, Status
+from faircascade.experiment.running.run_cell import CellOutcome, CellStatus
 from faircascade.experiment.store.results import Results
 
 PAUSE_SECONDS = 0.5
@@ -69,10 +69,10 @@ class WorkQueue:
 
     def end(self, cell: Cell, ending: CellOutcome) -> None:
         """Take note of how working on a cell ended."""
-        if ending.status is Status.TAKEN:
+        if ending.status is CellStatus.TAKEN:
             self._elsewhere.append(cell)
             return
-        if ending.status is Status.IMPOSSIBLE:
+        if ending.status is CellStatus.IMPOSSIBLE:
             self.failures[cell.name] = ending.reason
         self._done += self.costs.of(cell)
 

@@ -24,7 +24,7 @@ TELL_SECONDS = 0.5
 """How often a long cell says how far it is."""
 
 
-class Line(logging.Handler):
+class MessageHandler(logging.Handler):
     """Hands what is logged to the other end."""
 
     def __init__(self, out: IO[str]) -> None:
@@ -67,7 +67,7 @@ def main() -> None:
     os.dup2(2, 1)  # what libraries print must not come between the answers
     jobs: queue.Queue[dict[str, Any]] = queue.Queue()
     threading.Thread(target=listen, args=(jobs,), daemon=True).start()
-    logging.getLogger("faircascade").addHandler(Line(out))
+    logging.getLogger("faircascade").addHandler(MessageHandler(out))
 
     from faircascade.experiment.cell import Cell
     from faircascade.experiment.running.run_cell import run_cell

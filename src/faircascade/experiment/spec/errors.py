@@ -57,7 +57,7 @@ def place_of(name: str, table: Mapping[str, Any]) -> Place:
 
 
 @dataclass(frozen=True)
-class Source:
+class SpecSource:
     """What a spec was read from."""
 
     name: str = "spec"

@@ -52,8 +52,8 @@ from faircascade.experiment.spec.checks import (
 )
 from faircascade.experiment.spec.errors import (
     PlacedError,
-    Source,
     SpecError,
+    SpecSource,
     at,
     override,
 )
@@ -93,7 +93,7 @@ class Spec:
     """As written, grids included. `rounds` limits a policy to fewer rounds than the others."""
     tune: Mapping[str, Any] = field(default_factory=dict)
     """What to search, and for what, as written."""
-    source: Source = field(default_factory=Source)
+    source: SpecSource = field(default_factory=SpecSource)
     folder: Path = Path()
     """Where files that the spec names are looked for."""
 
@@ -130,7 +130,7 @@ class Spec:
             line = re.search(r"\(at line (\d+)", str(error))
             at_line = f":{line[1]}" if line else ""
             raise SpecError(f"{where}{at_line}: not TOML: {error}") from None
-        spec = cls.of(written, source=Source(where, text), folder=folder, settings=settings)
+        spec = cls.of(written, source=SpecSource(where, text), folder=folder, settings=settings)
         spec.check_data()
         return spec
 
@@ -139,13 +139,13 @@ class Spec:
         cls,
         given: Mapping[str, Any],
         *,
-        source: Source | None = None,
+        source: SpecSource | None = None,
         folder: Path = Path(),
         settings: Iterable[str] = (),
     ) -> Spec:
         """Build a spec from plain data; files that it names need not be there."""
         given, overrides = override(given, settings)
-        source = replace(source or Source(), overrides=overrides)
+        source = replace(source or SpecSource(), overrides=overrides)
         try:
             return cls._of(given, source, folder)
         except PlacedError as error:
@@ -154,7 +154,7 @@ class Spec:
             raise source.error(str(error), ()) from None
 
     @classmethod
-    def _of(cls, given: Mapping[str, Any], source: Source, folder: Path) -> Spec:
+    def _of(cls, given: Mapping[str, Any], source: SpecSource, folder: Path) -> Spec:
         said = SpecTable.check(given)
         run = said.run
         if not said.data and run.rounds > 0:

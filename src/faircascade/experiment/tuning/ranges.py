@@ -21,7 +21,7 @@ _DIGITS = 6
 
 
 @dataclass(frozen=True)
-class Span:
+class NumberRange:
     """Numbers from `low` to `high`, both included."""
 
     low: float
@@ -91,7 +91,7 @@ class Choices:
         return self.values[trial.suggest_categorical(name, range(len(self.values)))]
 
 
-Range = Span | Choices
+Range = NumberRange | Choices
 
 
 def is_range(written: Any) -> bool:
@@ -125,7 +125,7 @@ def _choices(values: Any) -> Choices:
     return Choices(tuple(values))
 
 
-def _span(written: Mapping[str, Any], whole: bool) -> Span:
+def _span(written: Mapping[str, Any], whole: bool) -> NumberRange:
     log = written.get("log", False)
     for name in ("low", "high", "step"):
         if name in written:
@@ -145,7 +145,7 @@ def _span(written: Mapping[str, Any], whole: bool) -> Span:
         if step <= 0:
             raise ParameterError("step", "must be above 0", step)
         high = _last(low, high, step)  # Optuna wants the range to end on a step
-    return Span(low, high, log, step, whole)
+    return NumberRange(low, high, log, step, whole)
 
 
 def _check_number(name: str, value: Any, whole: bool) -> None:

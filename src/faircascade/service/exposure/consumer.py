@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from math import inf
 
-from faircascade.service.exposure.counters import Counters, Snapshot, Timeline
+from faircascade.service.exposure.counters import Counters, ExposureSnapshot, Timeline
 from faircascade.service.exposure.encoding import from_bytes, to_bytes
 from faircascade.service.exposure.recipients import Recipients
 from faircascade.service.stores.base import Slots, Store
@@ -92,7 +92,7 @@ class ExposureTracker:
             self._covered = cursor
             return True
 
-    def snapshot(self, window: str) -> Snapshot:
+    def snapshot(self, window: str) -> ExposureSnapshot:
         """Return a copy of the counts of "1h", "24h", "7d" or "all", as of now."""
         return self._up_to_date().snapshot(window, self._clock())
 

@@ -17,7 +17,7 @@ ALL = "all"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Snapshot:
+class ExposureSnapshot:
     """A window as it stood, for whoever takes longer to read it."""
 
     window: str
@@ -82,12 +82,14 @@ class Counters:
             window.rewind(now)
             window.advance(now, recipients)
 
-    def snapshot(self, name: str, now: float) -> Snapshot:
+    def snapshot(self, name: str, now: float) -> ExposureSnapshot:
         """Return a copy of the counts of a window, or of "all"."""
         if name == ALL:
-            return Snapshot(window=ALL, since=self.first, until=now, counts=self.counts.copy())
+            return ExposureSnapshot(
+                window=ALL, since=self.first, until=now, counts=self.counts.copy()
+            )
         window = self._window(name, ALL)
-        return Snapshot(
+        return ExposureSnapshot(
             window=name,
             since=window.since,
             until=window.until(now),

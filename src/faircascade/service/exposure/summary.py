@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from faircascade.metrics.exposure import lorenz
-from faircascade.service.exposure.counters import Moment, Snapshot, Timeline
+from faircascade.service.exposure.counters import ExposureSnapshot, Moment, Timeline
 from faircascade.service.exposure.counts import Counts
 from faircascade.service.exposure.fairness import MEASURES, exposures, fairness
 from faircascade.service.exposure.recipients import Recipients
@@ -25,7 +25,7 @@ POINTS = 101
 """Most points of a Lorenz curve."""
 
 
-def exposure(snapshot: Snapshot, recipients: Recipients, limit: int = 10) -> dict[str, Any]:
+def exposure(snapshot: ExposureSnapshot, recipients: Recipients, limit: int = 10) -> dict[str, Any]:
     """Return `Exposure` of the API, with as many items at either end, groups and suppliers."""
     counts = snapshot.counts
     shares = Shares.of_items(counts, recipients)
@@ -43,7 +43,7 @@ def exposure(snapshot: Snapshot, recipients: Recipients, limit: int = 10) -> dic
 
 
 def item_exposure(
-    snapshot: Snapshot,
+    snapshot: ExposureSnapshot,
     recipients: Recipients,
     order: Order,
     offset: int = 0,
@@ -78,7 +78,7 @@ def iso(seconds: float) -> str:
     return text.replace("+00:00", "Z")
 
 
-def _window(view: Snapshot | Timeline) -> dict[str, Any]:
+def _window(view: ExposureSnapshot | Timeline) -> dict[str, Any]:
     since = None if view.since is None else iso(view.since)
     return {"name": view.window, "since": since, "until": iso(view.until)}
 

@@ -20,7 +20,7 @@ from faircascade.experiment.running.executors.base import Plan, check_counts
 from faircascade.experiment.running.executors.local import Local
 from faircascade.experiment.running.run_cell import (
     CellOutcome,
-    Status,
+    CellStatus,
     claim_cell,
     reason_of,
     write_cell,
@@ -133,7 +133,7 @@ class Batch:
             if standing is not None:
                 queue.end(cell, standing)
             elif isinstance(environment, ValueError):
-                queue.end(cell, CellOutcome(Status.IMPOSSIBLE, reason_of(environment)))
+                queue.end(cell, CellOutcome(CellStatus.IMPOSSIBLE, reason_of(environment)))
             elif unsupported(environment, cell.policy, "gpu"):
                 self.left.append(cell)
             else:

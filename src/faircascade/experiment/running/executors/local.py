@@ -13,7 +13,7 @@ from faircascade.engine.simulation import cores
 from faircascade.experiment.cell import Cell
 from faircascade.experiment.running.cost_model import CostModel
 from faircascade.experiment.running.executors.base import Plan, check_counts
-from faircascade.experiment.running.run_cell import CellOutcome, Status, run_cell
+from faircascade.experiment.running.run_cell import CellOutcome, CellStatus, run_cell
 from faircascade.experiment.running.worker_pool import Worker, WorkerMessage
 from faircascade.registry import ENTRY_POINTS, is_ours
 
@@ -86,7 +86,7 @@ def run_in_process(plan: Plan, threads: int) -> None:
             queue.tell({cell: share})
 
         ending = run_cell(cell, plan.results, environments, threads=threads, progress=tell)
-        if ending.status is Status.STOPPED:
+        if ending.status is CellStatus.STOPPED:
             raise KeyboardInterrupt
         queue.end(cell, ending)
 
@@ -141,7 +141,7 @@ def handle_message(plan: Plan, worker: Worker, said: Mapping[str, Any]) -> None:
     elif "trouble" in said:
         raise OSError(said["trouble"])
     elif worker.cell is not None:
-        plan.queue.end(worker.cell, CellOutcome(Status(said["status"]), said["reason"]))
+        plan.queue.end(worker.cell, CellOutcome(CellStatus(said["status"]), said["reason"]))
         worker.cell = None
 
 
@@ -158,7 +158,7 @@ def handle_crash(plan: Plan, worker: Worker, deaths: Counter[str]) -> None:
     if deaths[cell.key] < TRIES:
         plan.queue.left.append(cell)
     else:
-        plan.queue.end(cell, CellOutcome(Status.IMPOSSIBLE, f"{words} ({TRIES} times)"))
+        plan.queue.end(cell, CellOutcome(CellStatus.IMPOSSIBLE, f"{words} ({TRIES} times)"))
 
 
 def own_modules(cells: Iterable[Cell]) -> list[str]:

@@ -27,7 +27,7 @@ from faircascade.experiment.running.cost_model import CostModel
 from faircascade.experiment.running.executors.base import Plan, check_counts
 from faircascade.experiment.running.run_cell import (
     CellOutcome,
-    Status,
+    CellStatus,
     claim_cell,
     reason_of,
     simulate_cell,
@@ -121,7 +121,7 @@ def check_there(address: str | None) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class CellPart:
     """What a task sends back: all that is kept of a cell, or the result of some of its users."""
 
     versions: dict[str, str]
@@ -137,7 +137,7 @@ class Underway:
     env: Environment
     claim: ExitStack
     """Gives the cell back when it is closed."""
-    parts: list[Part | None] = field(default_factory=list)
+    parts: list[CellPart | None] = field(default_factory=list)
 
     @property
     def share(self) -> float:
@@ -199,7 +199,7 @@ class Dispatch:
             claim.close()
             raise
         except Exception as error:
-            ending = CellOutcome(Status.IMPOSSIBLE, reason_of(error))
+            ending = CellOutcome(CellStatus.IMPOSSIBLE, reason_of(error))
         claim.close()
         self._note(cell, ending)
 
@@ -224,7 +224,7 @@ class Dispatch:
         try:
             under.parts[number] = self.ray.get(task)
         except self.ray.exceptions.RayTaskError as error:
-            self._end(under, CellOutcome(Status.IMPOSSIBLE, reason_of(error.cause)))
+            self._end(under, CellOutcome(CellStatus.IMPOSSIBLE, reason_of(error.cause)))
         except self.ray.exceptions.RayError as error:  # its machine is gone, and so were others
             self._lost(under, str(error))
         else:
@@ -253,7 +253,7 @@ class Dispatch:
             self._drop(under)
             self.plan.queue.left.append(cell)
         else:
-            self._end(under, CellOutcome(Status.IMPOSSIBLE, reason.splitlines()[0]))
+            self._end(under, CellOutcome(CellStatus.IMPOSSIBLE, reason.splitlines()[0]))
 
     def _end(self, under: Underway, ending: CellOutcome) -> None:
         self._drop(under)
@@ -261,7 +261,7 @@ class Dispatch:
 
     def _note(self, cell: Cell, ending: CellOutcome) -> None:
         """Note how a cell ended; its environment may go if no other cell needs it."""
-        if ending.status is not Status.TAKEN:
+        if ending.status is not CellStatus.TAKEN:
             self.needed[cell.environment_key] -= 1
             if not self.needed[cell.environment_key]:
                 self.put.pop(cell.environment_key, None)
@@ -275,13 +275,15 @@ class Dispatch:
         under.claim.close()
 
 
-def simulate_part(cell: Cell, env: Environment, rows: tuple[int, int]) -> Part:
+def simulate_part(cell: Cell, env: Environment, rows: tuple[int, int]) -> CellPart:
     """Simulate some of the users of a cell's environment."""
     if rows == (0, len(env.users)):
-        return Part(
+        return CellPart(
             product=CellOutput.of(cell, simulate_cell(cell, env, 1)), versions=platform_versions()
         )
-    return Part(result=simulate_cell(cell, env.take(slice(*rows)), 1), versions=platform_versions())
+    return CellPart(
+        result=simulate_cell(cell, env.take(slice(*rows)), 1), versions=platform_versions()
+    )
 
 
 def cut(cell: Cell, users: int, spare: int, costs: CostModel) -> list[int]:
