@@ -192,4 +192,4 @@ def test_ctrl_c_prints_what_was_measured_by_then(tmp_path: Path) -> None:
     document = json.loads(out)
     assert document["interrupted"] is True
     assert [row["case"] for row in document["measurements"]] == ["loop", "loop"]
-    assert "Stopped early: 2 of 3 were measured." in err
+    assert "Stopped early: 2 of 3 measured." in err

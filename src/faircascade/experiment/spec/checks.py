@@ -99,7 +99,7 @@ def check_environments(environments: Sequence[Mapping[str, Any]]) -> None:
 
 
 def check_lists(policy: Policy, environment: Mapping[str, Any]) -> None:
-    """Refuse a policy that cannot learn from the lists of an environment."""
+    """Refuse a policy that cannot learn from the slates of an environment."""
     policy.reward_table(int(all_options(environment)["k"]))
 
 
