@@ -26,9 +26,13 @@ class ParameterError(ValueError):
     def __reduce__(self) -> tuple[type[ParameterError], tuple[Any, ...]]:
         return type(self), (self.name, self.rule, self.value)
 
+    def named(self, name: str) -> ParameterError:
+        """Return the same error of a parameter that goes by another name, such as an option."""
+        return ParameterError(name, self.rule, self.value)
+
     def inside(self, part: str) -> ParameterError:
         """Return the same error for a parameter of a part: `reward.gamma`."""
-        return ParameterError(f"{part}.{self.name}", self.rule, self.value)
+        return self.named(f"{part}.{self.name}")
 
 
 class UnknownParameterError(ParameterError):
@@ -51,8 +55,8 @@ class UnknownParameterError(ParameterError):
     def __reduce__(self) -> tuple[type[ParameterError], tuple[Any, ...]]:
         return type(self), (self.name, self.owner, self.known, self.what)
 
-    def inside(self, part: str) -> ParameterError:
-        return UnknownParameterError(f"{part}.{self.name}", self.owner, self.known, self.what)
+    def named(self, name: str) -> ParameterError:
+        return UnknownParameterError(name, self.owner, self.known, self.what)
 
 
 class MissingParameterError(ParameterError):
@@ -71,8 +75,31 @@ class MissingParameterError(ParameterError):
     def __reduce__(self) -> tuple[type[ParameterError], tuple[Any, ...]]:
         return type(self), (self.name, self.owner)
 
-    def inside(self, part: str) -> ParameterError:
-        return MissingParameterError(f"{part}.{self.name}", self.owner)
+    def named(self, name: str) -> ParameterError:
+        return MissingParameterError(name, self.owner)
+
+
+class EngineError(ParameterError):
+    """An engine that cannot run what it was given.
+
+    >>> str(EngineError("cpu", "click model 'mine'", instead=["loop", "auto"]))
+    "engine 'cpu' does not support click model 'mine'; use engine 'loop' or 'auto'"
+    """
+
+    def __init__(
+        self, engine: str, lacking: str, instead: Iterable[str], name: str = "engine"
+    ) -> None:
+        self.lacking, self.instead = lacking, tuple(instead)
+        others = " or ".join(map(repr, self.instead))
+        rule = f"does not support {lacking}; use {name} {others}"
+        ValueError.__init__(self, f"{name} {engine!r} {rule}")
+        self.name, self.rule, self.value = name, rule, engine
+
+    def __reduce__(self) -> tuple[type[ParameterError], tuple[Any, ...]]:
+        return type(self), (self.value, self.lacking, self.instead, self.name)
+
+    def named(self, name: str) -> ParameterError:
+        return EngineError(self.value, self.lacking, self.instead, name)
 
 
 @contextmanager

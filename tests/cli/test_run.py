@@ -208,7 +208,7 @@ def test_diff_tells_cells_whose_numbers_are_not_those_of_the_same_settings(run: 
     path.write_text(json.dumps(about))
     code, out, _ = run("diff", "a", "b")
     assert code == 1
-    assert "1 with the same settings and other numbers" in out
+    assert "1 with the same settings but other numbers" in out
 
 
 @pytest.mark.slow

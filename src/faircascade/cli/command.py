@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from typer.core import TyperCommand, TyperOption
 
+from faircascade.errors import ParameterError
 from faircascade.registry import components
 
 _PARTS = re.compile(r"\{(\w+)\}")
@@ -25,26 +25,13 @@ class Command(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except ValueError as error:
+        except ParameterError as error:
             given = [p.opts[0] for p in self.params if isinstance(p, TyperOption)]
             options = {option.lstrip("-").replace("-", "_"): option for option in given}
-            message = in_options(str(error), options)
-            if message == str(error):
+            if error.name not in options:
                 raise
-            raise ValueError(message) from error
+            raise error.named(options[error.name]) from error
 
 
 def _names(kind: re.Match[str]) -> str:
     return ", ".join(components(kind[1]))
-
-
-def in_options(message: str, options: Mapping[str, str]) -> str:
-    """Return a message about parameters as one about the options of a command.
-
-    >>> said = "engine must be 'loop' for this policy; use engine='loop'"
-    >>> in_options(said, {"engine": "--engine"})
-    "--engine must be 'loop' for this policy; use --engine loop"
-    """
-    known = "|".join(map(re.escape, options))
-    message = re.sub(rf"^({known})(?= must\b)", lambda m: options[m[1]], message)
-    return re.sub(rf"\b({known})='([^']*)'", lambda m: f"{options[m[1]]} {m[2]}", message)

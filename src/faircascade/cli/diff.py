@@ -40,7 +40,7 @@ def _print(found: Difference, before: str, after: str) -> None:
     _print_changes("What was asked for", found.asked, before, after)
     _print_changes("Versions and machine", found.circumstances, before, after)
     typer.echo(
-        f"Cells: {found.same:,} the same, {len(found.deviating):,} with the same settings and "
+        f"Cells: {found.same:,} the same, {len(found.deviating):,} with the same settings but "
         f"other numbers, {found.only_before:,} only in {before}, {found.only_after:,} only in "
         f"{after}"
     )

@@ -38,7 +38,7 @@ def _rows(
     metrics: tuple[str, ...],
     changes: Mapping[tuple[str, str], Contrast],
 ) -> list[list[str]]:
-    """One row a policy: mean and half of its interval, change and whether chance explains it."""
+    """One row per policy: mean and half of its interval, change and whether chance explains it."""
     from faircascade.experiment.stats import estimate
 
     longest = max(environment.rounds(label) for label in environment.runs)

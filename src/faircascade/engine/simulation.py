@@ -19,7 +19,7 @@ from faircascade.engine.job import Job, Outcome, Progress
 from faircascade.engine.result import Result
 from faircascade.engine.snapshot import check as check_snapshot
 from faircascade.environment import Environment
-from faircascade.errors import ParameterError, suggest
+from faircascade.errors import EngineError, ParameterError, suggest
 from faircascade.policies import Policy
 from faircascade.types import whole
 
@@ -179,7 +179,7 @@ def simulate_together(
         warn(job)
         lacking = gpu.lacks(job)
         if lacking:
-            raise ValueError(f"engine 'gpu' does not support {lacking}")
+            raise EngineError("gpu", lacking, instead=["auto"])
     begin = time.perf_counter()
     outcomes = gpu.run_together(jobs)
     seconds = time.perf_counter() - begin
@@ -259,7 +259,7 @@ def _choose(engine: str, job: Job) -> tuple[Callable[[Job], Outcome], str, str]:
 
         lacking = gpu.lacks(job) or gpu.the_gpu().lacks(gpu.shape_of([job]))
         if lacking:
-            raise ValueError(f"engine 'gpu' does not support {lacking}; use engine='auto'")
+            raise EngineError("gpu", lacking, instead=["auto"])
         return gpu.run, "gpu", f"asked for: {gpu.the_gpu().name}, {job.precision}"
     if engine == "auto" and work <= SHORT:
         return loop.run, "loop", "a short run"
@@ -283,9 +283,7 @@ def _on_processor(engine: str, job: Job) -> tuple[Callable[[Job], Outcome], str,
     if not lacking:
         return cpu.run, "cpu", "asked for" if engine == "cpu" else FASTEST
     if engine == "cpu":
-        raise ValueError(
-            f"engine 'cpu' does not support {lacking}; use engine='loop' or engine='auto'"
-        )
+        raise EngineError("cpu", lacking, instead=["loop", "auto"])
     return loop.run, "loop", f"cpu does not support {lacking}"
 
 

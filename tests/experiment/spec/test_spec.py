@@ -170,6 +170,7 @@ def test_a_mistake_is_told_with_the_line_and_what_was_meant(
         ("every_policy.reading=intended", lambda spec: spec.lines()[0][1].reading == "intended"),
         ("policies.ealinucb.observation.name=first_click", lambda spec: len(spec.lines()) == 6),
         ("environment.train-share=0.4", lambda spec: spec.environment["train_share"] == 0.4),
+        ("metrics=['equality-b']", lambda spec: spec.metrics == ("equality_b",)),
         ("data.users.grid=[20, 30]", lambda spec: len(spec.sources()) == 2),
     ],
 )

@@ -179,3 +179,7 @@ def test_the_example_of_the_docs_can_be_searched() -> None:
     text = page.read_text(encoding="utf-8").split("```toml\n")[1].split("```")[0]
     found = search(text)
     assert (found.trials, len(found.candidates.ranges)) == (20, 4)
+
+
+def test_the_metric_may_be_typed_with_a_dash() -> None:
+    assert Search.of(Spec.parse(TUNE, settings=["tune.maximize=equality-p"])).metric == "equality_p"

@@ -16,7 +16,7 @@ MOST_BLOCKS = {"float64": (4, 3), "float32": (6, 3)}
 FEWEST_BLOCKS = 2
 """Fewer than these would leave registers unused."""
 FEW_FEATURES = 16
-INSTEAD = "engine='cpu' needs no GPU"
+INSTEAD = "the cpu engine needs no GPU"
 INSUFFICIENT_DRIVER = 35
 """CUDA's number for a driver that is missing or too old, for which CuPy has no name."""
 

@@ -174,7 +174,7 @@ class Spec:
             title=said.name if said.title is None else said.title,
             about=" ".join(said.about.split()),
             show=tuple(said.show),
-            metrics=tuple(said.metrics),
+            metrics=_metrics(said.metrics),
             baseline=said.baseline,
             data=said.data or {"name": "none"},
             environment=said.environment,
@@ -233,9 +233,6 @@ class Spec:
                 raise ParameterError("rounds", "must be at least 0", self.rounds)
         with at("metrics"):
             check_distinct(self.metrics, "metrics")
-        for number, metric in enumerate(self.metrics):
-            with at("metrics", number):
-                lookup("metric", str(metric))
         with at("environment"):
             environments = self.environments()
             check_environments(environments)
@@ -343,6 +340,15 @@ class Spec:
         else:
             spread = {*self.checkpoints, *marks}
         return tuple(sorted(checkpoint for checkpoint in spread if checkpoint <= rounds))
+
+
+def _metrics(written: Sequence[str]) -> tuple[str, ...]:
+    """Return metrics by their registered names, however these were typed."""
+    found = []
+    for number, metric in enumerate(written):
+        with at("metrics", number):
+            found.append(lookup("metric", metric).name)
+    return tuple(found)
 
 
 def _without_none(value: Any) -> Any:

@@ -195,8 +195,7 @@ def _objective(tune: Mapping[str, Any]) -> tuple[str, bool]:
         raise ValueError(f"[tune] must have either 'maximize' or 'minimize', got {which}")
     name = given[0]
     with at(name):
-        metric = str(tune[name])
-        lookup("metric", metric)
+        metric = lookup("metric", str(tune[name])).name
         if higher_is_better(metric) != (name == "maximize"):
             other = "minimize" if name == "maximize" else "maximize"
             raise ValueError(f"{name} would make {metric} worse; use {other}")
