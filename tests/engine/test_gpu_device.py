@@ -81,7 +81,7 @@ def test_what_is_missing_is_one_line(monkeypatch, cupy, said: str) -> None:
         devices.the_gpu()
     text = str(caught.value)
     assert said in text
-    assert text.endswith("engine='cpu' needs no GPU")
+    assert text.endswith("the cpu engine needs no GPU")
     assert "\n" not in text
 
 

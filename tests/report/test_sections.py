@@ -121,7 +121,7 @@ def test_points_of_a_penalty_are_means_over_seeds_in_the_order_of_gamma(many: St
         for beta in (0.1, 0.2, 0.3)
     ]
     assert np.allclose([line.get_xdata() for line in lines], expected)
-    assert "the cross is LinUCB, Random" in plate.caption
+    assert "without a penalty (LinUCB, Random)" in plate.caption
 
 
 def test_exploration_and_regret_are_drawn_for_all_that_have_them(many: Study) -> None:

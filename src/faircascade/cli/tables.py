@@ -23,7 +23,7 @@ def print_comparison(comparison: Comparison) -> None:
     for label in comparison.labels:
         row = [label]
         for metric in HEADLINE:
-            mark = "*" if label in best[metric] and len(comparison.labels) > 1 else " "
+            mark = "★" if label in best[metric] and len(comparison.labels) > 1 else " "
             cell = f"{comparison.mean(label, metric):.4g}{mark}"
             if label != comparison.baseline:
                 cell += f"\n{percent(comparison.change(label, metric))} "
@@ -32,7 +32,7 @@ def print_comparison(comparison: Comparison) -> None:
     print_table(
         ["Policy", *(title_of(metric) for metric in HEADLINE)],
         rows,
-        title=f"Change against {comparison.baseline} in percent; * marks the best",
+        title=f"Change against {comparison.baseline} in percent; ★ marks the best",
         numbers=True,
     )
 

@@ -155,7 +155,7 @@ def tags(
     """Return what is said below a policy's name: baseline, seeds if asked, rounds where fewer."""
     count, rounds = len(environment.runs[label]), environment.rounds(label)
     return (
-        *(("baseline",) if label == environment.baseline else ()),
+        *(("baseline",) if label == environment.baseline and len(environment.runs) > 1 else ()),
         *((f"n = {count}" if count else NOT_RUN,) if seeds else ()),
         *((f"{rounds:,} rounds",) if 0 < rounds < longest else ()),
     )
@@ -169,12 +169,20 @@ def left_out(environment: EnvironmentResults, labels: Iterable[str]) -> str:
 
 def seeds_of(environment: EnvironmentResults, labels: Iterable[str]) -> str:
     """Say how many seeds lines and bands stand for."""
-    counts = sorted({len(environment.runs[label]) for label in labels})
-    if counts == [1]:
+    counts = [len(environment.runs[label]) for label in labels]
+    if max(counts) == 1:
         return " There is one seed, so there are no bands."
-    return (
-        f" Lines are means over {spread(counts)} seeds; bands run from the least to the greatest."
-    )
+    return f" Lines are means over {seed_count(counts)}; bands run from the least to the greatest."
+
+
+def seed_count(counts: Iterable[int]) -> str:
+    """Return how many seeds policies have.
+
+    >>> seed_count([1, 1]), seed_count([3, 3]), seed_count([1, 3, 2])
+    ('1 seed', '3 seeds', '1 to 3 seeds')
+    """
+    shown = spread(counts)
+    return "1 seed" if shown == "1" else f"{shown} seeds"
 
 
 def _vary(environments: Sequence[dict[str, Any]], name: str) -> bool:

@@ -52,7 +52,7 @@ def facts(studies: Sequence[StudyResults]) -> list[tuple[str, str]]:
         ("zero_rows", varying(environments, "zero_rows")),
         *published_facts(simulated),
         ("Runs finished", f"{len(runs):,} of {asked:,}"),
-        ("Engine", listed(f"{name}: {count:,} runs" for name, count in engines.items())),
+        ("Engine", listed(f"{name}: {_runs(count)}" for name, count in engines.items())),
         ("Versions", "; ".join(versions)),
         ("Time of all runs", duration(sum(float(about["seconds"]) for about in abouts))),
         ("Notes on the data", "; ".join(dict.fromkeys(notes))),
@@ -117,6 +117,10 @@ def readings(study: StudyResults) -> list[str]:
     """Return the readings of a study's policies."""
     policies = (policy for _, policy, _ in study.lines)
     return list(dict.fromkeys(str(p.reading) for p in policies if hasattr(p, "reading")))
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count:,} runs"
 
 
 def _versions(of: Mapping[str, str]) -> str:

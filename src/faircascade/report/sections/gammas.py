@@ -30,7 +30,7 @@ from faircascade.report.formatting import (
     head,
     left_out,
     listed,
-    spread,
+    seed_count,
     tags,
     title,
 )
@@ -117,15 +117,15 @@ def _plate(
     for ax, metric in zip(axes.flat, FAIRNESS, strict=True):
         label_points(ax, _labelled(metric, environment, ladders, drawn))
     every = [label for ladder in ladders for label in ladder.steps.values()]
-    counts = spread(len(environment.runs[label]) for label in every if environment.runs[label])
+    counts = seed_count(len(environment.runs[label]) for label in every if environment.runs[label])
     kept = f"Only points with at least {_KEPT:.0%} of the most clicks. " if close else ""
     return CaptionedFigure(
         file,
-        f"{name}, closer" if close else name,
+        f"{name}: a closer look" if close else name,
         f"{kept}Each point is one gamma, and lines join them in order. Rings mark gamma = 0, and "
         "numbers the others, where there is room. Further up is fairer, further right is more "
-        f"clicks; the cross is {listed(crosses) or 'not run yet'}. Points are means over {counts} "
-        "seeds; thin lines run from the least to the greatest."
+        f"clicks; crosses are policies without a penalty ({listed(crosses) or 'none'}). Points are "
+        f"means over {counts}; thin lines run from the least to the greatest."
         + left_out(environment, [*plain, *every]),
         f"Four charts of a fairness metric against clicks for {listed(x.label for x in ladders)}, "
         "one point for each gamma. The values are in the table below.",

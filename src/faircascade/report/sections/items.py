@@ -83,7 +83,7 @@ def _draw(
             ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         row[0].set_ylabel(title, fontweight="bold")
     for ax, label in zip(axes[0], labels, strict=True):
-        ax.set_title(wrapped_label(label, 26))
+        ax.set_title(wrapped_label(label, 18))
     figure.supxlabel(f"Item, by exposure under {legend_label(environment.baseline)}", fontsize=9)
     figure.supylabel("Change in exposure", fontsize=9)
     clicks_bar(figure, points, list(axes.flat), shrink=0.5)

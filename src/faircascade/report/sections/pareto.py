@@ -1,4 +1,4 @@
-"""Clicks against fairness: one point a policy, and the front of those that nobody beats."""
+"""Clicks against fairness: one point for each policy, and the front of those that nobody beats."""
 
 from __future__ import annotations
 
@@ -16,12 +16,7 @@ from faircascade.experiment.stats import Estimate, estimate
 from faircascade.experiment.study_results import EnvironmentResults, StudyResults
 from faircascade.metrics.exposure import FAIRNESS
 from faircascade.report.blocks import Block, Prose
-from faircascade.report.formatting import (
-    left_out,
-    listed,
-    spread,
-    title,
-)
+from faircascade.report.formatting import left_out, listed, seed_count, title
 from faircascade.report.pages import CaptionedFigure
 from faircascade.report.policy_styles import styles_of
 from faircascade.report.sections.by_environment import by_environment
@@ -63,7 +58,9 @@ def pareto(study: StudyResults) -> list[Block]:
         blocks: list[Block] = [_plate(f"pareto-{place}", where, environment, panels)]
         close = {metric: _keep_clicks(panel) for metric, panel in panels.items()}
         if 3 <= len(close[metrics[0]]) < len(panels[metrics[0]]):
-            blocks.append(_plate(f"pareto-{place}-close", f"{where}, closer", environment, close))
+            blocks.append(
+                _plate(f"pareto-{place}-close", f"{where}: a closer look", environment, close)
+            )
         return [*blocks, Prose(_front_words(panels))]
 
     return by_environment(study, draw)
@@ -266,7 +263,7 @@ def _seeds(environment: EnvironmentResults, labels: Sequence[str]) -> str:
     if max(counts) == 1:
         return "There is one seed, so there are no intervals. Axes need not start at zero."
     return (
-        f"Points are means over {spread(counts)} seeds; crosses are 95% intervals (Student's t), "
+        f"Points are means over {seed_count(counts)}; crosses are 95% intervals (Student's t), "
         "cut off at the edge of a panel. Axes need not start at zero."
     )
 

@@ -32,7 +32,7 @@ from faircascade.report.formatting import (
     NOT_RUN,
     direction,
     interval,
-    spread,
+    seed_count,
     tags,
     title,
 )
@@ -93,8 +93,7 @@ def _table(
         )
         for metric in dict.fromkeys(m.metric for m in every)
     )
-    seeds = spread(len(environment.runs[label]) for label in environment.finished)
-    counted = f"{seeds} {'seed' if seeds == '1' else 'seeds'}"
+    counted = seed_count(len(environment.runs[label]) for label in environment.finished)
     return Table(f"{name}: {counted}", heads, groups, folded=len(every) > _LONG)
 
 

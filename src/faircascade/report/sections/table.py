@@ -33,7 +33,9 @@ def metric_table(study: StudyResults, metrics: Sequence[str], test: Test) -> lis
         )
         for place, environment in enumerate(study.matched)
     )
-    words = "Means over seeds (n) with 95% intervals in brackets. "
+    counts = {len(runs) for environment in study.matched for runs in environment.runs.values()}
+    several = "Means over seeds (n) with 95% intervals in brackets. "
+    words = several if max(counts) > 1 else ""
     return [
         Table("", tuple(head(metric) for metric in metrics), groups),
         Prose(words + tested_words(found, study.matched, test, among="this table"), soft=True),
