@@ -31,14 +31,20 @@ from tests.report.runs import (
 )
 
 
-@pytest.fixture(scope="session")
-def written(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("page")
-    assert write_reproduction([study], folder, notes=["A note."]) == folder / "reproduction.html"
-    return folder
+@pytest.fixture
+def written(study_page: Path) -> Path:
+    assert study_page.name == "reproduction.html"
+    return study_page.parent
 
 
 # The page
+
+
+def test_a_reproduction_writes_a_page_figures_and_three_tables(written: Path) -> None:
+    assert {path.name for path in written.iterdir()} == {
+        *("reproduction.html", "reproduction.md", "figures"),
+        *("results.csv", "curves.csv", "comparison.csv"),
+    }
 
 
 def test_markdown_refers_to_figures_that_are_there(written: Path) -> None:
