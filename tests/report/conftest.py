@@ -15,7 +15,7 @@ from faircascade.experiment.spec import Spec
 from faircascade.experiment.store.results import Results
 from faircascade.experiment.study import Study
 from faircascade.policies import EALinUCB, LinUCB, MostPopular, Random
-from faircascade.report import write_report
+from faircascade.report import write_report, write_reproduction
 from tests.report.runs import SPEC, study_of
 
 HOSTILE = "<script>alert('x')</script> & $a$"
@@ -104,4 +104,4 @@ def half(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 @pytest.fixture(scope="session")
 def study_page(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_report(study, tmp_path_factory.mktemp("study"))
+    return write_reproduction([study], tmp_path_factory.mktemp("study"), notes=["A note."])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from faircascade.paper.published import METRICS, published
 from faircascade.report import SECTIONS, check_show, count_verdicts, write_reproduction
 from faircascade.report.numbers import number
 from faircascade.report.published.comparison import SYMBOLS, held
+from faircascade.report.style import drawing
 from tests.report.html_page import read
 from tests.report.runs import (
     BASELINE,
@@ -31,14 +33,20 @@ from tests.report.runs import (
 )
 
 
-@pytest.fixture(scope="session")
-def written(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("page")
-    assert write_reproduction([study], folder, notes=["A note."]) == folder / "reproduction.html"
-    return folder
+@pytest.fixture
+def written(study_page: Path) -> Path:
+    assert study_page.name == "reproduction.html"
+    return study_page.parent
 
 
 # The page
+
+
+def test_a_reproduction_writes_a_page_figures_and_three_tables(written: Path) -> None:
+    assert {path.name for path in written.iterdir()} == {
+        *("reproduction.html", "reproduction.md", "figures"),
+        *("results.csv", "curves.csv", "comparison.csv"),
+    }
 
 
 def test_markdown_refers_to_figures_that_are_there(written: Path) -> None:
@@ -243,6 +251,21 @@ def test_nothing_finished_is_no_error(section: str, study: Study, tmp_path: Path
     assert table(tmp_path, "results.csv") == []
     expected = 15 if section == "published" else 0
     assert count_verdicts([empty]).get("not run yet", 0) == expected
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_section_does_without_the_baseline(
+    section: str, half: Study, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("without")
+    for cell in half.cells:
+        found = half.results.find(cell)
+        if found is not None and cell.label != BASELINE:
+            shutil.copytree(found.folder, folder / "cells" / cell.key)
+    without = Study(half.spec, half.cells, Results(folder))
+    assert BASELINE not in without.environments[0].finished
+    with drawing():
+        assert SECTIONS[section].of(without).blocks
 
 
 @pytest.mark.parametrize("section", SECTIONS)

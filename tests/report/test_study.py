@@ -15,7 +15,7 @@ from faircascade.experiment.stats import TESTS, Test, bootstrap_interval
 from faircascade.experiment.store.results import Results
 from faircascade.experiment.study import Study
 from faircascade.registry import components
-from faircascade.report import write_report, write_reproduction
+from faircascade.report import write_report
 from faircascade.report.changes import changes, tone_of
 from faircascade.report.data_files import BY_ROUND
 from faircascade.report.numbers import number, p_value
@@ -96,6 +96,11 @@ def test_a_run_has_a_page_figures_and_tables(written: Path) -> None:
     }
 
 
+def test_a_study_alone_gives_the_page_its_title_once(written: Path) -> None:
+    source = (written / "report.html").read_text(encoding="utf-8")
+    assert re.findall(r"<h\d[^>]*>A run of my own<", source) == ["<h1>A run of my own<"]
+
+
 def test_several_studies_have_a_chapter_each(ran: Study, tmp_path: Path) -> None:
     other = replace(ran, spec=replace(ran.spec, name="other", title="Another", show=("table",)))
     page = write_report([ran, other], tmp_path, name="both", title="Both")
@@ -128,14 +133,6 @@ def test_published_numbers_bring_their_table_and_take_it_along(
     write_report([ran], tmp_path)
     assert not (tmp_path / "comparison.csv").exists()
     assert (tmp_path / "mine.csv").is_file()
-
-
-def test_a_reproduction_writes_the_files_that_it_always_did(study: Study, tmp_path: Path) -> None:
-    write_reproduction([study], tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {
-        *("reproduction.html", "reproduction.md", "figures"),
-        *("results.csv", "curves.csv", "comparison.csv"),
-    }
 
 
 # Statistics

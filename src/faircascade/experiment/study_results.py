@@ -156,7 +156,7 @@ class StudyResults(ABC):
         """The environments with only the seeds that all their policies share."""
         return tuple(environment.common() for environment in self.environments)
 
-    @property
+    @cached_property
     def longest(self) -> int:
         """The rounds of the policy that was to run longest; 0 if nothing was to be run."""
         return max(rounds for _, _, rounds in self.lines)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from faircascade.experiment.cell import Cell
-from faircascade.experiment.cell_result import CellOutput, CellResult
+from faircascade.experiment.cell_result import GROUP, CellOutput, CellResult
 from faircascade.experiment.store.files import write_json, write_parquet
 from faircascade.storage import draft_of, sweep, to_disk
 from faircascade.types import Floats
@@ -127,4 +130,7 @@ def _read(path: Path) -> dict[str, Any]:
     import pyarrow.parquet as pq
 
     table = pq.read_table(path)
-    return {name: table[name].to_numpy() for name in table.column_names}
+    columns = {name: table[name].to_numpy() for name in table.column_names}
+    for name in filter(lambda name: name.startswith(GROUP), columns):  # few values: keep each once
+        columns[name] = np.array([sys.intern(value) for value in columns[name]], dtype=object)
+    return columns

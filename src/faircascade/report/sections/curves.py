@@ -12,9 +12,9 @@ from faircascade.report import series
 from faircascade.report.blocks import Block
 from faircascade.report.formatting import direction, left_out, listed, seeds_of, title
 from faircascade.report.pages import CaptionedFigure
+from faircascade.report.panels import metric_panel
 from faircascade.report.policy_styles import pale_words, told_apart
 from faircascade.report.sections.by_environment import by_environment
-from faircascade.report.sections.round_curves import metric_panel
 from faircascade.report.style import DOTTED, PALE, legend
 
 

@@ -15,8 +15,8 @@ from faircascade.report.formatting import (
     title,
 )
 from faircascade.report.pages import CaptionedFigure
+from faircascade.report.panels import metric_panel
 from faircascade.report.policy_styles import styles_of
-from faircascade.report.sections.round_curves import metric_panel
 from faircascade.report.style import legend
 from faircascade.rewards import ExposureAware
 

@@ -16,9 +16,9 @@ from faircascade.report.formatting import (
     title,
 )
 from faircascade.report.pages import CaptionedFigure
+from faircascade.report.panels import log_panel, metric_panel
 from faircascade.report.policy_styles import styles_of
 from faircascade.report.sections.by_environment import by_environment
-from faircascade.report.sections.round_curves import log_panel, metric_panel
 from faircascade.report.style import legend, log_axis
 
 _PANELS = ("interval_clicks", "regret", "equality_b", "equality_p", "equity_b", "equity_p")

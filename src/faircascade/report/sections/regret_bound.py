@@ -33,9 +33,9 @@ from faircascade.report.formatting import (
 )
 from faircascade.report.numbers import number
 from faircascade.report.pages import CaptionedFigure
+from faircascade.report.panels import log_panel
 from faircascade.report.policy_styles import styles_of
 from faircascade.report.sections.by_environment import by_environment
-from faircascade.report.sections.round_curves import log_panel
 from faircascade.report.style import DOTTED, HALO, SOLID, LineStyle, legend, log_axis
 
 _HEADS = (
