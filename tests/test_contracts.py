@@ -14,7 +14,7 @@ from faircascade import registry, testing
 from faircascade.engine import simulate, simulation
 from faircascade.policies import Bandit
 from faircascade.rerankers import Reranker
-from tests.worlds import small_world
+from tests.environments import small_environment
 
 EVERYTHING = [(kind, name) for kind in registry.kinds() for name in registry.components(kind)]
 CHECKS: dict[str, Callable[[Any], None]] = {
@@ -54,7 +54,7 @@ def test_every_check_is_public() -> None:
 @pytest.mark.parametrize("exploration", of_kind("exploration"))
 def test_every_reward_model_works_with_every_exploration(reward: str, exploration: str) -> None:
     policy = Bandit(reward=reward, exploration=exploration)
-    result = simulate(small_world(users=3), policy, rounds=10, seed=1)
+    result = simulate(small_environment(users=3), policy, rounds=10, seed=1)
     assert result.recommendations == 30
     assert np.isfinite(result.state.learned.theta).all()
 
@@ -85,7 +85,7 @@ def test_a_reranker_keeps_its_contract_whatever_its_account(reranker: Reranker) 
 @pytest.mark.parametrize("reward", of_kind("reward"))
 def test_every_reranker_works_with_every_reward_model(reranker: Reranker, reward: str) -> None:
     policy = Bandit(reward=reward, reranker=reranker)
-    assert simulate(small_world(users=3), policy, rounds=10, seed=1).recommendations == 30
+    assert simulate(small_environment(users=3), policy, rounds=10, seed=1).recommendations == 30
 
 
 @every_reranker
@@ -94,7 +94,7 @@ def test_every_reranker_works_with_every_exploration_in_compiled_engines_too(
     reranker: Reranker, exploration: str, monkeypatch
 ) -> None:
     monkeypatch.setattr(simulation, "SHORT", 0)
-    env = small_world(users=5, items=40, k=4)
+    env = small_environment(users=5, items=40, k=4)
     policy = Bandit(exploration=exploration, reranker=reranker)
     testing.check_policy(policy)
     looped = simulate(env, policy, rounds=40, seed=1, engine="loop")
@@ -115,5 +115,5 @@ def test_every_reranker_works_with_every_exploration_in_compiled_engines_too(
 
 @pytest.mark.parametrize("name", of_kind("metric"))
 def test_a_metric_is_an_attribute_of_a_result(name: str) -> None:
-    result = simulate(small_world(), registry.build("policy", "linucb"), rounds=10, seed=1)
+    result = simulate(small_environment(), registry.build("policy", "linucb"), rounds=10, seed=1)
     assert getattr(result, name) == result.metrics[name] == result.measure(name)

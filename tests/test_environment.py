@@ -17,7 +17,7 @@ from faircascade.data.base import DataError, Ratings
 from faircascade.data.factors import truncated_svd
 from faircascade.data.prepare import binarise, sample_users, split_positives
 from faircascade.environment import Environment
-from tests.worlds import small_world
+from tests.environments import small_environment
 
 
 def ratings(n_users=40, n_items=30, seed=0, **options) -> Ratings:
@@ -169,14 +169,16 @@ def test_an_item_unseen_in_training_is_kept_out_or_kept() -> None:
 
 def test_alignments() -> None:
     table = ratings()
-    worlds = {
+    environments = {
         align: Environment.from_ratings(table, dim=3, k=4, align=align)
         for align in ("sign", "none", "procrustes")
     }
-    norms = {a: np.linalg.norm(env.preferences, axis=1) for a, env in worlds.items()}
+    norms = {a: np.linalg.norm(env.preferences, axis=1) for a, env in environments.items()}
     assert np.allclose(norms["sign"], norms["none"])
     assert np.allclose(norms["sign"], norms["procrustes"])  # a rotation keeps lengths
-    assert np.allclose(np.abs(worlds["sign"].preferences), np.abs(worlds["none"].preferences))
+    assert np.allclose(
+        np.abs(environments["sign"].preferences), np.abs(environments["none"].preferences)
+    )
     with pytest.raises(ValueError, match="align must be one of sign, none, procrustes, got 'x'"):
         Environment.from_ratings(table, dim=3, k=4, align="x")
 
@@ -231,8 +233,8 @@ def test_a_matrix_of_low_rank_is_factorised_the_same_every_time() -> None:
         items=items,
         ratings=np.full(300, 5, dtype=np.float32),
     )
-    worlds = [Environment.from_ratings(table, dim=4, k=3) for _ in range(2)]
-    assert worlds[0].fingerprint == worlds[1].fingerprint
+    environments = [Environment.from_ratings(table, dim=4, k=3) for _ in range(2)]
+    assert environments[0].fingerprint == environments[1].fingerprint
     whole = split_positives(table, 0.5, 0)
     both = truncated_svd(whole.train + whole.test, 4)
     assert np.count_nonzero(both.S) == 1
@@ -282,7 +284,7 @@ def test_broken_tables_are_named() -> None:
 
 def test_users_can_be_taken_only_once() -> None:
     with pytest.raises(ValueError, match="rows must name each user at most once"):
-        small_world().take(np.array([0, 0]))
+        small_environment().take(np.array([0, 0]))
 
 
 def test_a_world_does_not_change_with_the_arrays_it_was_made_of() -> None:
@@ -293,11 +295,11 @@ def test_a_world_does_not_change_with_the_arrays_it_was_made_of() -> None:
 
 
 def test_the_fingerprint_knows_the_length_of_lists() -> None:
-    assert small_world(k=2).fingerprint != small_world(k=3).fingerprint
+    assert small_environment(k=2).fingerprint != small_environment(k=3).fingerprint
 
 
 def test_the_optimal_list_is_the_most_attractive_one() -> None:
-    env = small_world(users=5, items=20, k=3)
+    env = small_environment(users=5, items=20, k=3)
     w = np.clip(env.items.features @ env.preferences.T, 0, 1).T  # (users, items)
     assert np.allclose(env.attraction(env.optimum(1).slates), -np.sort(-w, axis=1)[:, :3])
     expected = 1 - (1 - np.sort(w, axis=1)[:, -3:]).prod(axis=1)
@@ -315,7 +317,7 @@ def test_clicks_follow_attraction() -> None:
 
 
 def test_shuffling_a_list_does_not_change_what_would_attract() -> None:
-    env = small_world(users=1, items=8, k=8)
+    env = small_environment(users=1, items=8, k=8)
     for t in range(50):
         one = env.respond(np.arange(8)[None], round=t, seed=0)
         back = env.respond(np.arange(8)[None, ::-1], round=t, seed=0)
@@ -360,7 +362,7 @@ def test_other_files_are_not_taken_for_environments(tmp_path) -> None:
             "merit must have one value for each of the 30 items of the ratings",
         ),
         ({"sampling": "x"}, "sampling must be one of active, random, got 'x'"),
-        ({"train_share": 1}, "train_share must be between 0 and 1, got 1"),
+        ({"train_share": 1}, "train_share must be between 0 and 1"),
         ({"zero_rows": "x"}, "zero_rows must be one of exclude, keep, got 'x'"),
         ({"preferences": "x"}, "preferences must be one of svd, lstsq, got 'x'"),
         ({"merit_floor": 0}, "merit_floor must be positive, got 0"),

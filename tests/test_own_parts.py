@@ -32,8 +32,8 @@ from faircascade.policies import Policy
 from faircascade.rerankers import Identity, Reranker
 from faircascade.rewards import RewardModel, Standard
 from faircascade.types import Slates
+from tests.environments import small_environment
 from tests.own_parts import parts_of_the_contributing_guide
-from tests.worlds import small_world
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_the_checks_of_the_library_pass(own: ModuleType) -> None:
 def test_several_clicks_are_counted_learned_and_traced(
     own: ModuleType, engine: str, tmp_path: Path
 ) -> None:
-    env = small_world(users=40, k=5, click_model=own.Skimmer(patience=0.95))
+    env = small_environment(users=40, k=5, click_model=own.Skimmer(patience=0.95))
     trace = tmp_path / "trace.parquet"
     result = fc.simulate(env, fc.LinUCB(), rounds=60, seed=1, engine=engine, trace=trace)
     assert result.engine == "loop"
@@ -111,7 +111,7 @@ def test_a_spec_file_takes_them_with_grids_and_all(own: ModuleType, tmp_path: Pa
 
 
 def test_a_tabular_estimator_learns_which_items_are_clicked(own: ModuleType) -> None:
-    env = small_world(users=20, items=12, k=3)
+    env = small_environment(users=20, items=12, k=3)
     run = {"rounds": 400, "seed": 1}
     bandit = fc.Bandit(estimator=own.ItemMean(), exploration=UCB(alpha=0.5))
     learned, drawn = (fc.simulate(env, p, **run) for p in (bandit, fc.Random()))
@@ -136,7 +136,7 @@ def test_parts_that_do_not_fit_are_refused(own: ModuleType) -> None:
 
 
 def test_regret_follows_an_environment_that_changes(own: ModuleType) -> None:
-    still = small_world(users=10, k=3)
+    still = small_environment(users=10, k=3)
     turning = replace(still, dynamics=own.Rotation(period=100))
     run = {"rounds": 300, "seed": 1}
     assert fc.simulate(turning, fc.Optimal(), **run).regret == 0
@@ -184,7 +184,7 @@ def raising(kind: str) -> Any:
 
 def job_with(kind: str) -> tuple[Environment, Policy]:
     cls = raising(kind)
-    env, policy = small_world(users=4), fc.LinUCB()
+    env, policy = small_environment(users=4), fc.LinUCB()
     if cls.__mro__[1] is Environment:
         return cls(**{f: getattr(env, f) for f in ("items", "users", "k")}), policy
     part = cls()
@@ -227,7 +227,7 @@ class Unregistered(Cascade):
 
 
 def test_a_subclass_runs_with_the_same_numbers_in_loop() -> None:
-    env = small_world(users=4)
+    env = small_environment(users=4)
     same = replace(env, click_model=Unregistered())
     assert fc.simulate(same, fc.LinUCB(), rounds=20).metrics == (
         fc.simulate(env, fc.LinUCB(), rounds=20).metrics
@@ -267,7 +267,7 @@ class Moody(Environment):
 
 
 def test_what_a_parent_class_promises_does_not_bind_its_subclass() -> None:
-    env = small_world(users=5)
+    env = small_environment(users=5)
     run = {"rounds": 20, "seed": 1}
     turned = fc.simulate(replace(env, dynamics=Drift()), fc.LinUCB(), **run)
     assert turned.metrics != fc.simulate(env, fc.LinUCB(), **run).metrics
@@ -280,8 +280,8 @@ def test_what_a_parent_class_promises_does_not_bind_its_subclass() -> None:
 
 
 def test_what_is_not_registered_is_never_stored_as_its_parent(tmp_path: Path) -> None:
-    env = replace(small_world(users=4), click_model=Unregistered())
-    assert env.fingerprint != small_world(users=4).fingerprint
+    env = replace(small_environment(users=4), click_model=Unregistered())
+    assert env.fingerprint != small_environment(users=4).fingerprint
     with pytest.raises(TypeError, match="not registered"):
         env.save(tmp_path / "env.npz")
     with pytest.raises(TypeError, match="Moody"):
@@ -313,7 +313,7 @@ def part_returning(base: type, method: str, value: Any) -> Any:
     ids=lambda part: part if isinstance(part, str) else type(part).__name__,
 )
 def test_what_a_part_returns_is_held_against_its_contract(part: Any, said: str) -> None:
-    env, policy = small_world(users=6), fc.LinUCB()
+    env, policy = small_environment(users=6), fc.LinUCB()
     if said == "policy":
         policy = part
     elif said == "observation":
@@ -325,7 +325,7 @@ def test_what_a_part_returns_is_held_against_its_contract(part: Any, said: str) 
 
 
 def test_a_tabular_estimator_goes_online_with_what_it_learned_of_numbered_items(own) -> None:
-    env = small_world(users=4, items=12, item_ids=np.arange(12), user_ids=np.arange(4))
+    env = small_environment(users=4, items=12, item_ids=np.arange(12), user_ids=np.arange(4))
     ranker = fc.Ranker.from_result(
         fc.simulate(env, fc.Bandit(estimator=own.ItemMean()), rounds=30, seed=1)
     )
@@ -378,7 +378,7 @@ def test_a_click_model_knows_which_items_are_shown() -> None:
         def value(self, attraction, slates):
             return super().value(np.where(slates % 2, 0.0, attraction), slates)
 
-    env = small_world(click_model=Bait())
+    env = small_environment(click_model=Bait())
     clicks = fc.simulate(env, fc.LinUCB(), rounds=30).record.item_clicks.sum(axis=1)
     assert clicks[0::2].any()
     assert not clicks[1::2].any()
@@ -394,7 +394,7 @@ def test_realised_regret_needs_a_value_in_clicks() -> None:
         def value(self, attraction, slates):
             return super().value(attraction, slates) / 2
 
-    env = small_world(click_model=Satisfied())
+    env = small_environment(click_model=Satisfied())
     assert fc.simulate(env, fc.LinUCB(), rounds=5).regret >= 0
     with pytest.raises(ParameterError) as refused:
         fc.simulate(env, fc.LinUCB(), rounds=5, realised=True)
@@ -408,7 +408,7 @@ def test_regret_against_slates_that_are_not_the_best_is_announced(caplog) -> Non
 
         best_is_optimal = False
 
-    fc.simulate(small_world(click_model=Guess()), fc.LinUCB(), rounds=1)
+    fc.simulate(small_environment(click_model=Guess()), fc.LinUCB(), rounds=1)
     assert "regret" in caplog.text
 
 
@@ -421,7 +421,7 @@ def test_an_error_in_somebodys_own_part_is_found_there() -> None:
             return super().click(attraction / np.zeros_like(attraction), slates, draws)
 
     with pytest.raises(FloatingPointError, match=rf"Divides.click of {__name__}"):
-        fc.simulate(small_world(click_model=Divides()), fc.LinUCB(), rounds=1)
+        fc.simulate(small_environment(click_model=Divides()), fc.LinUCB(), rounds=1)
 
 
 def test_a_policy_of_ones_own_goes_online_whatever_its_state_is() -> None:
@@ -448,7 +448,7 @@ def test_a_policy_of_ones_own_goes_online_whatever_its_state_is() -> None:
         def restore(self, users, arrays):
             return int(arrays["users"])
 
-    env = small_world(users=4)
+    env = small_environment(users=4)
     ranker = fc.Ranker.from_result(fc.simulate(env, First(), rounds=3, engine="loop"))
     assert len(ranker.users) == 4
     assert ranker.recommend(ranker.users[2], 3).round == 4

@@ -25,7 +25,7 @@ from faircascade.ranker import Ranker
 from faircascade.rerankers import EARS, FairCo, FairX, Reorder
 from faircascade.rerankers.ledger import exposure_units
 from faircascade.types import Items, Slate
-from tests.worlds import small_world
+from tests.environments import small_environment
 
 IDS = [f"i{n}" for n in range(12)]
 X = np.random.default_rng(0).normal(size=(12, 3)) / 2
@@ -227,7 +227,7 @@ def test_a_function_as_weight_cannot_be_saved_and_says_so(tmp_path) -> None:
 
 
 def test_a_ranker_fed_the_clicks_of_a_simulation_learns_the_same_model() -> None:
-    env = small_world(users=3, items=20, k=4)
+    env = small_environment(users=3, items=20, k=4)
     result = simulate(env, LinUCB(), rounds=25, seed=5)
     online = Ranker(LinUCB(), items=env.items, seed=5)
     for t in range(1, 26):
@@ -241,7 +241,7 @@ def test_a_ranker_fed_the_clicks_of_a_simulation_learns_the_same_model() -> None
 
 
 def test_the_model_of_a_simulation_can_go_online() -> None:
-    env = small_world(users=3, items=20, k=4)
+    env = small_environment(users=3, items=20, k=4)
     result = simulate(env, LinUCB(), rounds=25, seed=5)
     online = Ranker.from_result(result)
     longer = simulate(env, LinUCB(), rounds=26, seed=5)
@@ -408,7 +408,7 @@ def test_accounts_are_saved_with_items_that_came_and_went(policy, tmp_path) -> N
 def test_an_account_of_all_users_has_no_place_online(policy) -> None:
     with pytest.raises(ValueError, match="policy must keep its users apart"):
         ranker(policy)
-    result = simulate(small_world(users=3), policy, rounds=2)
+    result = simulate(small_environment(users=3), policy, rounds=2)
     with pytest.raises(ValueError, match="policy must keep its users apart"):
         Ranker.from_result(result)
 
@@ -422,7 +422,7 @@ def test_an_account_of_all_users_has_no_place_online(policy) -> None:
 def test_slates_online_are_those_of_a_simulation(policy, numbered: bool, tmp_path) -> None:
     # a ranker from the start, and one that takes over after ten rounds
     ids = {"item_ids": np.arange(20), "user_ids": np.arange(3)} if numbered else {}
-    env = small_world(users=3, items=20, k=4, **ids)
+    env = small_environment(users=3, items=20, k=4, **ids)
     simulate(env, policy, rounds=20, seed=5, trace=tmp_path / "trace.parquet")
     expected: dict = {}
     for row in pq.read_table(tmp_path / "trace.parquet").to_pylist():

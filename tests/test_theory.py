@@ -17,7 +17,7 @@ import faircascade as fc
 from faircascade.clicks import Cascade, ClickModel
 from faircascade.rewards import RewardModel, RewardTable
 from faircascade.theory import alpha_min, bound, check, gamma_max, informative_from
-from tests.worlds import small_world
+from tests.environments import small_environment
 
 sizes = st.integers(1, 200)
 horizons = st.integers(1, 10**9)
@@ -255,13 +255,13 @@ def test_an_environment_within_the_limits_meets_them_all() -> None:
 
 
 def test_items_that_are_never_recommended_do_not_count() -> None:
-    env = small_world(users=3, items=8, dim=2, k=2)
+    env = small_environment(users=3, items=8, dim=2, k=2)
     big = env.items.features.copy()
     big[0] *= 50
     eligible = np.arange(8) > 0
     items = type(env.items).of(big, eligible=eligible)
-    world = fc.Environment(items=items, users=env.users, k=2)
-    assert verdicts(check(fc.LinUCB(), world, rounds=10))["features"]
+    environment = fc.Environment(items=items, users=env.users, k=2)
+    assert verdicts(check(fc.LinUCB(), environment, rounds=10))["features"]
 
 
 def test_all_conditions_met_and_yet_regret_above_the_bound() -> None:
@@ -277,7 +277,7 @@ def test_all_conditions_met_and_yet_regret_above_the_bound() -> None:
 
 
 def test_everything_is_plain_data() -> None:
-    checked = check(fc.EALinUCB(weight="rbp"), small_world(), rounds=100)
+    checked = check(fc.EALinUCB(weight="rbp"), small_environment(), rounds=100)
     plain = json.loads(json.dumps(checked.to_dict(), allow_nan=False))
     assert plain["met"] is False
     assert plain["conditions"][0]["name"] == "alpha"
@@ -303,7 +303,10 @@ def test_everything_is_plain_data() -> None:
         (lambda: check(fc.Random(), dim=1, k=1, rounds=1), "policy must explore by UCB"),
         (lambda: check(fc.EARSLinUCB(), dim=1, k=1, rounds=1), "policy must not re-rank"),
         (lambda: check(fc.LinUCB(), k=1, rounds=1), "dim and k must be given"),
-        (lambda: check(fc.LinUCB(), small_world(), k=2, rounds=1), "k must be left out .*, got 2"),
+        (
+            lambda: check(fc.LinUCB(), small_environment(), k=2, rounds=1),
+            "k must be left out .*, got 2",
+        ),
         (lambda: check(fc.LinUCB(), dim=1, k=1, rounds=0), "rounds must be at least 1, got 0"),
     ],
 )
@@ -332,9 +335,9 @@ def test_other_click_models_are_refused() -> None:
         def value(self, attraction, slates):
             return attraction.sum(axis=1)
 
-    assert check(fc.LinUCB(), small_world(click_model=Other()), rounds=1).k == 3
+    assert check(fc.LinUCB(), small_environment(click_model=Other()), rounds=1).k == 3
     with pytest.raises(ValueError, match=r"click_model must be cascade .*, got 'different'"):
-        check(fc.LinUCB(), small_world(click_model=Different()), rounds=1)
+        check(fc.LinUCB(), small_environment(click_model=Different()), rounds=1)
 
 
 def test_the_module_is_public_and_imported_on_first_use() -> None:

@@ -18,7 +18,7 @@ from faircascade.experiment.bench import isolated_run, peer
 from faircascade.experiment.bench.environments import low_rank, more_items
 from faircascade.policies import LinUCB
 from tests.cli.processes import interrupted
-from tests.worlds import small_world
+from tests.environments import small_environment
 
 TINY = "--quick --users 16 --rounds 3 --full-rounds 2 --thompson-rounds 2 --loop-rounds 2"
 
@@ -129,7 +129,7 @@ def test_a_process_of_its_own_measures_time_and_memory(run) -> None:
 
 
 def test_a_process_of_its_own_that_fails_is_told() -> None:
-    env = small_world(users=2, items=20, dim=3, k=4)
+    env = small_environment(users=2, items=20, dim=3, k=4)
     broken = isolated_run.IsolatedRun(
         case="paper", environment=lambda: env, policy=LinUCB(), rounds=2, engine="warp"
     )

@@ -47,7 +47,7 @@ def test_a_run_tells_its_plan_and_prints_a_table_for_every_environment(run: Run)
     [
         (("run", "tiny.toml", "--executor", "gpu", "--out", "made"), "--executor local"),
         (("reproduce", "rq1", "--executor", "gpu", "--out", "made"), "--executor local"),
-        (("simulate", "--data", "ml-1m", "--engine", "gpu", "--out", "made"), "--engine cpu"),
+        (("simulate", "--data", "ml-1m", "--engine", "gpu", "--out", "made"), "cpu engine"),
         (("simulate", "--data", "ml-1m", "--engine", "gpuu", "--out", "made"), "mean 'gpu'"),
     ],
 )

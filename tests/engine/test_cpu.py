@@ -30,13 +30,13 @@ from faircascade.policies import Bandit, EALinUCB, LinTS, LinUCB, MostPopular, O
 from faircascade.ranking import RESOLUTION, Scores
 from faircascade.rerankers import EARS, FairCo, FairX, Identity, Reorder
 from faircascade.rewards import Custom, ExposureAware, Linear, Log, Standard
-from tests.worlds import small_world
+from tests.environments import small_environment
 
 SUMS = ("M", "M_inv", "B", "theta", "updates", "interval")
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> Environment:
+def environments(draw: st.DrawFn) -> Environment:
     """Problems with ties, zero rows, duplicates, wild norms, K = m, K = 1, d = 1, one user."""
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     items, dim = draw(st.sampled_from([1, 2, 9, 40, 150, 400])), draw(st.integers(1, 6))
@@ -120,7 +120,7 @@ def assert_same(first: object, second: object) -> None:
 
 
 @settings(max_examples=120)
-@given(env=worlds(), policy=policies, data=st.data())
+@given(env=environments(), policy=policies, data=st.data())
 def test_cpu_gives_what_loop_gives_bit_for_bit(env, policy, data, tmp_path_factory) -> None:
     folder = tmp_path_factory.mktemp("traces")
     job = {
@@ -151,7 +151,7 @@ def test_cpu_gives_what_loop_gives_bit_for_bit(env, policy, data, tmp_path_facto
 
 
 def test_every_reward_model_is_a_table() -> None:
-    env = small_world(users=9, items=120, k=4)
+    env = small_environment(users=9, items=120, k=4)
     reward = ExposureAware(weight=Custom(weights=(3.0, 0.1, 2.0, 5.0)), gamma=0.2)
     runs = [
         simulate(env, Bandit(reward=reward), rounds=300, seed=2, engine=engine)
@@ -162,7 +162,7 @@ def test_every_reward_model_is_a_table() -> None:
 
 @pytest.mark.parametrize("policy", [LinUCB(), EALinUCB(weight="log"), LinUCB(alpha=0.0)])
 def test_a_long_lazy_run_is_the_full_one_and_keeps_its_inverse(policy) -> None:
-    env = small_world(users=11, items=600, dim=6, k=5, seed=3)
+    env = small_environment(users=11, items=600, dim=6, k=5, seed=3)
     job = {"env": env, "policy": policy, "checkpoints": (20_000,), "seed": 1, "threads": 2}
     users = cpu.Learning(Job(**job))
     run = cpu.CpuRun(Job(**job), users)
@@ -179,7 +179,7 @@ def test_a_long_lazy_run_is_the_full_one_and_keeps_its_inverse(policy) -> None:
 
 
 @settings(max_examples=25)
-@given(env=worlds(), exploration=explorations, rounds=st.integers(1, 600))
+@given(env=environments(), exploration=explorations, rounds=st.integers(1, 600))
 def test_no_item_scores_more_than_the_limit_of_its_tier(env, exploration, rounds) -> None:
     # the promise on which lazy scoring rests, looked at from outside at the end of a run
     if isinstance(exploration, Thompson):
@@ -210,7 +210,7 @@ def test_no_item_scores_more_than_the_limit_of_its_tier(env, exploration, rounds
 
 
 def test_parts_of_the_users_merge_to_the_whole_in_every_reported_number() -> None:
-    env = small_world(users=30, items=200, k=4)
+    env = small_environment(users=30, items=200, k=4)
     options = {"rounds": 200, "seed": 3, "engine": "cpu", "checkpoints": 7}
     whole = simulate(env, EALinUCB(), threads=1, **options)
     parts = [
@@ -227,7 +227,7 @@ def test_parts_of_the_users_merge_to_the_whole_in_every_reported_number() -> Non
 
 def one_long_step(**options: object) -> cpu.CpuRun:
     """A run whose first step is long enough to be interrupted in."""
-    env = small_world(users=64, items=400)
+    env = small_environment(users=64, items=400)
     job = Job(env=env, policy=LinUCB(), checkpoints=(20_000,), seed=1, threads=1, **options)
     run = cpu.CpuRun(job, cpu.Learning(job))
     run.step = job.rounds
@@ -253,7 +253,7 @@ def test_ctrl_c_in_a_step_forgets_that_step_alone() -> None:
         if len(calls) == 2:  # 1: after the first step; 2: in the middle of a long one
             raise KeyboardInterrupt
 
-    env = small_world(users=64, items=400)
+    env = small_environment(users=64, items=400)
     job = Job(
         env=env, policy=LinUCB(), checkpoints=(5, 200_000), seed=1, threads=2, progress=interrupt
     )
@@ -297,7 +297,7 @@ def test_what_it_cannot_run_it_names_and_auto_takes_loop(
     policy, click_model, lacking, monkeypatch
 ) -> None:
     monkeypatch.setattr(simulation, "SHORT", 0)
-    env = small_world(click_model=click_model)
+    env = small_environment(click_model=click_model)
     with pytest.raises(ValueError, match=f"engine 'cpu' does not support {lacking}; use"):
         simulate(env, policy, rounds=3, engine="cpu")
     result = simulate(env, policy, rounds=3)
@@ -306,7 +306,7 @@ def test_what_it_cannot_run_it_names_and_auto_takes_loop(
 
 
 def test_auto_takes_the_compiled_engine_for_all_but_short_runs(monkeypatch) -> None:
-    env, enough = small_world(users=10), 20
+    env, enough = small_environment(users=10), 20
     monkeypatch.setattr(simulation, "SHORT", enough * 10 * 1030)
     short = simulate(env, LinUCB(), rounds=enough)
     long = simulate(env, LinUCB(), rounds=enough + 1)
@@ -315,7 +315,7 @@ def test_auto_takes_the_compiled_engine_for_all_but_short_runs(monkeypatch) -> N
 
 
 def test_thompson_sampling_scores_every_item() -> None:
-    env = small_world(users=3, items=50)
+    env = small_environment(users=3, items=50)
     job = Job(env=env, policy=LinTS(), checkpoints=(20,), seed=1, threads=1)
     run = cpu.CpuRun(job, cpu.Learning(job))
     run.to_the_end()
@@ -373,7 +373,7 @@ def test_every_module_that_kernels_compile_in_is_part_of_the_folders_name() -> N
 def test_without_compilation_auto_takes_loop_and_says_why(monkeypatch) -> None:
     monkeypatch.setattr(simulation, "SHORT", 0)
     monkeypatch.setattr(cpu.numba.config, "DISABLE_JIT", 1)
-    result = simulate(small_world(), LinUCB(), rounds=3)
+    result = simulate(small_environment(), LinUCB(), rounds=3)
     assert result.engine == "loop"
     assert "NUMBA_DISABLE_JIT" in result.engine_reason
 
@@ -390,7 +390,7 @@ def test_scores_beyond_all_floats_are_an_error(size: float, alpha: float) -> Non
 
 
 def test_lanes_without_a_user_learn_nothing() -> None:
-    env = small_world(users=9)
+    env = small_environment(users=9)
     job = Job(env=env, policy=LinUCB(), checkpoints=(50,), seed=1, threads=1)
     users = cpu.Learning(job)
     cpu.CpuRun(job, users).to_the_end()
@@ -411,7 +411,7 @@ def test_ctrl_c_while_a_trace_is_written_writes_no_row_twice(monkeypatch, tmp_pa
     monkeypatch.setattr(TraceWriter, "write", interrupted_write)
     path = tmp_path / "trace.parquet"
     result = simulate(
-        small_world(), LinUCB(), rounds=50, engine="cpu", checkpoints=[10, 50], trace=path
+        small_environment(), LinUCB(), rounds=50, engine="cpu", checkpoints=[10, 50], trace=path
     )
     assert result.interrupted
     assert pq.read_table(path).num_rows == result.recommendations * 3

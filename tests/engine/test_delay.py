@@ -16,8 +16,8 @@ from faircascade.policies import EALinUCB, LinUCB
 from faircascade.random import uniforms
 from faircascade.testing import check_delay
 from tests.engine.test_snapshot import stop_after
+from tests.environments import small_environment
 from tests.evidence import feedback_on
-from tests.worlds import small_world
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ def test_it_keeps_the_contract() -> None:
 
 
 def test_feedback_is_learned_in_the_round_it_is_due() -> None:
-    env, policy, seed = replace(small_world(users=5), delay=late(4)), EALinUCB(gamma=0.1), 3
+    env, policy, seed = replace(small_environment(users=5), delay=late(4)), EALinUCB(gamma=0.1), 3
     state = policy.start(env.users, env.items.dim)
     waiting: list[tuple[int, int, int, Any]] = []  # (due, shown, user, feedback)
     for t in range(1, 31):
@@ -71,7 +71,7 @@ def test_feedback_is_learned_in_the_round_it_is_due() -> None:
 
 
 def test_no_delay_at_all_is_no_delay() -> None:
-    env = small_world(users=8)
+    env = small_environment(users=8)
     at_once = simulate(env, LinUCB(), rounds=25, seed=1)
     assert simulate(replace(env, delay=late(0)), LinUCB(), rounds=25, seed=1).metrics == (
         at_once.metrics
@@ -79,7 +79,7 @@ def test_no_delay_at_all_is_no_delay() -> None:
 
 
 def test_users_who_stay_away_get_their_feedback_learned_even_so() -> None:
-    env = replace(small_world(users=30), delay=late(5))
+    env = replace(small_environment(users=30), delay=late(5))
     result = simulate(env, LinUCB(), rounds=60, seed=1, activity=0.3)
     learned = result.state.learned.updates.sum()
     assert result.recommendations * 0.8 < learned < result.recommendations
@@ -88,7 +88,7 @@ def test_users_who_stay_away_get_their_feedback_learned_even_so() -> None:
 def test_a_run_goes_on_with_what_was_on_its_way(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("faircascade.engine.loop.STEP", 70)
     monkeypatch.setattr("faircascade.engine.loop.SHARD", 4)
-    env, path = replace(small_world(users=10), delay=late(6)), tmp_path / "run.npz"
+    env, path = replace(small_environment(users=10), delay=late(6)), tmp_path / "run.npz"
     run: dict[str, Any] = {"rounds": 40, "seed": 2, "threads": 2}
     whole = simulate(env, LinUCB(), **run)
     stopped = simulate(env, LinUCB(), snapshot=path, progress=stop_after(0.4), **run)
@@ -102,4 +102,4 @@ def test_a_run_goes_on_with_what_was_on_its_way(tmp_path: Path, monkeypatch) -> 
 
 def test_a_compiled_engine_refuses_it() -> None:
     with pytest.raises(ValueError, match="engine 'cpu' does not support delay 'some-rounds'"):
-        simulate(replace(small_world(), delay=late(1)), LinUCB(), rounds=3, engine="cpu")
+        simulate(replace(small_environment(), delay=late(1)), LinUCB(), rounds=3, engine="cpu")

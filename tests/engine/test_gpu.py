@@ -54,7 +54,7 @@ SHAPES = {
     "long": (150, 5, 17),
     "wide": (70, 33, 5),
 }
-"""Items, features and K of worlds: few, since a kernel is compiled for each."""
+"""Items, features and K of environments: few, since a kernel is compiled for each."""
 needs_compiler = pytest.mark.skipif(not compiler(), reason="no C++ compiler")
 POLICIES = [
     LinUCB(),
@@ -87,7 +87,7 @@ def chosen(device: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     return device
 
 
-def world(
+def environment(
     items: int = 1100, dim: int = 4, k: int = 5, users: int = 5, seed: int = 0
 ) -> Environment:
     rng = np.random.default_rng(seed)
@@ -98,7 +98,7 @@ def world(
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> Environment:
+def environments(draw: st.DrawFn) -> Environment:
     """Problems with ties, zero rows, duplicates, wild norms."""
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     items, dim, k = SHAPES[draw(st.sampled_from(list(SHAPES)))]
@@ -123,7 +123,7 @@ bandits = st.builds(
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(env=worlds(), policy=bandits, data=st.data())
+@given(env=environments(), policy=bandits, data=st.data())
 def test_gpu_gives_what_loop_gives_bit_for_bit(device, env, policy, data, tmp_path_factory) -> None:
     folder = tmp_path_factory.mktemp("traces")
     job = {
@@ -159,12 +159,12 @@ def assert_same_trace(*paths: Path) -> None:
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.label)
 def test_with_every_tier_in_use(device, policy) -> None:
-    job = Job(env=world(), policy=policy, checkpoints=(3, 60), seed=1, threads=1)
+    job = Job(env=environment(), policy=policy, checkpoints=(3, 60), seed=1, threads=1)
     assert_same(loop.run(job), gpu.run_together([job], device)[0])
 
 
 def test_long_enough_for_the_inverse_to_be_refined_on_schedule(device) -> None:
-    env = world(items=40, dim=3, k=4, users=1)
+    env = environment(items=40, dim=3, k=4, users=1)
     job = Job(env=env, policy=LinUCB(), checkpoints=(600,), seed=1, threads=1)
     assert_same(loop.run(job), gpu.run_together([job], device)[0])
 
@@ -178,7 +178,7 @@ def together(device: Any, jobs: list[Job]) -> list[Outcome]:
 
 
 def test_jobs_of_other_policies_seeds_and_environments_share_launches(device) -> None:
-    envs = [world(items=n, users=u, seed=u) for n, u in ((1100, 2), (300, 1), (1100, 3))]
+    envs = [environment(items=n, users=u, seed=u) for n, u in ((1100, 2), (300, 1), (1100, 3))]
     together(
         device,
         [
@@ -191,7 +191,7 @@ def test_jobs_of_other_policies_seeds_and_environments_share_launches(device) ->
 
 
 def test_jobs_that_are_not_alike_are_refused(device) -> None:
-    env = world(items=40, dim=3, k=4)
+    env = environment(items=40, dim=3, k=4)
     jobs = [Job(env=env, policy=LinUCB(), checkpoints=(n,), seed=0, threads=1) for n in (2, 3)]
     with pytest.raises(ValueError, match="same features, K and checkpoints"):
         gpu.run_together(jobs, device)
@@ -200,7 +200,7 @@ def test_jobs_that_are_not_alike_are_refused(device) -> None:
 @needs_compiler
 @pytest.mark.parametrize("policy", [LinUCB(), FRMLinUCB(variant="fairco")], ids=lambda p: p.label)
 def test_what_does_not_fit_is_cut_into_parts(policy, tmp_path: Path) -> None:
-    env = world(items=40, dim=3, k=4, users=7)
+    env = environment(items=40, dim=3, k=4, users=7)
     job = Job(
         env=env, policy=policy, checkpoints=(5, 20), seed=4, threads=1,
         trace=tmp_path / "gpu.parquet",
@@ -230,7 +230,9 @@ def test_nothing_stays_on_the_device(monkeypatch) -> None:
             made.append(weakref.ref(self))
 
     monkeypatch.setattr(share, "DeviceJob", Noted)
-    job = Job(env=world(items=40, dim=3, k=4), policy=LinUCB(), checkpoints=(3,), seed=0, threads=1)
+    job = Job(
+        env=environment(items=40, dim=3, k=4), policy=LinUCB(), checkpoints=(3,), seed=0, threads=1
+    )
     gc.disable()
     try:
         gpu.run_together([job, job], Emulated())
@@ -241,7 +243,7 @@ def test_nothing_stays_on_the_device(monkeypatch) -> None:
 
 @needs_compiler
 def test_room_for_what_is_counted_is_that_of_every_catalogue() -> None:
-    envs = [world(items=items, dim=3, k=4) for items in (40, 1100)]
+    envs = [environment(items=items, dim=3, k=4) for items in (40, 1100)]
     jobs = [
         Job(env=env, policy=LinUCB(), checkpoints=tuple(range(1, 301)), seed=0, threads=1)
         for env in envs
@@ -257,7 +259,9 @@ def test_room_for_what_is_counted_is_that_of_every_catalogue() -> None:
 @pytest.mark.parametrize("fixed", [0.0, 0.1, 0.3, 1.0])
 @pytest.mark.parametrize("each", [1e-5, 1e-3, 0.1, 0.4])
 def test_launches_are_short_unless_longer_ones_pay(fixed: float, each: float) -> None:
-    job = Job(env=world(items=40, dim=3, k=4), policy=LinUCB(), checkpoints=(9,), seed=0, threads=1)
+    job = Job(
+        env=environment(items=40, dim=3, k=4), policy=LinUCB(), checkpoints=(9,), seed=0, threads=1
+    )
     under, rounds, spent, done = gpu.GpuRun([job], Emulated()), 1, 0.0, 0
     while spent < 60:
         seconds = fixed + each * rounds
@@ -270,7 +274,7 @@ def test_launches_are_short_unless_longer_ones_pay(fixed: float, each: float) ->
 def test_ctrl_c_ends_all_users_in_the_same_round_and_a_snapshot_goes_on(
     device, monkeypatch, tmp_path: Path
 ) -> None:
-    env, place = world(items=40, dim=3, k=4), tmp_path / "run.npz"
+    env, place = environment(items=40, dim=3, k=4), tmp_path / "run.npz"
     monkeypatch.setattr(gpu, "FIRST_STEP", 25)
     monkeypatch.setattr(gpu, "STEP_SECONDS", 0.0)
     told = []
@@ -292,7 +296,11 @@ def test_ctrl_c_ends_all_users_in_the_same_round_and_a_snapshot_goes_on(
 
 
 def test_float32_learns_what_its_own_slates_teach(device, tmp_path: Path) -> None:
-    env, policy, trace = world(users=4), EALinUCB(weight="log", gamma=0.1), tmp_path / "run.parquet"
+    env, policy, trace = (
+        environment(users=4),
+        EALinUCB(weight="log", gamma=0.1),
+        tmp_path / "run.parquet",
+    )
     job = {"env": env, "policy": policy, "checkpoints": (300,), "seed": 2, "threads": 1}
     (found,) = gpu.run_together([Job(**job, trace=trace, precision="float32")], device)
     state = policy.start(env.users, env.items.dim)
@@ -308,7 +316,7 @@ def test_float32_learns_what_its_own_slates_teach(device, tmp_path: Path) -> Non
 
 
 def test_parts_of_a_gpu_and_of_a_processor_are_the_whole(chosen) -> None:
-    env, run = world(items=40, dim=3, k=4), {"rounds": 12, "checkpoints": (5, 12), "seed": 3}
+    env, run = environment(items=40, dim=3, k=4), {"rounds": 12, "checkpoints": (5, 12), "seed": 3}
     parts = [
         simulate(env.take(users), LinUCB(), engine=engine, **run)
         for users, engine in ((slice(0, 2), "gpu"), (slice(2, 4), "cpu"), (slice(4, 5), "loop"))
@@ -319,7 +327,7 @@ def test_parts_of_a_gpu_and_of_a_processor_are_the_whole(chosen) -> None:
 
 
 def test_simulate_names_the_device_and_refuses_what_is_not_compiled_in(chosen) -> None:
-    env = world(items=40, dim=3, k=4)
+    env = environment(items=40, dim=3, k=4)
     result = simulate(env, LinUCB(), rounds=5, engine="gpu", precision="float32")
     assert result.engine == "gpu"
     assert result.engine_reason == f"asked for: {chosen.name}, float32"
@@ -339,9 +347,9 @@ def test_scores_beyond_all_floats_are_an_error(device) -> None:
 @pytest.mark.skipif(is_present(), reason="there is a GPU")
 def test_without_a_gpu_one_line_says_what_to_do() -> None:
     with pytest.raises(NoGPU) as caught:
-        simulate(world(items=40, dim=3, k=4), LinUCB(), rounds=5, engine="gpu")
+        simulate(environment(items=40, dim=3, k=4), LinUCB(), rounds=5, engine="gpu")
     assert "\n" not in str(caught.value)
-    assert "engine='cpu'" in str(caught.value)
+    assert "cpu engine" in str(caught.value)
 
 
 # records

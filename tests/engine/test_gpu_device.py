@@ -18,7 +18,7 @@ from faircascade.engine.job import Job
 from faircascade.experiment.bench import check_engine
 from faircascade.policies import LinUCB, Optimal, Random
 from tests.engine.emulated import Emulated, compiler
-from tests.worlds import small_world
+from tests.environments import small_environment
 
 SMALL = Shape.of(d=3, k=4, items=40, precision="float64")
 needs_compiler = pytest.mark.skipif(not compiler(), reason="no C++ compiler")
@@ -67,7 +67,7 @@ def forgotten() -> Any:
     ("cupy", "said"),
     [
         (None, "needs CuPy, which is not here: pip install 'faircascade[gpu]'"),
-        (fake_cupy(0), "finds no GPU; engine='cpu'"),
+        (fake_cupy(0), "finds no GPU; the cpu engine"),
         (
             fake_cupy(CUDARuntimeError(35, "insufficient driver")),
             "its driver is missing, or too old for CUDA 13 (nvidia-smi tells): update it",
@@ -139,7 +139,7 @@ class Full(Emulated):
 
 
 def test_no_memory_left_is_one_line() -> None:
-    job = Job(env=small_world(), policy=LinUCB(), checkpoints=(5,), seed=0, threads=1)
+    job = Job(env=small_environment(), policy=LinUCB(), checkpoints=(5,), seed=0, threads=1)
     with pytest.raises(NoGPU, match="no memory left on this emulated GPU: allocating 5 bytes; end"):
         gpu.run_together([job], Full())
 
@@ -153,7 +153,7 @@ def test_auto_takes_a_gpu_for_long_runs_if_there_is_one(
     monkeypatch, present: bool, policy: Any, taken: str
 ) -> None:
     auto_finds(monkeypatch, Emulated if present else None)
-    result = simulate(small_world(users=10), policy, rounds=3, threads=1)
+    result = simulate(small_environment(users=10), policy, rounds=3, threads=1)
     assert result.engine == taken
     assert result.engine_reason.startswith("the fastest that can run it")
 
@@ -185,7 +185,7 @@ def test_auto_goes_to_the_processor_where_a_gpu_is_no_help(
     monkeypatch, device: Any, users: int, reason: str
 ) -> None:
     auto_finds(monkeypatch, device)
-    env = small_world(users=users)
+    env = small_environment(users=users)
     result = simulate(env, LinUCB(), rounds=3, threads=1)
     assert result.engine == "cpu"
     assert result.engine_reason.startswith(reason)
@@ -199,12 +199,12 @@ def test_auto_goes_to_the_processor_where_a_gpu_is_no_help(
 @pytest.mark.parametrize(
     ("wanted", "options", "said"),
     [
-        (("no world", LinUCB()), {}, "env must be an Environment"),
-        ((small_world(), "linucb"), {}, "policy must be a policy such as"),
-        ((small_world(), LinUCB(), 1.5), {}, "seed must be a whole number"),
-        ((small_world(), LinUCB()), {"rounds": 0}, "rounds must be at least 1"),
-        ((small_world(), LinUCB()), {"rounds": 2.5}, "rounds must be a whole number"),
-        ((small_world(), LinUCB()), {"precision": "float16"}, r"did you mean 'float(32|64)'"),
+        (("no environment", LinUCB()), {}, "env must be an Environment"),
+        ((small_environment(), "linucb"), {}, "policy must be a policy such as"),
+        ((small_environment(), LinUCB(), 1.5), {}, "seed must be a whole number"),
+        ((small_environment(), LinUCB()), {"rounds": 0}, "rounds must be at least 1"),
+        ((small_environment(), LinUCB()), {"rounds": 2.5}, "rounds must be a whole number"),
+        ((small_environment(), LinUCB()), {"precision": "float16"}, r"did you mean 'float(32|64)'"),
     ],
 )
 def test_runs_together_are_checked_as_one_is(wanted: Any, options: Any, said: str) -> None:
@@ -216,12 +216,12 @@ def test_runs_together_are_checked_as_one_is(wanted: Any, options: Any, said: st
 @needs_compiler
 def test_runs_together_are_those_of_simulate(monkeypatch) -> None:
     monkeypatch.setattr(gpu, "the_gpu", Emulated)
-    env, told = small_world(), []
+    env, told = small_environment(), []
     wanted = [Wanted(env, LinUCB(alpha=alpha), seed) for alpha in (0.1, 1.0) for seed in (0, 1)]
     results = simulate_together(wanted, rounds=6, checkpoints=2, progress=told.append)
     assert told[-1] == 1.0
-    for (world, policy, seed), result in zip(wanted, results, strict=True):
-        alone = simulate(world, policy, rounds=6, checkpoints=2, seed=seed, engine="loop")
+    for (environment, policy, seed), result in zip(wanted, results, strict=True):
+        alone = simulate(environment, policy, rounds=6, checkpoints=2, seed=seed, engine="loop")
         assert np.array_equal(result.tally.appearances, alone.tally.appearances)
         assert result.engine_reason == "4 together: emulated GPU, float64"
         assert result.seconds > 0

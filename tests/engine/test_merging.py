@@ -14,8 +14,8 @@ from faircascade.engine import Result, join_parts, simulate, splittable
 from faircascade.environment import Environment
 from faircascade.policies import EALinUCB, LinUCB, Policy, Random
 from tests.engine.same import EVERY_POLICY, SHARING, assert_same
-from tests.engine.test_cpu import policies, worlds
-from tests.worlds import small_world
+from tests.engine.test_cpu import environments, policies
+from tests.environments import small_environment
 
 RUNS: list[dict[str, Any]] = [
     {"rounds": 30},
@@ -31,7 +31,7 @@ def in_parts(env: Environment, policy: Policy, edges: list[int], **options: Any)
 @pytest.mark.parametrize("options", RUNS, ids=["all come", "some come"])
 @pytest.mark.parametrize("policy", EVERY_POLICY, ids=repr)
 def test_any_number_of_parts_is_the_whole(policy: Policy, options: dict, engine: str) -> None:
-    env = small_world(users=19, items=40)
+    env = small_environment(users=19, items=40)
     options = {**options, "seed": 3, "engine": engine}
     whole = simulate(env, policy, **options)
     for parts in (2, 3, 7):
@@ -46,7 +46,7 @@ def test_any_number_of_parts_is_the_whole(policy: Policy, options: dict, engine:
 
 
 @settings(max_examples=30)
-@given(env=worlds(), policy=policies, data=st.data())
+@given(env=environments(), policy=policies, data=st.data())
 def test_any_cut_of_any_environment_is_the_whole(env, policy, data) -> None:
     n = len(env.users)
     inner = data.draw(st.sets(st.integers(1, n - 1)) if n > 1 else st.just(set()))
@@ -63,7 +63,7 @@ def test_any_cut_of_any_environment_is_the_whole(env, policy, data) -> None:
 
 
 def test_seconds_add_up_and_every_engine_is_named_once() -> None:
-    env = small_world(users=6)
+    env = small_environment(users=6)
     parts = [
         simulate(env.take(slice(a, b)), LinUCB(), rounds=9, engine=engine)
         for a, b, engine in ((0, 2, "cpu"), (2, 4, "loop"), (4, 6, "cpu"))
@@ -77,7 +77,7 @@ def test_parts_that_ended_early_together_are_an_interrupted_whole(monkeypatch) -
     def interrupt(share: float) -> None:
         raise KeyboardInterrupt
 
-    env = small_world(users=6)
+    env = small_environment(users=6)
     options: dict = {"rounds": 30_000, "engine": "loop", "checkpoints": [9, 30_000]}
     parts = in_parts(env, Random(), [0, 2, 6], progress=interrupt, **options)
     assert [part.rounds for part in parts] == [9, 9]
@@ -93,7 +93,7 @@ def test_who_can_be_simulated_apart() -> None:
 
 @pytest.mark.parametrize("policy", SHARING, ids=repr)
 def test_users_who_share_an_account_are_no_parts(policy: Policy) -> None:
-    env = small_world(users=6)
+    env = small_environment(users=6)
     with pytest.raises(ValueError, match="must be of a policy whose users are independent"):
         join_parts(env, in_parts(env, policy, [0, 2, 6], rounds=3))
 
@@ -110,16 +110,16 @@ def test_users_who_share_an_account_are_no_parts(policy: Policy) -> None:
     ],
 )
 def test_parts_that_are_not_the_users_in_their_order_are_refused(edges, message) -> None:
-    env = small_world(users=6)
+    env = small_environment(users=6)
     parts = [simulate(env.take(slice(a, b)), LinUCB(), rounds=3) for a, b in edges]
     with pytest.raises(ValueError, match=message):
         join_parts(env, parts)
 
 
 def test_parts_of_another_environment_are_refused() -> None:
-    parts = in_parts(small_world(users=6, seed=1), LinUCB(), [0, 2, 6], rounds=3)
+    parts = in_parts(small_environment(users=6, seed=1), LinUCB(), [0, 2, 6], rounds=3)
     with pytest.raises(ValueError, match="part 1 is not of"):
-        join_parts(small_world(users=6), parts)
+        join_parts(small_environment(users=6), parts)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_parts_of_another_environment_are_refused() -> None:
     ],
 )
 def test_parts_of_different_runs_are_refused(changed: dict, message: str) -> None:
-    env = small_world(users=6)
+    env = small_environment(users=6)
     run: dict = {"policy": LinUCB(), "rounds": 9}
     parts = [
         simulate(env.take(slice(0, 2)), **run),
@@ -146,7 +146,7 @@ def test_parts_of_different_runs_are_refused(changed: dict, message: str) -> Non
 
 
 def test_parts_of_another_precision_are_refused() -> None:
-    env = small_world(users=6)
+    env = small_environment(users=6)
     first, second = in_parts(env, LinUCB(), [0, 2, 6], rounds=3)
     with pytest.raises(ValueError, match="the same precision, got float64 and float32"):
         join_parts(env, [first, replace(second, precision="float32")])

@@ -33,8 +33,8 @@ from faircascade.policies import (
     Random,
 )
 from faircascade.rewards import ExposureAware, Linear, Standard
+from tests.environments import small_environment
 from tests.oracle import slow
-from tests.worlds import small_world
 
 POLICIES = [
     LinUCB(),
@@ -86,7 +86,7 @@ def test_slates_and_clicks_are_those_of_the_slow_oracle(data, tmp_path_factory) 
     reward = data.draw(
         st.sampled_from([Standard(), ExposureAware(weight=Linear(beta=0.3), gamma=0.2)])
     )
-    env = small_world(
+    env = small_environment(
         users=3, items=data.draw(st.integers(k, 12)), k=k, seed=data.draw(st.integers(0, 99))
     )
     estimator = Ridge(ridge=ridge, sigma=sigma, reading=reading)
@@ -115,7 +115,7 @@ def test_slates_and_clicks_are_those_of_the_slow_oracle(data, tmp_path_factory) 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.label)
 def test_every_slate_has_k_distinct_items_and_exposure_adds_up(policy: Policy, tmp_path) -> None:
-    env = small_world(users=5, k=4)
+    env = small_environment(users=5, k=4)
     for rows in trace_of(tmp_path, env, policy, rounds=15, seed=1).values():
         assert [row[0] for row in rows] == [1, 2, 3, 4]
         assert len({row[1] for row in rows}) == 4
@@ -127,7 +127,7 @@ def test_every_slate_has_k_distinct_items_and_exposure_adds_up(policy: Policy, t
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.label)
 def test_results_do_not_depend_on_threads_or_shards(policy: Policy, monkeypatch) -> None:
-    env = small_world(users=11, items=40)
+    env = small_environment(users=11, items=40)
     one = simulate(env, policy, rounds=30, seed=3, threads=1)
     monkeypatch.setattr(loop, "SHARD", 3)
     monkeypatch.setattr(cpu, "PARTS", 1)
@@ -139,7 +139,7 @@ def test_results_do_not_depend_on_threads_or_shards(policy: Policy, monkeypatch)
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.label)
 def test_shards_of_users_merge_to_the_whole(policy: Policy) -> None:
-    env = small_world(users=9, items=40)
+    env = small_environment(users=9, items=40)
     whole = simulate(env, policy, rounds=20, seed=3)
     parts = [
         simulate(env.take(rows), policy, rounds=20, seed=3).tally
@@ -152,7 +152,7 @@ def test_shards_of_users_merge_to_the_whole(policy: Policy) -> None:
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.label)
 def test_relabelling_items_relabels_the_result(policy: Policy) -> None:
-    env = small_world(users=4, items=25)
+    env = small_environment(users=4, items=25)
     order = np.random.default_rng(5).permutation(25)
     shuffled = Environment.from_arrays(
         env.items.features[order],
@@ -171,14 +171,14 @@ def test_relabelling_items_relabels_the_result(policy: Policy) -> None:
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.label)
 def test_one_seed_repeats_and_another_differs(policy: Policy) -> None:
-    env = small_world(users=8)
+    env = small_environment(users=8)
     first, again, other = (simulate(env, policy, rounds=30, seed=s) for s in (1, 1, 2))
     assert first.metrics == again.metrics
     assert not np.array_equal(first.record.item_clicks, other.record.item_clicks)
 
 
 def test_reference_rbp_without_penalty_gives_the_very_slates_of_linucb(tmp_path) -> None:
-    env = small_world(users=5, items=40)
+    env = small_environment(users=5, items=40)
     runs = [
         trace_of(tmp_path, env, policy, rounds=100, seed=6)
         for policy in (
@@ -190,7 +190,7 @@ def test_reference_rbp_without_penalty_gives_the_very_slates_of_linucb(tmp_path)
 
 
 def test_without_a_bonus_every_exploration_is_greedy(tmp_path) -> None:
-    env = small_world(users=4, items=30)
+    env = small_environment(users=4, items=30)
     greedy = [LinUCB(alpha=0.0), LinTS(scale=0.0), EpsilonGreedy(epsilon=0.0)]
     runs = [trace_of(tmp_path, env, policy, rounds=40, seed=1) for policy in greedy]
     assert runs[0] == runs[1] == runs[2]
@@ -199,7 +199,7 @@ def test_without_a_bonus_every_exploration_is_greedy(tmp_path) -> None:
 def test_two_policies_with_one_seed_meet_the_same_click_draws(tmp_path) -> None:
     # a user who sees the same item in the same round is attracted by it under both policies,
     # or under neither, wherever it stands
-    env = small_world(users=6, items=12, k=6)
+    env = small_environment(users=6, items=12, k=6)
     runs = [trace_of(tmp_path, env, policy, rounds=60, seed=9) for policy in (LinUCB(), Random())]
     compared = 0
     for place, rows in runs[0].items():
@@ -212,7 +212,7 @@ def test_two_policies_with_one_seed_meet_the_same_click_draws(tmp_path) -> None:
 
 
 def test_optimal_has_no_regret_and_others_have_some() -> None:
-    env = small_world(users=6, items=40)
+    env = small_environment(users=6, items=40)
     assert simulate(env, Optimal(), rounds=20, seed=1).regret == 0
     assert simulate(env, Random(), rounds=20, seed=1).regret > 0
     best = simulate(env, Optimal(), rounds=500, seed=1, realised=True)
@@ -222,7 +222,7 @@ def test_optimal_has_no_regret_and_others_have_some() -> None:
 
 
 def test_regret_is_the_expected_reward_given_up() -> None:
-    env = small_world(users=3, items=10, k=2, popularity=np.arange(10.0))
+    env = small_environment(users=3, items=10, k=2, popularity=np.arange(10.0))
     result = simulate(env, MostPopular(), rounds=7, seed=0)
     top = [8, 9]
     w = np.clip(env.items.features @ env.preferences.T, 0, 1)  # (items, users)
@@ -232,7 +232,7 @@ def test_regret_is_the_expected_reward_given_up() -> None:
 
 
 def test_curves_end_at_the_final_metrics_and_exploration_falls() -> None:
-    env = small_world(users=6, items=40)
+    env = small_environment(users=6, items=40)
     result = simulate(env, LinUCB(), rounds=200, seed=1, checkpoints=[1, 10, 200])
     assert result.curves["round"].tolist() == [1, 10, 200]
     for name, value in result.metrics.items():
@@ -245,7 +245,7 @@ def test_curves_end_at_the_final_metrics_and_exploration_falls() -> None:
 
 
 def test_fewer_visits_are_counted_as_such() -> None:
-    env = small_world(users=20)
+    env = small_environment(users=20)
     result = simulate(env, LinUCB(), rounds=50, seed=1, activity=0.3)
     assert abs(result.recommendations - 300) < 5 * np.sqrt(1000 * 0.21)
     assert result.clicks == result.record.clicks / result.recommendations
@@ -273,7 +273,7 @@ def test_regret_is_given_up_by_users_however_often_they_come(engine: str) -> Non
 
 @pytest.mark.parametrize("step", [1, 7, 30])
 def test_ctrl_c_leaves_a_valid_run_of_fewer_rounds(step: int, monkeypatch) -> None:
-    env = small_world(users=6, items=40)
+    env = small_environment(users=6, items=40)
     monkeypatch.setattr(loop, "STEP", step * 6)
     monkeypatch.setattr(cpu, "FIRST_STEP", step * 6)
     monkeypatch.setattr(cpu, "STEP_SECONDS", 0.0)  # no step is longer than the first
@@ -296,7 +296,7 @@ def test_ctrl_c_leaves_a_valid_run_of_fewer_rounds(step: int, monkeypatch) -> No
 def test_a_trace_does_not_depend_on_threads_and_ends_with_an_interruption(
     tmp_path, monkeypatch
 ) -> None:
-    env = small_world(users=7)
+    env = small_environment(users=7)
     monkeypatch.setattr(loop, "SHARD", 2)
     monkeypatch.setattr(loop, "STEP", 7)
     monkeypatch.setattr(cpu, "FIRST_STEP", 7)
@@ -319,7 +319,7 @@ def test_a_trace_does_not_depend_on_threads_and_ends_with_an_interruption(
 
 def test_numpy_numbers_are_numbers() -> None:
     result = simulate(
-        small_world(),
+        small_environment(),
         LinUCB(alpha=np.float32(0.5)),
         rounds=np.int64(5),
         seed=np.int64(3),
@@ -331,18 +331,18 @@ def test_numpy_numbers_are_numbers() -> None:
 
 @pytest.mark.parametrize("checkpoints", [1, 2, 3, 10])
 def test_as_many_checkpoints_as_asked_for(checkpoints: int) -> None:
-    found = simulate(small_world(), Random(), rounds=1000, checkpoints=checkpoints)
+    found = simulate(small_environment(), Random(), rounds=1000, checkpoints=checkpoints)
     assert len(found.curves["round"]) == checkpoints
 
 
 @pytest.mark.parametrize("alpha", [1e-12, 1e12])
 def test_tiny_and_huge_bonuses_are_counted_right(alpha: float) -> None:
-    result = simulate(small_world(users=64), LinUCB(alpha=alpha), rounds=3, seed=1)
+    result = simulate(small_environment(users=64), LinUCB(alpha=alpha), rounds=3, seed=1)
     assert result.exploration_by_round[0] == pytest.approx(alpha / np.sqrt(2), rel=1e-6)
 
 
 def test_realised_regret_is_missing_unless_it_was_counted() -> None:
-    result = simulate(small_world(), LinUCB(), rounds=5)
+    result = simulate(small_environment(), LinUCB(), rounds=5)
     assert np.isnan(result.measure("regret", realised=True))
 
 
@@ -351,12 +351,14 @@ def test_an_interrupted_trace_is_not_left_behind_half_written(tmp_path) -> None:
         raise RuntimeError("no")
 
     with pytest.raises(RuntimeError):
-        simulate(small_world(), LinUCB(), rounds=9, trace=tmp_path / "t.parquet", progress=fail)
+        simulate(
+            small_environment(), LinUCB(), rounds=9, trace=tmp_path / "t.parquet", progress=fail
+        )
     assert list(tmp_path.iterdir()) == []
 
 
 def test_items_without_features_are_never_shown_but_count_in_the_metrics() -> None:
-    env = small_world(items=20)
+    env = small_environment(items=20)
     eligible = np.ones(20, dtype=bool)
     eligible[:5] = False
     limited = replace(env, items=replace(env.items, eligible=eligible))
@@ -367,7 +369,7 @@ def test_items_without_features_are_never_shown_but_count_in_the_metrics() -> No
 
 
 def test_a_diverging_estimate_is_an_error_and_not_a_nan() -> None:
-    env = small_world()
+    env = small_environment()
     huge = Environment.from_arrays(env.items.features * 1e200, env.preferences, k=3)
     with pytest.raises(FloatingPointError, match=r"LinUCB: .* round \d.* check the scale"):
         simulate(huge, LinUCB(), rounds=5, seed=1)
@@ -384,7 +386,7 @@ def test_a_diverging_estimate_is_an_error_and_not_a_nan() -> None:
     ],
 )
 def test_badly_scaled_features_are_named_before_the_run(scale, policy, warns, caplog) -> None:
-    env = small_world()
+    env = small_environment()
     scaled = Environment.from_arrays(env.items.features * scale, env.preferences / scale, k=3)
     with caplog.at_level(logging.WARNING, logger="faircascade"):
         simulate(scaled, policy, rounds=40, engine="loop")
@@ -408,13 +410,13 @@ def test_badly_scaled_features_are_named_before_the_run(scale, policy, warns, ca
 )
 def test_wrong_options_are_named(options: dict, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
-        simulate(small_world(), LinUCB(), **options)
+        simulate(small_environment(), LinUCB(), **options)
 
 
 def test_what_is_not_a_policy_or_an_environment_is_named() -> None:
     with pytest.raises(TypeError, match="policy must be a policy such as LinUCB"):
-        simulate(small_world(), LinUCB, rounds=1)
+        simulate(small_environment(), LinUCB, rounds=1)
     with pytest.raises(TypeError, match="policy must be a policy such as LinUCB"):
-        simulate(small_world(), "linucb", rounds=1)
+        simulate(small_environment(), "linucb", rounds=1)
     with pytest.raises(TypeError, match="env must be an Environment"):
         simulate(None, LinUCB(), rounds=1)

@@ -28,7 +28,7 @@ from faircascade.policies import (
     Random,
 )
 from faircascade.rerankers import EARS, FairCo, FairX
-from tests.worlds import small_world
+from tests.environments import small_environment
 
 EXACT = ["pscore", "pscore_cascade", "pscore_item_position"]
 ESTIMATE = "pscore_item_position_estimate"
@@ -64,7 +64,7 @@ def test_columns_are_as_the_open_bandit_pipeline_has_them(tmp_path) -> None:
     # its checks (obp.utils): whole numbers of 64 bits from 0 on for slate_id, position and action;
     # no position twice in a slate; propensities in (0, 1], of a list the same in all its rows, down
     # the list never rising
-    table = traced(tmp_path, small_world(users=7), EpsilonGreedy(epsilon=0.5), activity=0.7)
+    table = traced(tmp_path, small_environment(users=7), EpsilonGreedy(epsilon=0.5), activity=0.7)
     assert table.column_names == [
         *("slate_id", "round", "user_id", "position", "action", "item_id", "seen", "reward"),
         *EXACT,
@@ -85,7 +85,7 @@ def test_columns_are_as_the_open_bandit_pipeline_has_them(tmp_path) -> None:
 
 
 def test_rows_say_who_saw_what_and_clicked(tmp_path) -> None:
-    env = small_world(users=5)
+    env = small_environment(users=5)
     table = traced(tmp_path, env, LinUCB(), activity=0.6)
     users, items = env.users.ids.tolist(), env.items.ids.tolist()
     for row in table.to_pylist():
@@ -106,13 +106,13 @@ def test_a_trace_says_what_run_it_is_of(tmp_path) -> None:
         (EpsilonGreedy(epsilon=0.2), EpsilonGreedy(epsilon=0.2)),
         (policy, policy),
     ):
-        table = traced(tmp_path, small_world(), given, rounds=2, seed=2**70)
+        table = traced(tmp_path, small_environment(), given, rounds=2, seed=2**70)
         origin = json.loads(table.schema.metadata[b"faircascade"])
         assert origin["seed"] == 2**70
         assert origin["version"]
         assert origin["policy"]["name"] == spec.name
         assert "propensity_draws" not in origin
-    table = traced(tmp_path, small_world(), LinTS(), rounds=2, propensity_draws=4)
+    table = traced(tmp_path, small_environment(), LinTS(), rounds=2, propensity_draws=4)
     assert json.loads(table.schema.metadata[b"faircascade"])["propensity_draws"] == 4
 
 
@@ -132,7 +132,7 @@ def test_a_trace_says_what_run_it_is_of(tmp_path) -> None:
     ids=lambda value: getattr(value, "label", None),
 )
 def test_propensities_are_there_or_null(policy: Policy, exact: list[str], tmp_path) -> None:
-    env = small_world()
+    env = small_environment()
     assert known(traced(tmp_path, env, policy)) == set(exact)
     assert known(traced(tmp_path, env, policy, propensities=False)) == set()
     estimated = traced(tmp_path, env, policy, propensity_draws=3)
@@ -147,14 +147,14 @@ def test_propensities_are_there_or_null(policy: Policy, exact: list[str], tmp_pa
     ids=lambda policy: policy.label,
 )
 def test_propensities_depend_on_neither_threads_nor_shards(policy, tmp_path, monkeypatch) -> None:
-    env = small_world(users=11, items=40)
+    env = small_environment(users=11, items=40)
     one = traced(tmp_path, env, policy, threads=1)
     monkeypatch.setattr(loop, "SHARD", 3)
     assert traced(tmp_path, env, policy, threads=2).equals(one)
 
 
 def test_those_of_fairx_depend_on_shards_in_the_last_digits_alone(tmp_path, monkeypatch) -> None:
-    env = small_world(users=11, items=40)
+    env = small_environment(users=11, items=40)
     one = traced(tmp_path, env, FRMLinUCB(sharpness=40.0), threads=1)
     monkeypatch.setattr(loop, "SHARD", 3)
     two = traced(tmp_path, env, FRMLinUCB(sharpness=40.0), threads=2)
@@ -176,7 +176,7 @@ def test_those_of_fairx_depend_on_shards_in_the_last_digits_alone(tmp_path, monk
     ids=lambda policy: policy.label,
 )
 def test_asking_for_propensities_changes_nothing_else(policy: Policy, tmp_path) -> None:
-    env = small_world(users=9, items=50, k=4)
+    env = small_environment(users=9, items=50, k=4)
     options = {"env": env, "policy": policy, "checkpoints": (30,), "seed": 1, "threads": 2}
     outcomes, tables = [], []
     for run, asked in (
@@ -208,11 +208,11 @@ def test_asking_for_propensities_changes_nothing_else(policy: Policy, tmp_path) 
 def test_propensities_are_computed_by_loop(policy, options, lacking, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(simulation, "SHORT", 0)
     options = {"rounds": 3, "trace": tmp_path / "trace.parquet", **options}
-    result = simulate(small_world(), policy, **options)
+    result = simulate(small_environment(), policy, **options)
     if lacking:
         assert (result.engine, result.engine_reason) == ("loop", f"cpu does not support {lacking}")
         with pytest.raises(ValueError, match=f"engine 'cpu' does not support {lacking}; use"):
-            simulate(small_world(), policy, engine="cpu", **options)
+            simulate(small_environment(), policy, engine="cpu", **options)
     else:
         assert result.engine == "cpu"
 
@@ -220,13 +220,13 @@ def test_propensities_are_computed_by_loop(policy, options, lacking, tmp_path, m
 def test_without_a_trace_nothing_is_asked(monkeypatch) -> None:
     monkeypatch.setattr(Secretive, "propensities", None)
     monkeypatch.setattr(simulation, "SHORT", 0)
-    assert simulate(small_world(), Random(), rounds=3).engine == "cpu"
-    simulate(small_world(), Secretive(), rounds=3, engine="loop")
+    assert simulate(small_environment(), Random(), rounds=3).engine == "cpu"
+    simulate(small_environment(), Secretive(), rounds=3, engine="loop")
 
 
 def test_a_probability_too_small_for_a_float_is_null(tmp_path) -> None:
     # 1 / (400 * 399 * ... * 251) is about 10^-380
-    env = small_world(users=2, items=400, k=150)
+    env = small_environment(users=2, items=400, k=150)
     table = traced(tmp_path, env, Random(), rounds=2)
     assert table["pscore"].null_count == table.num_rows
     cascade = column(table, "pscore_cascade", 150)
@@ -257,7 +257,7 @@ def assert_unbiased(by_list: np.ndarray, expected: float) -> None:
 
 @pytest.mark.parametrize("policy", LOGGING, ids=lambda policy: policy.label)
 def test_a_trace_tells_what_random_slates_would_have_got(policy: Policy, tmp_path) -> None:
-    env = small_world(**TINY)
+    env = small_environment(**TINY)
     table = traced(tmp_path, env, policy, rounds=300, checkpoints=1)
     reward = column(table, "reward", 2)
     expected = clicks_of(env, np.array(list(permutations(range(6), 2)))).mean()
@@ -269,7 +269,7 @@ def test_a_trace_tells_what_random_slates_would_have_got(policy: Policy, tmp_pat
 
 @pytest.mark.parametrize("policy", LOGGING, ids=lambda policy: policy.label)
 def test_a_trace_tells_what_one_slate_would_have_got(policy: Policy, tmp_path) -> None:
-    env = small_world(**TINY)
+    env = small_environment(**TINY)
     table = traced(tmp_path, env, policy, rounds=300, checkpoints=1)
     shown = (column(table, "action", 2) == [4, 1]).all(axis=1)
     weight = shown / column(table, "pscore", 2)[:, 0]
@@ -280,7 +280,7 @@ def test_a_trace_tells_what_one_slate_would_have_got(policy: Policy, tmp_path) -
 
 def test_an_estimate_counts_slates_that_are_drawn_again(tmp_path) -> None:
     # an item comes to a position with p = 1/6; with the list that was shown, N p + 1 of N + 1 times
-    env = small_world(**TINY)
+    env = small_environment(**TINY)
     table = traced(tmp_path, env, Secretive(), rounds=3, propensity_draws=200)
     found = table[ESTIMATE].to_numpy()
     hits = found * 201 - 1
@@ -292,7 +292,7 @@ def test_an_estimate_counts_slates_that_are_drawn_again(tmp_path) -> None:
 
 def test_one_over_an_estimate_is_nearly_unbiased(tmp_path) -> None:
     # E[(N + 1) / (hits + 1)] = (1 - (1 - p)^(N + 1)) / p for hits ~ Bin(N, p)
-    table = traced(tmp_path, small_world(**TINY), Secretive(), rounds=50, propensity_draws=5)
+    table = traced(tmp_path, small_environment(**TINY), Secretive(), rounds=50, propensity_draws=5)
     inverse = 1 / column(table, ESTIMATE, 2)[:, 0]
     error = inverse.std() / np.sqrt(len(inverse))
     assert abs(inverse.mean() - (1 - (5 / 6) ** 6) * 6) < 5 * error
@@ -311,7 +311,7 @@ def test_one_over_an_estimate_is_nearly_unbiased(tmp_path) -> None:
 )
 def test_an_estimate_is_the_share_of_slates_with_that_item_there(policy, tmp_path) -> None:
     # the lists of round 4, estimated in the trace, and drawn 4,000 times from the state before it
-    env, n, many = small_world(**TINY | {"users": 8}), 300, 4000
+    env, n, many = small_environment(**TINY | {"users": 8}), 300, 4000
     table = traced(tmp_path, env, policy, rounds=4, propensity_draws=n)
     state = simulate(env, policy, rounds=3, seed=3, engine="loop").state
     found = column(table, ESTIMATE, 2)[-8:]

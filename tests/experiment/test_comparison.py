@@ -12,11 +12,11 @@ import pytest
 from faircascade.engine import loop, simulate
 from faircascade.experiment import compare, save_comparison
 from faircascade.policies import EALinUCB, LinUCB, Optimal, Random
-from tests.worlds import small_world
+from tests.environments import small_environment
 
 
 def test_every_policy_meets_every_seed_and_the_first_is_the_baseline() -> None:
-    env = small_world()
+    env = small_environment()
     found = compare(env, [LinUCB(), EALinUCB(weight="log")], rounds=15, seeds=3)
     assert found.labels == ("LinUCB", "EALinUCB log")
     assert found.baseline == "LinUCB"
@@ -26,11 +26,11 @@ def test_every_policy_meets_every_seed_and_the_first_is_the_baseline() -> None:
 
 
 def test_one_policy_need_not_be_in_a_list() -> None:
-    assert compare(small_world(), LinUCB(), rounds=5).labels == ("LinUCB",)
+    assert compare(small_environment(), LinUCB(), rounds=5).labels == ("LinUCB",)
 
 
 def test_means_changes_and_best_values() -> None:
-    found = compare(small_world(), [Random(), Optimal()], rounds=30, seeds=[4, 9])
+    found = compare(small_environment(), [Random(), Optimal()], rounds=30, seeds=[4, 9])
     values = found.values("Random", "clicks")
     assert found.mean("Random", "clicks") == pytest.approx(values.mean())
     expected = 100 * (found.mean("Optimal", "clicks") / values.mean() - 1)
@@ -41,18 +41,20 @@ def test_means_changes_and_best_values() -> None:
     row = found.table()[1]
     assert row["policy"] == "Optimal"
     assert row["clicks_change"] == pytest.approx(expected)
-    assert math.isnan(compare(small_world(), [Optimal()], rounds=3).change("Optimal", "regret"))
+    assert math.isnan(
+        compare(small_environment(), [Optimal()], rounds=3).change("Optimal", "regret")
+    )
 
 
 def test_a_function_of_the_seed_varies_the_environment_too() -> None:
-    found = compare(lambda seed: small_world(seed=seed), [LinUCB()], rounds=5, seeds=[1, 2])
+    found = compare(lambda seed: small_environment(seed=seed), [LinUCB()], rounds=5, seeds=[1, 2])
     environments = [result.env.fingerprint for result in found.results["LinUCB"]]
     assert environments[0] != environments[1]
 
 
 def test_labels_tell_policies_apart_by_what_differs() -> None:
     policies = [LinUCB(), LinUCB(alpha=1.0), EALinUCB(weight="log")]
-    found = compare(small_world(), policies, rounds=3)
+    found = compare(small_environment(), policies, rounds=3)
     assert found.labels == ("LinUCB (alpha=0.25)", "LinUCB (alpha=1.0)", "EALinUCB log")
 
 
@@ -74,10 +76,12 @@ def test_an_interrupted_comparison_compares_equally_long_runs(
             raise KeyboardInterrupt
 
     policies = [LinUCB(), Random(), Optimal()]
-    found = compare(small_world(), policies, rounds=40, progress=stop)
+    found = compare(small_environment(), policies, rounds=40, progress=stop)
     assert found.interrupted
     assert list(found.labels) == kept
-    again = compare(small_world(), [p for p in policies if p.label in kept], rounds=found.rounds)
+    again = compare(
+        small_environment(), [p for p in policies if p.label in kept], rounds=found.rounds
+    )
     assert found.rounds == (length or found.rounds) <= 40
     for label in kept:
         assert found.results[label][0].rounds == found.rounds
@@ -91,7 +95,7 @@ def test_an_interrupted_comparison_keeps_the_seeds_that_all_policies_finished(mo
         if share > 0.8:
             raise KeyboardInterrupt
 
-    found = compare(small_world(), [LinUCB(), Random()], rounds=20, seeds=3, progress=stop)
+    found = compare(small_environment(), [LinUCB(), Random()], rounds=20, seeds=3, progress=stop)
     assert found.interrupted
     assert found.seeds == (1, 2)
 
@@ -107,11 +111,11 @@ def test_an_interrupted_comparison_keeps_the_seeds_that_all_policies_finished(mo
 )
 def test_mistakes_are_named(arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        compare(small_world(), **({"policies": [LinUCB()], "rounds": 2} | arguments))
+        compare(small_environment(), **({"policies": [LinUCB()], "rounds": 2} | arguments))
 
 
 def test_saved_tables_hold_what_was_measured(tmp_path) -> None:
-    found = compare(small_world(), [LinUCB(), Random()], rounds=12, seeds=2)
+    found = compare(small_environment(), [LinUCB(), Random()], rounds=12, seeds=2)
     paths = save_comparison(found, tmp_path / "run")
     save_comparison(found, tmp_path / "run")  # a second time replaces the first
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == sorted(p.name for p in paths)

@@ -13,7 +13,7 @@ from faircascade.experiment.spec import Spec
 from faircascade.paper.published import published, row_of
 from faircascade.paper.specs import EXPERIMENTS, LARGE, adapt, find_specs
 from faircascade.policies import EALinUCB
-from tests.worlds import small_world
+from tests.environments import small_environment
 
 ROOT = Path(__file__).parents[2]
 
@@ -63,7 +63,7 @@ def test_cells_that_several_experiments_ask_for_are_run_once() -> None:
 
 
 def test_the_grid_leaves_out_only_what_another_reading_gives() -> None:
-    env, policies = small_world(), [policy for _, policy, _ in lines("grid")]
+    env, policies = small_environment(), [policy for _, policy, _ in lines("grid")]
     assert {policy.reading for policy in policies} == {"reference", "paper", "intended"}
     for policy in policies:
         intended = replace(policy, reading="intended")

@@ -13,8 +13,8 @@ import pytest
 
 from faircascade.policies import EALinUCB, LinUCB, Policy
 from faircascade.types import Users
+from tests.environments import small_environment
 from tests.evidence import feedback_on
-from tests.worlds import small_world
 
 theirs = pytest.importorskip(
     "fair_dynamic_rec.core.rankers.linear_upper_confidence_bound",
@@ -72,7 +72,7 @@ def package_ranker(env, policy: Policy, feedback_model: str, name: str, extra: d
 def test_models_agree_when_fed_the_same_slates_and_clicks(
     name, policy, feedback_model, extra, tmp_path
 ) -> None:
-    env = small_world(users=4, items=60, dim=5, k=6, seed=3)
+    env = small_environment(users=4, items=60, dim=5, k=6, seed=3)
     package = package_ranker(env, policy, feedback_model, name, extra, tmp_path)
     ours = policy.start(Users(ids=env.users.ids), env.items.dim)
     users = np.arange(4)

@@ -27,7 +27,7 @@ from faircascade.policies import (
 from faircascade.propensities import Propensities
 from faircascade.rerankers import EARS, FairCo, FairX, Reorder
 from faircascade.rerankers.fairx import choices
-from tests.worlds import small_world
+from tests.environments import small_environment
 
 MANY = 20_000
 USER = 4  # one of several, who has clicked
@@ -69,7 +69,7 @@ class Asked:
 
     def __init__(self, policy: Policy, *, items: int = 5, k: int = 3) -> None:
         self.policy = policy
-        env = small_world(users=8, items=items, k=k)
+        env = small_environment(users=8, items=items, k=k)
         self.k, self.pool = k, env.items.pool
         self.state = simulate(env, policy, rounds=9, seed=1, engine="loop").state
 
@@ -175,7 +175,7 @@ def test_a_shuffled_prefix_by_hand() -> None:
 
 def test_what_stands_behind_the_shuffled_prefix_is_certain() -> None:
     # of the slates that users saw, some were shuffled in part: 1/L, 1/L (L - 1), ..., 1/L!, 1/L!
-    env = small_world(users=40, items=30, k=6, seed=2)
+    env = small_environment(users=40, items=30, k=6, seed=2)
     policy = EARSLinUCB(tolerance=0.01)
     state = simulate(env, policy, rounds=30, seed=1, engine="loop").state
     where = (state, slice(None), env.items.pool)
@@ -216,7 +216,7 @@ def test_asking_changes_nothing() -> None:
 
 
 def test_items_that_cannot_be_recommended_do_not_count() -> None:
-    env = small_world(users=2, items=9, k=2)
+    env = small_environment(users=2, items=9, k=2)
     for policy in (Random(), EpsilonGreedy(epsilon=1.0), Bandit(reranker=FairX(sharpness=0.0))):
         state = policy.start(env.users, env.items.dim)
         slates = np.array([[1, 5], [5, 7]])

@@ -15,7 +15,7 @@ from faircascade.policies import EALinUCB, LinUCB
 def comparison() -> Comparison:
     data = load_dataset("synthetic", users=200, items=500)
     seeds = [1, 2, 3, 4]
-    worlds = {
+    environments = {
         seed: Environment.from_ratings(data, seed=seed).take(slice(None, None, 4)) for seed in seeds
     }
     policies = [
@@ -23,7 +23,7 @@ def comparison() -> Comparison:
         EALinUCB(weight="rbp", reading="paper"),
         EALinUCB(weight="rbp", reading="intended"),
     ]
-    return compare(worlds.__getitem__, policies, rounds=500, seeds=seeds, checkpoints=[500])
+    return compare(environments.__getitem__, policies, rounds=500, seeds=seeds, checkpoints=[500])
 
 
 @pytest.mark.parametrize("metric", ["equality_b", "equality_p"])

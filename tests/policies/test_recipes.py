@@ -22,7 +22,7 @@ from faircascade.policies import (
 )
 from faircascade.registry import from_spec, to_spec
 from faircascade.rerankers import EARS, FairCo, FairX, Identity, Reorder, Reranker
-from tests.worlds import small_world
+from tests.environments import small_environment
 
 RECIPES = [LinUCB, LinTS, EpsilonGreedy, EALinUCB, EALinTS, EAEpsilonGreedy]
 RERANKERS = [
@@ -92,7 +92,7 @@ def test_a_reranker_is_given_by_name_or_as_a_component(recipe: type[Policy], nam
 )
 @pytest.mark.parametrize("reranker", RERANKERS, ids=lambda reranker: repr(reranker))
 def test_any_recipe_runs_with_any_reranker(recipe: type[Policy], reranker: Reranker) -> None:
-    env = small_world(users=4, items=20, k=4)
+    env = small_environment(users=4, items=20, k=4)
     result = simulate(env, recipe(reranker=reranker), rounds=30, seed=2)
     assert result.record.appearances.sum(axis=0).tolist() == [4 * 30] * 4
     assert result.record.appearances.sum(axis=1).max() <= 4 * 30  # once a slate

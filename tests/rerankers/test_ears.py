@@ -16,9 +16,9 @@ from faircascade.metrics.tally import discounts
 from faircascade.policies import EARSLinUCB, LinUCB
 from faircascade.rerankers import EARS
 from faircascade.rerankers.ears import shuffled_clicks, shuffled_length, stops
+from tests.environments import small_environment
 from tests.oracle import shuffles
 from tests.rerankers.asking import catalogue, request, rerank
-from tests.worlds import small_world
 
 chances = st.lists(st.integers(0, 32).map(lambda n: Fraction(n, 32)), min_size=1, max_size=6)
 patiences = st.integers(1, 16).map(lambda n: Fraction(n, 16))
@@ -127,7 +127,7 @@ def test_lists_too_long_for_a_table_of_sets_are_measured_as_well() -> None:
 
 
 def test_every_engine_clips_the_scores() -> None:
-    env = small_world(users=9, items=40, k=8)
+    env = small_environment(users=9, items=40, k=8)
     policy = EARSLinUCB(alpha=4.0, tolerance=0.1)  # many scores are above 1 for long
     runs = [simulate(env, policy, rounds=60, seed=1, engine=engine) for engine in ("loop", "cpu")]
     assert np.array_equal(runs[0].tally.appearances, runs[1].tally.appearances)
@@ -135,7 +135,7 @@ def test_every_engine_clips_the_scores() -> None:
 
 @pytest.mark.parametrize("policy", [EARSLinUCB(tolerance=0.3), LinUCB()])
 def test_lists_of_more_than_a_thousand_items(policy) -> None:
-    env = small_world(users=2, items=1150, k=1100)
+    env = small_environment(users=2, items=1150, k=1100)
     runs = [simulate(env, policy, rounds=2, seed=1, engine=engine) for engine in ("loop", "cpu")]
     for name, counted in vars(runs[0].tally).items():
         assert np.array_equal(counted, getattr(runs[1].tally, name)), name
@@ -237,7 +237,7 @@ def test_the_items_stay_the_same_and_take_their_scores_along(tolerance, patience
 def test_with_everything_shuffled_positions_do_not_matter_to_equality() -> None:
     # E_P of an item with n appearances is n times the mean discount, give or take sqrt(n) times
     # its deviation; a Gini index moves at most by the sum of what the shares move
-    env = small_world(users=4, items=30, k=5)
+    env = small_environment(users=4, items=30, k=5)
     shuffled = simulate(env, EARSLinUCB(tolerance=1.0), rounds=1000, seed=1)
     shown, discount = exposure_b(shuffled.record), discounts(5)
     error = np.sqrt(shown).sum() * discount.std() / (discount.mean() * shown.sum())

@@ -14,8 +14,8 @@ from faircascade.policies import Bandit, FRMLinUCB, LinUCB, Policy
 from faircascade.rerankers import FairCo, Identity, Ledger
 from faircascade.rerankers.ledger import UNIT
 from faircascade.types import Items, Users
+from tests.environments import small_environment
 from tests.rerankers.asking import EVERY, catalogue, request, rerank
-from tests.worlds import small_world
 
 OWN, SHARED = (
     FRMLinUCB(variant="fairco", eta=0.05),
@@ -101,7 +101,7 @@ def test_with_one_account_for_all_a_round_ends_before_anybody_pays() -> None:
 
 @pytest.mark.parametrize("ledger", ["user", "global"])
 def test_without_eta_the_slates_are_those_of_the_exploration(ledger) -> None:
-    env = small_world(users=5, items=25, k=4)
+    env = small_environment(users=5, items=25, k=4)
     plain = shown(env, LinUCB())
     assert np.array_equal(shown(env, FRMLinUCB(variant="fairco", eta=0.0, ledger=ledger)), plain)
     assert not np.array_equal(shown(env, OWN), plain)
@@ -127,7 +127,7 @@ def test_scores_are_what_the_formula_says(data) -> None:
 
 
 def test_exposure_by_merit_evens_out_as_eta_grows() -> None:
-    env = small_world(users=5, items=20, k=3)
+    env = small_environment(users=5, items=20, k=3)
     for ledger in ("user", "global"):
         equity = [
             simulate(
@@ -140,7 +140,7 @@ def test_exposure_by_merit_evens_out_as_eta_grows() -> None:
 
 
 def test_regret_is_the_price() -> None:
-    env = small_world(users=5, items=20, k=3)
+    env = small_environment(users=5, items=20, k=3)
     regret = [
         simulate(env, FRMLinUCB(variant="fairco", eta=eta), rounds=100, seed=1).regret
         for eta in (0.001, 0.1, 1.0)
@@ -149,13 +149,13 @@ def test_regret_is_the_price() -> None:
 
 
 def test_users_with_accounts_of_their_own_are_independent() -> None:
-    env = small_world(users=7, items=25, k=4)
+    env = small_environment(users=7, items=25, k=4)
     parts = [shown(env.take(rows), OWN) for rows in (slice(0, 3), slice(3, 7))]
     assert np.array_equal(sum(parts), shown(env, OWN))
 
 
 def test_users_with_one_account_depend_on_who_else_is_served() -> None:
-    env = small_world(users=7, items=25, k=4)
+    env = small_environment(users=7, items=25, k=4)
     parts = [shown(env.take(rows), SHARED) for rows in (slice(0, 3), slice(3, 7))]
     assert not np.array_equal(sum(parts), shown(env, SHARED))
 
@@ -164,7 +164,7 @@ def test_users_with_one_account_depend_on_who_else_is_served() -> None:
 def test_one_account_does_not_depend_on_threads_shards_or_the_order_of_users(
     activity: float, monkeypatch
 ) -> None:
-    env = small_world(users=11, items=25, k=4)
+    env = small_environment(users=11, items=25, k=4)
     whole = shown(env, SHARED, threads=1, activity=activity)
     order = np.random.default_rng(0).permutation(11)
     for size in (1, 3, 64):
@@ -176,7 +176,7 @@ def test_one_account_does_not_depend_on_threads_shards_or_the_order_of_users(
 
 @pytest.mark.parametrize("policy", [OWN, SHARED], ids=["user", "global"])
 def test_relabelling_items_relabels_the_result(policy: Policy) -> None:
-    env = small_world(users=4, items=25)
+    env = small_environment(users=4, items=25)
     order = np.random.default_rng(5).permutation(25)
     other = Environment.from_arrays(
         env.items.features[order],
@@ -190,7 +190,7 @@ def test_relabelling_items_relabels_the_result(policy: Policy) -> None:
 
 
 def test_a_run_with_one_account_that_is_interrupted_is_a_run_of_fewer_rounds() -> None:
-    env = small_world(users=4, items=25)
+    env = small_environment(users=4, items=25)
 
     def interrupt(share: float) -> None:
         if share > 0.3:

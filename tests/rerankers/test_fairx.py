@@ -12,8 +12,8 @@ from faircascade.exploration import UCB
 from faircascade.policies import Bandit, FRMLinUCB, LinUCB
 from faircascade.rerankers import FairX, Identity
 from faircascade.types import Users
+from tests.environments import small_environment
 from tests.rerankers.asking import EVERY, catalogue, request, rerank
-from tests.worlds import small_world
 
 SCORES = np.array([0.3, 0.1, 0.25, -0.4, 0.0])
 MANY = 20_000
@@ -67,7 +67,7 @@ def test_sharpness_zero_is_uniform_over_the_pool_at_every_position() -> None:
 
 
 def test_a_very_large_sharpness_gives_the_slate_of_the_exploration() -> None:
-    env = small_world(users=30, items=40, k=5)
+    env = small_environment(users=30, items=40, k=5)
     learned = simulate(env, LinUCB(), rounds=20, seed=1).state
 
     def slates(reranker) -> np.ndarray:
@@ -118,7 +118,7 @@ def test_users_rounds_and_seeds_have_draws_of_their_own() -> None:
 
 
 def test_exposure_evens_out_and_clicks_fall_as_sharpness_falls() -> None:
-    env = small_world(users=8, items=40, k=4)
+    env = small_environment(users=8, items=40, k=4)
     runs = [
         simulate(env, FRMLinUCB(variant="fairx", sharpness=c), rounds=400, seed=1)
         for c in (1000.0, 30.0, 3.0, 0.0)

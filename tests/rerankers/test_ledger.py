@@ -14,8 +14,8 @@ from faircascade.metrics.tally import discounts
 from faircascade.policies import FRMLinUCB
 from faircascade.rerankers import Ledger
 from faircascade.rerankers.ledger import UNIT, exposure_units
+from tests.environments import small_environment
 from tests.rerankers.asking import EVERY, catalogue
-from tests.worlds import small_world
 
 ONE, TWO = exposure_units(2).tolist()
 """What an appearance at position 1, and at position 2, counts."""
@@ -183,10 +183,12 @@ def test_worth_is_exposure_by_merit() -> None:
 @pytest.mark.parametrize("variant", ["fairco", "reorder"])
 def test_the_scale_of_merit_does_not_matter(variant: str, scale: float) -> None:
     # merit may be a share, a count of plays or a turnover; a power of two changes no rounding
-    env = small_world(users=4, items=20, k=3)
+    env = small_environment(users=4, items=20, k=3)
     scaled = replace(env, items=replace(env.items, merit=env.items.merit * scale))
     policy = FRMLinUCB(variant=variant, eta=0.05)
-    first, other = (simulate(world, policy, rounds=30, seed=1).record for world in (env, scaled))
+    first, other = (
+        simulate(environment, policy, rounds=30, seed=1).record for environment in (env, scaled)
+    )
     assert np.array_equal(first.appearances, other.appearances)
 
 
@@ -197,7 +199,7 @@ def test_the_account_of_a_run_is_what_its_tally_counted(
     variant: str, scope, activity: float, monkeypatch
 ) -> None:
     monkeypatch.setattr(loop, "SHARD", 2)  # so that some shards stay empty in some rounds
-    env = small_world(users=5, items=12, k=4)
+    env = small_environment(users=5, items=12, k=4)
     policy = FRMLinUCB(variant=variant, ledger=scope, eta=0.1)
     result = simulate(env, policy, rounds=20, seed=1, engine="loop", activity=activity, threads=2)
     counted = result.record.appearances @ exposure_units(4)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from faircascade.engine import simulate
 from faircascade.policies import Bandit, FRMLinUCB, LinUCB
 from faircascade.rerankers import Identity, Ledger, Reorder
+from tests.environments import small_environment
 from tests.rerankers.asking import EVERY, catalogue, request, rerank
-from tests.worlds import small_world
 
 
 def account(items, units) -> Ledger:
@@ -73,7 +73,7 @@ def test_the_same_items_in_rising_order_of_exposure_by_merit(data) -> None:
 
 
 def test_a_bandit_shows_the_same_items_with_and_without_it() -> None:
-    env = small_world(users=6, items=25, k=5)
+    env = small_environment(users=6, items=25, k=5)
     policy = Bandit(reranker=Reorder())
     state = simulate(env, policy, rounds=30, seed=1, engine="loop").state
     plain, found = (
@@ -107,7 +107,7 @@ def test_relabelling_items_relabels_the_slates(ledger) -> None:
 
 
 def test_positions_are_shared_out_more_evenly() -> None:
-    env = small_world(users=8, items=30, k=5, merit=np.ones(30))
+    env = small_environment(users=8, items=30, k=5, merit=np.ones(30))
     plain = simulate(env, LinUCB(), rounds=200, seed=1)
     fair = simulate(env, FRMLinUCB(variant="reorder"), rounds=200, seed=1)
     assert plain.equality_b - plain.equality_p > 3 * abs(fair.equality_b - fair.equality_p)

@@ -7,7 +7,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperOption
 
-from faircascade.errors import ParameterError
+from faircascade.errors import MissingParameterError, ParameterError, UnknownParameterError
 from faircascade.registry import components
 
 _PARTS = re.compile(r"\{(\w+)\}")
@@ -25,6 +25,8 @@ class Command(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
+        except (UnknownParameterError, MissingParameterError):
+            raise  # the owner of the parameter says which it has
         except ParameterError as error:
             given = [p.opts[0] for p in self.params if isinstance(p, TyperOption)]
             options = {option.lstrip("-").replace("-", "_"): option for option in given}

@@ -126,7 +126,7 @@ def test_what_a_gpu_has_no_memory_for_goes_to_the_processor(
 
 @pytest.mark.skipif(is_present(), reason="there is a GPU")
 def test_without_a_gpu_nothing_is_begun(tmp_path: Path) -> None:
-    with pytest.raises(NoGPU, match="engine='cpu'"):
+    with pytest.raises(NoGPU, match="cpu engine"):
         run_experiment({"name": "mine"}, tmp_path / "out", executor="gpu")
     assert not (tmp_path / "out").exists()
 

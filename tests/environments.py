@@ -1,0 +1,5 @@
+"""Small environments that tests share."""
+
+from faircascade.testing import small_environment as small_environment
+
+__all__ = ["small_environment"]
