@@ -195,7 +195,7 @@ def test_any_reward_model_is_judged_by_its_table() -> None:
     @dataclass(frozen=True)
     class Harsh(RewardModel):
         def table(self, k: int) -> RewardTable:
-            return RewardTable.of(k, reward=lambda *_: 0.5, penalty=lambda p, _: p / 4, gamma=1.0)
+            return RewardTable.of(k, rewards=0.5, penalties=np.arange(1, k + 1) / 4, gamma=1.0)
 
     checked = check(fc.Bandit(reward=Harsh()), dim=2, k=3, rounds=10)
     assert reasons(checked)["gamma"] == "reward + gamma penalty is 1.25 at position 3"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from faircascade.registry import Component
 from faircascade.types import Bools, Floats, check_finite
@@ -28,26 +28,17 @@ class RewardTable:
 
     @classmethod
     def of(
-        cls,
-        k: int,
-        *,
-        reward: Callable[[int, int], float],
-        penalty: Callable[[int, int], float],
-        gamma: float,
+        cls, k: int, *, rewards: ArrayLike, penalties: ArrayLike = 0.0, gamma: float = 0.0
     ) -> RewardTable:
-        """Tabulate `reward` and `-gamma * penalty` of (position, last position seen), 1-based.
+        """Tabulate rewards, and penalties times -gamma.
 
-        `penalty` is asked for positions up to the last one seen, and not at all if gamma is 0.
+        Both are by position, (K,), or by the last position seen and position, (K, K); one number
+        holds for all.
         """
-        positions = range(1, k + 1)
-        clicked = np.array(
-            [[reward(p, last) for p in positions] for last in positions], dtype=float
-        )
+        clicked = np.broadcast_to(np.asarray(rewards, dtype=np.float64), (k, k))
         ignored = np.zeros((k, k))
         if gamma > 0:
-            for last in positions:
-                for position in range(1, last + 1):
-                    ignored[last - 1, position - 1] = -gamma * penalty(position, last)
+            ignored += np.tril(-gamma * np.broadcast_to(penalties, (k, k)))
         return cls(check_finite(clicked, "rewards"), check_finite(ignored, "penalties"))
 
     def targets(self, clicks: Bools, seen: Floats) -> Floats:

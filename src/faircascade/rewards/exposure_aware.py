@@ -46,33 +46,19 @@ class ExposureAware(RewardModel):
 def _paper(weight: Weight, gamma: float, k: int) -> RewardTable:
     """Reward and penalty are both F(k), as Table 2 and Eq. (6) have it."""
     F = weight.values(k)
-    return RewardTable.of(
-        k,
-        reward=lambda position, _: float(F[position - 1]),
-        penalty=lambda position, _: float(F[position - 1]),
-        gamma=gamma,
-    )
+    return RewardTable.of(k, rewards=F, penalties=F, gamma=gamma)
 
 
 def _intended(weight: Weight, gamma: float, k: int) -> RewardTable:
     """The reward rises with k and the penalty falls: both criteria of Section 3 hold."""
     F = rising(weight.values(k))
-    return RewardTable.of(
-        k,
-        reward=lambda position, _: float(F[position - 1]),
-        penalty=lambda position, _: float(F[k - position]),
-        gamma=gamma,
-    )
+    return RewardTable.of(k, rewards=F, penalties=F[::-1], gamma=gamma)
 
 
 def _reference(weight: Weight, gamma: float, k: int) -> RewardTable:
     """What the authors' package computes."""
-    return RewardTable.of(
-        k,
-        reward=lambda position, _: weight.reference_reward(position, k),
-        penalty=lambda position, last: weight.reference_penalty(position, last, k),
-        gamma=gamma,
-    )
+    rewards, penalties = weight.reference(k)
+    return RewardTable.of(k, rewards=rewards, penalties=penalties, gamma=gamma)
 
 
 _TABLES: dict[Reading, Callable[[Weight, float, int], RewardTable]] = {

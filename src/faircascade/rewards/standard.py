@@ -14,4 +14,4 @@ class Standard(RewardModel):
     """Reward 1, no penalty: LinUCB's model."""
 
     def table(self, k: int) -> RewardTable:
-        return RewardTable.of(k, reward=lambda *_: 1.0, penalty=lambda *_: 0.0, gamma=0.0)
+        return RewardTable.of(k, rewards=1.0)

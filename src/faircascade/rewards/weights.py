@@ -29,12 +29,11 @@ class Weight(Component):
         """A slate length at which a mistake in the weights shows."""
         return 2
 
-    def reference_reward(self, position: int, k: int) -> float:
-        """Return what the authors' package gives a click at `position` of k."""
-        raise ValueError(f"weight {self.name!r} has no 'reference' reading: the package lacks it")
+    def reference(self, k: int) -> tuple[Floats, Floats]:
+        """Return what the authors' package gives for clicks and takes, before gamma, for the rest.
 
-    def reference_penalty(self, position: int, examined: int, k: int) -> float:
-        """Return what the package takes, before gamma, when `examined` of k were seen."""
+        By position, (k,), or by the last position seen and position, (k, k).
+        """
         raise ValueError(f"weight {self.name!r} has no 'reference' reading: the package lacks it")
 
 
@@ -46,11 +45,9 @@ class Log(Weight):
     def values(self, k: int) -> Floats:
         return np.asarray(np.log1p(np.arange(1.0, k + 1)))
 
-    def reference_reward(self, position: int, k: int) -> float:
-        return math.log(1 + position, max(k, 2))
-
-    def reference_penalty(self, position: int, examined: int, k: int) -> float:
-        return 1.0 / math.log(1 + position, max(k, 2))
+    def reference(self, k: int) -> tuple[Floats, Floats]:
+        logarithms = np.array([math.log(1 + place, max(k, 2)) for place in range(1, k + 1)])
+        return logarithms, 1.0 / logarithms
 
 
 @register("rbp")
@@ -68,11 +65,8 @@ class RBP(Weight):
     def values(self, k: int) -> Floats:
         return np.asarray(self.beta ** np.arange(k, dtype=np.float64))
 
-    def reference_reward(self, position: int, k: int) -> float:
-        return 1.0
-
-    def reference_penalty(self, position: int, examined: int, k: int) -> float:
-        return math.pow(self.beta, position - 1)
+    def reference(self, k: int) -> tuple[Floats, Floats]:
+        return np.ones(k), np.array([math.pow(self.beta, place) for place in range(k)])
 
 
 @register("linear")
@@ -90,17 +84,15 @@ class Linear(Weight):
     def values(self, k: int) -> Floats:
         return self.beta * np.arange(1.0, k + 1)
 
-    def reference_reward(self, position: int, k: int) -> float:
-        return self.beta * position
-
-    def reference_penalty(self, position: int, examined: int, k: int) -> float:
-        return self.beta * (examined - position + 1)
+    def reference(self, k: int) -> tuple[Floats, Floats]:
+        positions = np.arange(1.0, k + 1)
+        return self.beta * positions, self.beta * (positions[:, None] - positions + 1)
 
 
 @register("custom")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Custom(Weight):
-    """Any positive weights: a vector with one value a position, or a function of (k, K)."""
+    """Any positive weights: one number per position, or a function of (k, K)."""
 
     weights: tuple[float, ...] | Callable[[int, int], float]
     """Weights of positions 1, 2, ..., or a function of the position and the slate's length."""

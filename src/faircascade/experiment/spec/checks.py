@@ -98,7 +98,7 @@ def check_environments(environments: Sequence[Mapping[str, Any]]) -> None:
         raise ValueError("[environment] must not have the same environment twice")
 
 
-def check_lists(policy: Policy, environment: Mapping[str, Any]) -> None:
+def check_slate_length(policy: Policy, environment: Mapping[str, Any]) -> None:
     """Refuse a policy that cannot learn from the slates of an environment."""
     policy.reward_table(int(all_options(environment)["k"]))
 

@@ -44,8 +44,8 @@ from faircascade.experiment.comparison import seeds_of
 from faircascade.experiment.spec.checks import (
     check_distinct,
     check_environments,
-    check_lists,
     check_shared,
+    check_slate_length,
     check_source,
     located,
     read_checkpoints,
@@ -248,7 +248,7 @@ class Spec:
         for environment in environments:
             for _, policy, _ in lines:
                 with at("environment", "k"):
-                    check_lists(policy, environment)
+                    check_slate_length(policy, environment)
 
     def check_data(self) -> None:
         """Refuse data sets that do not exist and files that are not there."""
