@@ -384,7 +384,7 @@ def test_a_click_model_knows_which_items_are_shown() -> None:
     assert not clicks[1::2].any()
 
 
-def test_realised_regret_needs_a_value_in_clicks() -> None:
+def test_a_value_that_is_not_clicks_is_not_taken_for_clicks() -> None:
     @dataclass(frozen=True, kw_only=True)
     class Satisfied(Cascade):
         """Half of those who click are satisfied."""
@@ -395,7 +395,10 @@ def test_realised_regret_needs_a_value_in_clicks() -> None:
             return super().value(attraction, slates) / 2
 
     env = small_environment(click_model=Satisfied())
-    assert fc.simulate(env, fc.LinUCB(), rounds=5).regret >= 0
+    found = fc.compare(env, fc.LinUCB(), rounds=5)
+    assert found.mean("LinUCB", "regret") >= 0
+    (kept,) = found.environments[0].runs["LinUCB"]
+    assert kept.about["most_clicks"] is None  # no figure shows the value as a number of clicks
     with pytest.raises(ParameterError) as refused:
         fc.simulate(env, fc.LinUCB(), rounds=5, realised=True)
     assert refused.value.name == "realised"

@@ -14,7 +14,7 @@ from faircascade.experiment.environment_options import all_options, canonical_op
 from faircascade.policies import Policy
 from faircascade.registry import Component, from_spec, nested, own_code, to_spec
 
-FORMAT = 3
+FORMAT = 4
 """Part of every key: a change in what cells hold makes new ones."""
 
 

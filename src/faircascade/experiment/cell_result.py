@@ -11,10 +11,12 @@ import numpy as np
 
 from faircascade.engine import Result
 from faircascade.engine.result import plain_spec
+from faircascade.environment.environment import PARTS
 from faircascade.errors import ParameterError
 from faircascade.experiment.cell import Cell, hash_of
 from faircascade.experiment.machine import describe_machine, platform_versions
 from faircascade.metrics.exposure import Exposures, exposure_b, exposure_p
+from faircascade.registry import identity
 from faircascade.theory import environment_conditions
 from faircascade.types import Floats
 
@@ -109,9 +111,11 @@ def _about(result: Result) -> dict[str, Any]:
     return {
         "metrics": {n: v if math.isfinite(v) else None for n, v in result.metrics.items()},
         "optimal_value": result.optimal_value,
+        "most_clicks": _most_clicks(result),
         "users": len(env.users),
         "items": len(env.items),
         "environment": dict(env.info),
+        "parts": {part: identity(getattr(env, part)) for part in PARTS},
         "fingerprint": env.fingerprint,
         "largest_preference": float(np.sqrt((env.preferences**2).sum(axis=1)).max()),
         "proof": {c.rule: c.reason for c in environment_conditions(env)},
@@ -122,6 +126,13 @@ def _about(result: Result) -> dict[str, Any]:
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": platform_versions(),
     }
+
+
+def _most_clicks(result: Result) -> float | None:
+    """Return the clicks per slate that no policy can be expected to beat, if that is known."""
+    model = result.env.click_model
+    known = model.value_is_clicks and model.best_is_optimal and result.env.stands_still
+    return result.optimal_value if known else None
 
 
 def _curves(result: Result) -> dict[str, Floats]:

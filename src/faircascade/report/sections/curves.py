@@ -33,6 +33,7 @@ def _plate(
 ) -> CaptionedFigure:
     drawn, others = told_apart(environment, metrics)
     shown = list(drawn)
+    ceiling = most_clicks(environment)
     columns = min(len(metrics), 2 if len(metrics) in (2, 4) else 3)
     rows = -(-len(metrics) // columns)
     figure = Figure(figsize=((5.6, 8.0, 10.6)[columns - 1], 0.7 + 2.5 * rows), layout="constrained")
@@ -44,11 +45,11 @@ def _plate(
             line = series.curve(environment.runs[label], metric)
             ax.plot(line.rounds, line.mean, **PALE, zorder=1.5)
         metric_panel(ax, environment, shown, metric, drawn)
-        if metric == "clicks":
-            ax.axhline(optimal_value(environment), **DOTTED)
+        if metric == "clicks" and ceiling is not None:
+            ax.axhline(ceiling, **DOTTED)
         ax.set_title(f"{title(metric)}  ({direction(metric)})")
     figure.supxlabel("Round", fontsize=9)
-    dotted = "Value of the optimal slates" if "clicks" in metrics else ""
+    dotted = "Clicks of the optimal slates" if ceiling is not None and "clicks" in metrics else ""
     legend(figure, drawn, dotted=dotted, pale=f"{len(others)} others" if others else "")
     return CaptionedFigure(
         file,
@@ -64,7 +65,8 @@ def _plate(
     )
 
 
-def optimal_value(environment: EnvironmentResults) -> float:
-    """Return the value of the optimal slates, mean over seeds."""
-    runs = environment.runs[environment.finished[0]]
-    return float(np.mean([run.about["optimal_value"] for run in runs]))
+def most_clicks(environment: EnvironmentResults) -> float | None:
+    """Return the clicks per slate that no policy can be expected to beat, mean over seeds."""
+    found = [run.about["most_clicks"] for run in environment.runs[environment.finished[0]]]
+    known = [float(clicks) for clicks in found if clicks is not None]
+    return float(np.mean(known)) if len(known) == len(found) else None

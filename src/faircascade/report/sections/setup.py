@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from faircascade.environment.environment import PARTS
 from faircascade.experiment.cell_result import CellResult
 from faircascade.experiment.study_results import EnvironmentResults, StudyResults
 from faircascade.report.blocks import Block, Group, Head, Listing, Row, Table, text
@@ -60,6 +61,7 @@ def _facts(environment: EnvironmentResults, name: str) -> Listing:
     """Say how the environment was made, as it says itself; over all seeds."""
     abouts = [run.about for run in environment.runs[environment.finished[0]]]
     made = [about["environment"] for about in abouts]
+    parts = [about["parts"] for about in abouts]
     names = dict.fromkeys(name for info in made for name in info if name not in _SAID_ELSEWHERE)
     optimum = float(np.mean([about["optimal_value"] for about in abouts]))
     return Listing(
@@ -68,6 +70,7 @@ def _facts(environment: EnvironmentResults, name: str) -> Listing:
             ("Users", spread(about["users"] for about in abouts)),
             ("Items", spread(about["items"] for about in abouts)),
             ("Value of the optimal slates", number(optimum)),
+            *((n.replace("_", " ").capitalize(), _distinct(p[n] for p in parts)) for n in PARTS),
             *((n.replace("_", " "), _distinct(i[n] for i in made if n in i)) for n in names),
             ("Fingerprint of the environment", _distinct(a["fingerprint"] for a in abouts)),
         ),
