@@ -29,10 +29,10 @@ SETTING = {
 LEVELS = {"align": "none", "zero_rows": "keep"}
 """What the authors' package has, and the levels of equality follow from."""
 
-_NOT_DEFINED = "the paper does not define FRM for lists"
+_NOT_DEFINED = "the paper does not define FRM for slates"
 _CONTRADICTED = (
     "on MovieLens the published RBP rows have LinUCB's clicks in all four tables and its "
-    "Equality (B) in three, so they come from the same lists, and yet another Equality (P): it was "
+    "Equality (B) in three, so they come from the same slates, and yet another Equality (P): it was "
     "not computed as defined"
 )
 _NEAR, _FAR = f"within {CLOSE:.0%}", f"more than {CLOSE:.0%} away"
