@@ -383,7 +383,7 @@ def test_wrong_options_are_named(options: dict, message: str) -> None:
         ({"groups": {"g": ["a"]}}, "g must have one value for each of the 3 items"),
         (
             {"features": np.full((3, 2), np.nan)},
-            r"features must be finite, got nan at index \(0, 0\)",
+            r"features must be finite at index \(0, 0\)",
         ),
         ({"features": np.ones(3)}, r"features must be items x dimensions, got shape \(3,\)"),
         ({"preferences": np.ones((2, 5))}, r"preferences must be users x 2 .* got shape \(2, 5\)"),

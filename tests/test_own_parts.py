@@ -24,13 +24,15 @@ from faircascade.engine import simulation
 from faircascade.environment import Delay, Dynamics, Environment, NoDelay, Still
 from faircascade.errors import ParameterError
 from faircascade.estimators import Estimator, Ridge
+from faircascade.experiment.cell import Cell
 from faircascade.experiment.running.executors.local import Local
 from faircascade.experiment.spec import Spec
-from faircascade.exploration import UCB, Exploration
+from faircascade.exploration import UCB, Epsilon, Exploration
 from faircascade.observations import FirstClick, Observation
-from faircascade.policies import Policy
+from faircascade.policies import Policy, Random
 from faircascade.rerankers import Identity, Reranker
-from faircascade.rewards import RewardModel, Standard
+from faircascade.rewards import RewardModel, RewardTable, Standard
+from faircascade.rewards.weights import Weight
 from faircascade.types import Slates
 from tests.environments import small_environment
 from tests.own_parts import parts_of_the_contributing_guide
@@ -459,6 +461,7 @@ def test_a_policy_of_ones_own_goes_online_whatever_its_state_is() -> None:
 
 BOLD = """
 from dataclasses import dataclass
+from bold_helper import ALPHA
 from faircascade import LinUCB
 from faircascade.registry import register
 
@@ -466,17 +469,19 @@ from faircascade.registry import register
 @dataclass(frozen=True, kw_only=True)
 class Bold(LinUCB):
     'Explores more.'
-    alpha: float = 5.0
+    alpha: float = ALPHA
 """
 
 
 def test_results_of_a_part_hold_for_its_source_alone(tmp_path: Path, monkeypatch) -> None:
     file = tmp_path / "bold_bandit.py"
     file.write_text(BOLD, encoding="utf-8")
+    helper = tmp_path / "bold_helper.py"
+    helper.write_text("ALPHA = 5.0\n", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     before = dict(registry.components("policy"))
     try:
-        importlib.import_module("bold_bandit")
+        module = importlib.import_module("bold_bandit")
         policies = [{"name": "bold"}, {"name": "linucb"}]
         spec = {
             "name": "own",
@@ -486,9 +491,185 @@ def test_results_of_a_part_hold_for_its_source_alone(tmp_path: Path, monkeypatch
         }
         keys = {cell.label: cell.key for cell in Spec.of(spec).cells("ratings")}
         file.write_text(BOLD + "# changed\n", encoding="utf-8")
+        still = {cell.label: cell.key for cell in Spec.of(spec).cells("ratings")}
+        importlib.reload(module)
         later = {cell.label: cell.key for cell in Spec.of(spec).cells("ratings")}
+        helper.write_text("ALPHA = 4.0\n", encoding="utf-8")
+        importlib.reload(module)
+        helped = {cell.label: cell.key for cell in Spec.of(spec).cells("ratings")}
     finally:
         registry._registered["policy"] = before
         sys.modules.pop("bold_bandit", None)
-    assert keys["Bold"] != later["Bold"]
-    assert keys["LinUCB"] == later["LinUCB"]
+        sys.modules.pop("bold_helper", None)
+    assert still == keys, "the code that runs is still that of before"
+    assert len({keys["Bold"], later["Bold"], helped["Bold"]}) == 3
+    assert keys["LinUCB"] == later["LinUCB"] == helped["LinUCB"]
+
+
+def test_what_has_no_source_is_never_taken_from_the_store(own: ModuleType) -> None:
+    once = registry.own_code(own.Skimmer())
+    assert once == registry.own_code(own.Skimmer(patience=0.5))
+    again = registry.register("skimmer")(own.Skimmer)  # as when a cell of a notebook runs again
+    assert registry.own_code(again()) != once
+
+
+def test_a_weight_by_name_belongs_to_the_key() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Steep(Weight):
+        """Grows fast."""
+
+        def values(self, k: int) -> Any:
+            return np.arange(1.0, k + 1) ** 2
+
+    registry.register("steep")(Steep)
+    try:
+        policy = fc.EALinUCB(weight="steep")
+        assert __name__ in {type(part).__module__ for part in cell_of(policy).parts}
+        assert __name__ in cell_of(policy).settings["own_code"]
+    finally:
+        del registry._registered["weight"]["steep"]
+
+
+def cell_of(policy: Policy) -> Cell:
+    return Cell(
+        data={},
+        fingerprint="ratings",
+        environment={},
+        policy=policy,
+        label="",
+        seed=1,
+        rounds=5,
+        checkpoints=(5,),
+    )
+
+
+def test_only_the_package_has_kernels() -> None:
+    with pytest.raises(ParameterError) as refused:
+
+        @registry.register("clicks-all", engines=("cpu",))
+        @dataclass(frozen=True, kw_only=True)
+        class ClicksAll(Cascade):
+            """Clicks everything."""
+
+    assert refused.value.name == "engines"
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        lambda k: (np.ones((2, 2)), np.zeros((2, 2))),
+        lambda k: (np.ones((2 * k, 2 * k)), np.zeros((2 * k, 2 * k))),
+        lambda k: (np.ones(k), np.zeros(k)),
+        lambda k: (np.ones((k, k)), np.ones((k, k))),
+        lambda k: (np.ones((k, k)), np.zeros((2, 2))),
+        lambda k: (np.full((k, k), np.nan), np.zeros((k, k))),
+    ],
+)
+@pytest.mark.parametrize("engine", ["loop", "cpu"])
+def test_a_reward_table_that_is_none_is_refused_by_every_engine(table: Any, engine: str) -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Odd(RewardModel):
+        """Returns a table of the wrong kind."""
+
+        def table(self, k: int) -> RewardTable:
+            return RewardTable(*table(k))
+
+    with pytest.raises((TypeError, ParameterError)):
+        fc.simulate(small_environment(k=5), fc.Bandit(reward=Odd()), rounds=2, engine=engine)
+
+
+def test_penalties_are_not_dropped() -> None:
+    assert RewardTable.of(3, rewards=1.0, penalties=0.5).ignored[2].tolist() == [-0.5] * 3
+    with pytest.raises(ParameterError):
+        RewardTable.of(3, rewards=1.0, penalties=0.5, gamma=-1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Always(Random):
+    """Shows the same items."""
+
+    def scores(self, pool: Any) -> Any:
+        return pool.items.popularity[pool.rows]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reversed(Identity):
+    """Turns slates round."""
+
+    def arrange(self, request: Any, slates: Slates, ledger: Any) -> Slates:
+        return Slates(items=slates.items[:, ::-1], scores=slates.scores[:, ::-1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bold(Epsilon):
+    """Never explores, whatever epsilon is."""
+
+    def slates(self, request: Any, scores: Any) -> Slates:
+        return Exploration.slates(self, request, scores)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Always(),
+        fc.Bandit(exploration=Bold(epsilon=0.5)),
+        fc.Bandit(exploration="epsilon", reranker=Reversed()),
+        fc.Bandit(reranker=Reversed()),
+    ],
+    ids=lambda policy: policy.label,
+)
+def test_propensities_of_a_parent_class_are_not_believed(policy: Policy, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.parquet"
+    fc.simulate(small_environment(), policy, rounds=2, trace=trace)
+    rows = pq.read_table(trace)
+    assert rows["pscore"].null_count == len(rows)
+
+
+def test_what_was_not_shown_is_not_learned() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Boundless(Observation):
+        """Takes all positions as seen."""
+
+        def seen(self, clicks, shown):
+            return np.ones(clicks.shape)
+
+    ranker = fc.Ranker(fc.Bandit(observation=Boundless()), items=np.eye(5))
+    slate = ranker.recommend("u", 5)
+    with pytest.raises(ValueError, match="not shown"):
+        ranker.update(slate, clicked=1, shown=2)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WithMoods(Environment):
+    """Users with a mood each."""
+
+    mood: Any = None
+    boost: float = 1.0
+
+    def attraction(self, slates, rows=slice(None), *, round=1):
+        return super().attraction(slates, rows, round=round) * self.boost
+
+
+def test_fields_of_an_environment_s_subclass_are_part_of_it() -> None:
+    base = small_environment(users=6)
+    given = {"items": base.items, "users": base.users, "k": base.k}
+    prints = {
+        WithMoods(**given, mood=mood, boost=boost).fingerprint
+        for mood in (np.zeros(3), np.ones(3))
+        for boost in (1.0, 0.5)
+    }
+    assert len(prints) == 4
+    with pytest.raises(TypeError, match="'mood'"):
+        fc.simulate(WithMoods(**given, mood=np.zeros(6)), fc.LinUCB(), rounds=1)
+
+
+def test_a_value_too_large_to_be_counted_is_refused() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Rich(Cascade):
+        """Slates are worth millions."""
+
+        def value(self, attraction, slates):
+            return 1e7 * super().value(attraction, slates)
+
+    with pytest.raises(ValueError, match="value of at most"):
+        fc.simulate(small_environment(click_model=Rich()), fc.LinUCB(), rounds=1)

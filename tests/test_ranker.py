@@ -290,7 +290,7 @@ def test_only_so_many_unanswered_slates_are_remembered() -> None:
 @pytest.mark.parametrize("clicked", [True, np.True_, 2.0, "2"])
 def test_a_click_is_a_position_and_nothing_else(clicked) -> None:
     r = ranker()
-    with pytest.raises(TypeError, match="clicked must be a whole number"):
+    with pytest.raises(ValueError, match="clicked must be a whole number"):
         r.update(r.recommend("u"), clicked=clicked)
 
 

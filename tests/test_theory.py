@@ -15,6 +15,10 @@ from hypothesis import strategies as st
 
 import faircascade as fc
 from faircascade.clicks import Cascade, ClickModel
+from faircascade.environment import Dynamics
+from faircascade.errors import ParameterError
+from faircascade.exploration import UCB
+from faircascade.observations import Observation
 from faircascade.rewards import RewardModel, RewardTable
 from faircascade.theory import alpha_min, bound, check, gamma_max, informative_from
 from tests.environments import small_environment
@@ -316,9 +320,9 @@ def test_a_wrong_value_is_named_with_its_rule(call, message) -> None:
 
 
 def test_a_number_that_is_not_whole_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"dim must be a whole number, got 2\.5"):
+    with pytest.raises(ValueError, match=r"dim must be a whole number, got 2\.5"):
         alpha_min(2.5, 1, 1)
-    with pytest.raises(TypeError, match="rounds must be a whole number"):
+    with pytest.raises(ValueError, match="rounds must be a whole number"):
         check(fc.LinUCB(), dim=1, k=1, rounds=1.5)
 
 
@@ -327,17 +331,47 @@ def test_other_click_models_are_refused() -> None:
         pass
 
     class Different(ClickModel):
-        name = "different"
-
         def click(self, attraction, slates, draws):
             return attraction > 0.5
 
         def value(self, attraction, slates):
             return attraction.sum(axis=1)
 
-    assert check(fc.LinUCB(), small_environment(click_model=Other()), rounds=1).k == 3
-    with pytest.raises(ValueError, match=r"click_model must be cascade .*, got 'different'"):
-        check(fc.LinUCB(), small_environment(click_model=Different()), rounds=1)
+    for model in (Other(), Different()):  # a subclass may do anything
+        with pytest.raises(ParameterError) as refused:
+            check(fc.LinUCB(), small_environment(click_model=model), rounds=1)
+        assert refused.value.name == "click_model"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Greedy(UCB):
+    """A subclass that does something else."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Everything(Observation):
+    """Takes all as seen."""
+
+    def seen(self, clicks, shown):
+        return np.ones(clicks.shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flipping(Dynamics):
+    """Turns preferences round."""
+
+    def preferences(self, users, round):
+        return users.preferences * (-1) ** round
+
+
+def test_what_the_theorem_is_not_about_is_refused() -> None:
+    for policy in (fc.Bandit(exploration=Greedy()), fc.Bandit(observation=Everything())):
+        with pytest.raises(ParameterError) as refused:
+            check(policy, dim=2, k=2, rounds=1)
+        assert refused.value.name == "policy"
+    with pytest.raises(ParameterError) as refused:
+        check(fc.LinUCB(), small_environment(dynamics=Flipping()), rounds=1)
+    assert refused.value.name == "env"
 
 
 def test_the_module_is_public_and_imported_on_first_use() -> None:

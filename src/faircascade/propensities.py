@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +35,34 @@ class Propensities:
     def whole(self) -> Floats:
         """Of each slate as a whole, (n,)."""
         return self.cascade[:, -1]
+
+
+_ACTS = ("recommend", "scores", "slates", "adjust", "arrange")
+"""Methods that decide what is shown."""
+
+
+def is_drawn(part: Any) -> bool:
+    """Return whether chance has a say in what a policy, exploration or re-ranker does.
+
+    That it has none is believed of a class that says so itself; a subclass that decides otherwise
+    has to say it again.
+    """
+    return part.is_random or not _vouched("is_random", part)
+
+
+def knows_chances(part: Any) -> bool:
+    """Return whether the propensities that a class returns are of what it does itself."""
+    return _vouched("propensities", part)
+
+
+def _vouched(claim: str, part: Any) -> bool:
+    """Say whether no subclass changed what is shown after a class made a claim about it."""
+    defined = {
+        name: place
+        for place, cls in reversed([*enumerate(type(part).__mro__)])
+        for name in vars(cls)
+    }
+    return all(defined[claim] <= defined[act] for act in _ACTS if act in defined)
 
 
 def ranks_in(ranking: Ints, slates: Ints) -> Ints:

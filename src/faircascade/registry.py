@@ -8,16 +8,12 @@ of each room, and those that other packages advertise under the entry-point grou
 
 from __future__ import annotations
 
-import hashlib
 import importlib
-import inspect
 import pkgutil
-import sys
 from abc import ABC
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, wraps
-from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from faircascade.errors import (
@@ -30,6 +26,7 @@ from faircascade.errors import suggest as suggest
 from faircascade.parameters import Parameter, descriptions_of, parameters_by_name
 from faircascade.parameters import parameters_of as parameters_of
 from faircascade.settings import underscored
+from faircascade.source_code import is_ours, own_sources
 
 ROOMS = (
     "data",
@@ -64,6 +61,9 @@ class Component(ABC):  # noqa: B024 - rooms have the abstract methods
 C = TypeVar("C", bound=type[Component])
 
 _registered: dict[str, dict[str, type[Component]]] = {}
+_sources: dict[type, dict[str, str]] = {}
+"""What `own_sources` found when a class was registered: the code that runs, whatever a file says
+by now."""
 
 
 def register(name: str, *, engines: Iterable[str] = ()) -> Callable[[C], C]:
@@ -72,6 +72,10 @@ def register(name: str, *, engines: Iterable[str] = ()) -> Callable[[C], C]:
     def add(cls: C) -> C:
         if not cls.kind:
             raise TypeError(f"{cls.__name__} must derive from the base class of its room")
+        if engines and not is_ours(cls.__module__):
+            raise ParameterError(
+                "engines", "must be left out: kernels are part of faircascade", [*engines]
+            )
         taken = _registered.setdefault(cls.kind, {}).get(name)
         if taken is not None and _full_name(taken) != _full_name(cls):
             raise ValueError(f"{cls.kind} {name!r} is already {_full_name(taken)}")
@@ -82,6 +86,7 @@ def register(name: str, *, engines: Iterable[str] = ()) -> Callable[[C], C]:
         cls.name = name
         cls.engines = frozenset(engines)
         _registered[cls.kind][name] = cls
+        _sources[cls] = own_sources(cls)
         if is_dataclass(cls):
             _check_arguments(cls)
             _document_parameters(cls)
@@ -272,32 +277,16 @@ def identity(component: Component) -> dict[str, Any]:
         return {"class": f"{cls.__module__}.{cls.__qualname__}", "repr": repr(component)}
 
 
-def is_ours(module: str) -> bool:
-    """Say whether a module is part of this package."""
-    return module.partition(".")[0] == "faircascade"
-
-
 def own_code(component: Component) -> dict[str, str]:
-    """Return a hash of the source of every module outside this package that defines a component.
+    """Return a hash of the source of every module outside this package that a component runs.
 
     What such a component does is known by its source alone, so that stored results of it hold
     for that source only.
     """
-    found = {}
-    for cls in type(component).__mro__:
-        top = cls.__module__.partition(".")[0]
-        if not is_ours(top) and top not in sys.stdlib_module_names:
-            found[cls.__module__] = hashlib.sha256(_source(cls)).hexdigest()[:16]
-    return found
-
-
-def _source(cls: type) -> bytes:
-    """Return the source of the module that defines a class, or of the class alone."""
-    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
-    try:
-        return Path(file).read_bytes() if file else inspect.getsource(cls).encode()
-    except (OSError, TypeError):  # typed in, or compiled
-        return b""
+    cls = type(component)
+    if cls not in _sources:
+        _sources[cls] = own_sources(cls)
+    return _sources[cls]
 
 
 def nested(component: Component) -> Iterator[Component]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircascade.errors import ParameterError
 from faircascade.random import Words, keys_of
 
 Floats = NDArray[np.float64]
@@ -43,7 +44,7 @@ def whole(value: Any, name: str) -> int:
             raise TypeError
         return index(value)
     except TypeError:
-        raise TypeError(f"{name} must be a whole number, got {value!r}") from None
+        raise ParameterError(name, "must be a whole number", value) from None
 
 
 def check_finite(array: Floats, what: str) -> Floats:
@@ -51,7 +52,7 @@ def check_finite(array: Floats, what: str) -> Floats:
     array = np.array(array, dtype=np.float64, order="C")
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise ValueError(f"{what} must be finite, got {array[where]} at index {where}")
+        raise ParameterError(what, f"must be finite at index {where}", array[where])
     return array
 
 
@@ -86,7 +87,7 @@ class Items:
         """Check and complete what is given: merit defaults to 1, popularity to 0."""
         features = check_finite(features, "features")
         if features.ndim != 2 or 0 in features.shape:
-            raise ValueError(f"features must be items x dimensions, got shape {features.shape}")
+            raise ParameterError("features", "must be items x dimensions", features.shape)
         m = len(features)
         merit = check_finite(np.ones(m) if merit is None else merit, "merit")
         popularity = check_finite(np.zeros(m) if popularity is None else popularity, "popularity")
@@ -100,7 +101,7 @@ class Items:
                     f"got shape {column.shape}"
                 )
         if (merit <= 0).any():
-            raise ValueError(f"merit must be positive, got {merit.min()}")
+            raise ParameterError("merit", "must be positive", merit.min())
         return cls(
             ids=as_ids(ids, m, "item"),
             features=features,

@@ -98,7 +98,7 @@ def verdict(
         (row("EALinUCB", "log"), "equality_b", 0.30, 0.40, "differs", "published: above"),
         (row("EALinUCB", "log"), "equality_b", 0.50, 0.60, "differs", "published: above"),
         (row("EARSLinUCB"), "clicks", 0.39, 0.389, "matches", "equal to LinUCB, as published"),
-        (row("EALinUCB", "log"), "equality_p", 0.51, 0.4, "cannot be compared", "same lists"),
+        (row("EALinUCB", "log"), "equality_p", 0.51, 0.4, "cannot be compared", "same slates"),
         (row("EALinUCB", "log"), "equity_b", 0.06, 0.05, "cannot be compared", "merit"),
         (row("FRMLinUCB"), "clicks", 0.36, 0.37, "cannot be compared", "does not define FRM"),
     ],

@@ -27,7 +27,8 @@ from faircascade.environment import Optimum
 from faircascade.metrics.tally import Tally, to_units
 from faircascade.numerics import one_blas_thread
 from faircascade.random import uniforms
-from faircascade.registry import declared, is_ours
+from faircascade.registry import declared
+from faircascade.source_code import is_ours
 from faircascade.types import Bools, Feedback, Ints, Rows
 
 SHARD = 64

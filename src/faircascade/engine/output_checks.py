@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from faircascade.environment import Environment, Response
+from faircascade.metrics.tally import LARGEST
 from faircascade.policies import Policy
 from faircascade.types import Ints, Pool
 
@@ -35,10 +36,10 @@ def check_response(response: Response, slates: Ints, env: Environment) -> None:
             f"click model {name!r} must return True or False for each position, shape "
             f"{slates.shape}, got {clicks.dtype} of shape {clicks.shape}"
         )
-    if np.shape(value) != (len(slates),) or not np.isfinite(value).all():
+    if np.shape(value) != (len(slates),) or not (np.abs(value) <= LARGEST).all():
         raise ValueError(
-            f"click model {name!r} must return a finite value for each of {len(slates)} slates, "
-            f"got {value!r}"
+            f"click model {name!r} must return a value of at most {LARGEST:,.0f} for each of "
+            f"{len(slates)} slates, got {value!r}"
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from faircascade.engine.job import Job
+from faircascade.propensities import is_drawn, knows_chances
 from faircascade.random import draws
 from faircascade.types import Floats, Ints, Pool, Rows
 
@@ -32,8 +33,9 @@ class Rater:
     def __init__(self, job: Job) -> None:
         self.policy = job.policy
         self.seed = job.seed
-        self.exact = job.trace is not None and job.propensities
-        self.draws = job.propensity_draws if self.exact and self.policy.is_random else 0
+        wanted = job.trace is not None and job.propensities
+        self.exact = wanted and knows_chances(self.policy)
+        self.draws = job.propensity_draws if wanted and is_drawn(self.policy) else 0
 
     @property
     def idle(self) -> bool:

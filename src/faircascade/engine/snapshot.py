@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from faircascade import storage
 from faircascade.engine.job import Job
+from faircascade.environment.environment import PARTS
 from faircascade.errors import ParameterError
 from faircascade.metrics import Tally
-from faircascade.registry import Component, from_spec, to_spec
+from faircascade.registry import Component, from_spec, nested, own_code, to_spec
 from faircascade.version import __version__
 
 SECONDS = 30.0
@@ -131,7 +132,7 @@ def check(job: Job) -> None:
         raise ParameterError("snapshot", "must name a file, not a folder", str(job.snapshot))
     if job.trace is not None:
         raise ValueError("snapshot and trace cannot be combined: a trace cannot be resumed")
-    for component in (job.policy, job.env.click_model, job.env.dynamics, job.env.delay):
+    for component in (job.policy, *(getattr(job.env, part) for part in PARTS)):
         _check_spec(component)
 
 
@@ -141,6 +142,7 @@ def identity(job: Job) -> Any:
         "release": __version__,
         "environment": job.env.fingerprint,
         "policy": to_spec(job.policy),
+        "own_code": [own_code(part) for part in _parts(job)],
         "seed": job.seed,
         "checkpoints": job.checkpoints,
         "precision": job.precision,
@@ -148,6 +150,11 @@ def identity(job: Job) -> Any:
         "realised": bool(job.realised),
     }
     return json.loads(json.dumps(settings))
+
+
+def _parts(job: Job) -> Iterator[Component]:
+    for part in (*job.policy.made_of, *(getattr(job.env, part) for part in PARTS)):
+        yield from nested(part)
 
 
 def _check_spec(component: Component) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
@@ -28,6 +28,7 @@ from faircascade.errors import ParameterError
 from faircascade.numerics import one_blas_thread, ordered_sum
 from faircascade.ranking import Scores, attraction_of
 from faircascade.registry import Component, as_component, declared, from_spec, identity, to_spec
+from faircascade.source_code import own_sources
 from faircascade.types import (
     Bools,
     Floats,
@@ -257,6 +258,12 @@ class Environment:
         """Return the same environment with some of its users, each at most once."""
         if not isinstance(rows, slice) and len(np.unique(rows)) < len(rows):
             raise ValueError("rows must name each user at most once")
+        for name, value in self._own_fields().items():
+            if np.shape(value)[:1] == (len(self.users),):
+                raise TypeError(
+                    f"{type(self).__name__} must have a method `take` of its own, which also takes "
+                    f"the rows of {name!r}, one for each user"
+                )
         return replace(self, users=self.users[rows])
 
     @property
@@ -387,9 +394,21 @@ class Environment:
         """Hash of the contents: equal environments have equal fingerprints."""
         rules: dict[str, Any] = {"k": self.k}
         rules |= {part: identity(getattr(self, part)) for part in PARTS}
+        arrays = self._arrays()
         if type(self) is not Environment:
             rules["class"] = f"{type(self).__module__}.{type(self).__qualname__}"
-        return storage.fingerprint(self._arrays(), rules)
+            rules["source"] = own_sources(type(self))
+            for name, value in self._own_fields().items():
+                if isinstance(value, np.ndarray):
+                    arrays[f"own.{name}"] = value
+                else:
+                    rules[f"own.{name}"] = repr(value)
+        return storage.fingerprint(arrays, rules)
+
+    def _own_fields(self) -> dict[str, Any]:
+        """Return what a subclass has beside the fields of an environment."""
+        ours = {f.name for f in fields(Environment)}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ours}
 
     def _arrays(self) -> dict[str, Any]:
         known = {"user_ids": self.users.ids, "preferences": self.preferences}

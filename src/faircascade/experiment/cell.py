@@ -49,11 +49,7 @@ class Cell:
     @cached_property
     def settings(self) -> dict[str, Any]:
         """Everything that decides the result, as plain data, defaults filled in."""
-        code = {
-            module: source
-            for part in (*self.parts, *self.policy.components)
-            for module, source in own_code(part).items()
-        }
+        code = {module: source for part in self.parts for module, source in own_code(part).items()}
         return {
             "format": FORMAT,
             "data": self.fingerprint,
@@ -79,7 +75,7 @@ class Cell:
     @property
     def parts(self) -> Iterator[Component]:
         """Every component: the policy, the parts of the environment, and the parts of those."""
-        for part in (self.policy, *all_options(self.environment).values()):
+        for part in (*self.policy.made_of, *all_options(self.environment).values()):
             if isinstance(part, Component):
                 yield from nested(part)
 

@@ -9,8 +9,6 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from faircascade.policies import EALinUCB, EARSLinUCB, FRMLinUCB, LinUCB, Policy
-from faircascade.rerankers import Identity
-from faircascade.rewards import as_weight
 
 ROUNDS = 50_000
 ALPHA = 0.25
@@ -50,6 +48,15 @@ def published() -> Mapping[PublishedRow, Mapping[str, float]]:
     }
 
 
+_UNSAID: Mapping[type[Policy], tuple[str, ...]] = {
+    LinUCB: (),
+    EARSLinUCB: ("tolerance",),
+    FRMLinUCB: ("variant", "sharpness", "eta", "ledger"),
+    EALinUCB: ("weight",),
+}
+"""The policies of the tables, and their parameters that may be anything."""
+
+
 def row_of(policy: Policy, data: str, dim: int, k: int) -> PublishedRow | None:
     """Return the published row that a policy is held against; None if there is none."""
     named = _method(policy)
@@ -60,17 +67,17 @@ def row_of(policy: Policy, data: str, dim: int, k: int) -> PublishedRow | None:
 
 
 def _method(policy: Policy) -> tuple[str, str] | None:
-    """Return method and weight as the tables call them; None for what was not published."""
-    if getattr(policy, "alpha", None) != ALPHA:
+    """Return method and weight as the tables call them; None for what was not published.
+
+    A policy is of the paper if nothing but its reading, its weight and the version of FRM differs
+    from the defaults: the paper says no more.
+    """
+    free = _UNSAID.get(type(policy))
+    if free is None or policy.alpha != ALPHA:  # type: ignore[attr-defined]
         return None
-    if isinstance(policy, EARSLinUCB):
-        return "EARSLinUCB", ""
-    if isinstance(policy, FRMLinUCB):
-        return "FRMLinUCB", ""
-    if isinstance(policy, LinUCB):
-        return ("LinUCB", "") if isinstance(policy.reranker, Identity) else None
-    if isinstance(policy, EALinUCB) and isinstance(policy.weight, str):
-        usual = policy.beta == getattr(as_weight(policy.weight), "beta", None)
-        plain = policy.gamma == 0 and usual and isinstance(policy.reranker, Identity)
-        return ("EALinUCB", policy.weight) if plain else None
-    return None
+    said = {name: getattr(policy, name) for name in (*free, "alpha", "reading")}
+    if policy != type(policy)(**said):
+        return None
+    if isinstance(policy, EALinUCB):
+        return ("EALinUCB", policy.weight) if isinstance(policy.weight, str) else None
+    return type(policy).__name__, ""

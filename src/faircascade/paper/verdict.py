@@ -32,8 +32,8 @@ LEVELS = {"align": "none", "zero_rows": "keep"}
 _NOT_DEFINED = "the paper does not define FRM for slates"
 _CONTRADICTED = (
     "on MovieLens the published RBP rows have LinUCB's clicks in all four tables and its "
-    "Equality (B) in three, so they come from the same slates, and yet another Equality (P): it was "
-    "not computed as defined"
+    "Equality (B) in three, so they come from the same slates, and yet another Equality (P): it "
+    "was not computed as defined"
 )
 _NEAR, _FAR = f"within {CLOSE:.0%}", f"more than {CLOSE:.0%} away"
 _MERIT = "how merit was computed is not said, and levels follow from it"

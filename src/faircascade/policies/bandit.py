@@ -16,7 +16,7 @@ from faircascade.exploration import UCB, Exploration, SlateRequest
 from faircascade.numerics import ordered_sum
 from faircascade.observations import FirstClick, Observation
 from faircascade.policies.base import Policy
-from faircascade.propensities import Propensities
+from faircascade.propensities import Propensities, is_drawn, knows_chances
 from faircascade.registry import Component, as_component, register
 from faircascade.rerankers import Identity, Ledger, Reranker, Shown
 from faircascade.rerankers.ledger import Scope
@@ -62,9 +62,11 @@ class Parts:
         """Return the targets of the reward model for slates of length k, made once."""
         if k not in self._tables:
             table = self.reward.table(k)
-            if type(table) is not RewardTable:  # engines take its arrays, and nothing else
+            # engines take its arrays, and nothing else
+            if type(table) is not RewardTable or table.k != k:
                 raise TypeError(
-                    f"reward {self.reward.name!r} must return a RewardTable, got {table!r}"
+                    f"reward {self.reward.name!r} must return a RewardTable for K = {k}, "
+                    f"got {table!r}"
                 )
             self._tables[k] = table
         return self._tables[k]
@@ -85,6 +87,10 @@ class ComposedPolicy(Policy):
     def components(self) -> tuple[Component, ...]:
         reward = self.parts.reward  # a table by the time an engine gets it
         return (self, *(part for part in self.parts if part is not reward))
+
+    @property
+    def made_of(self) -> tuple[Component, ...]:
+        return (self, *self.parts)
 
     def reward_table(self, k: int) -> RewardTable:
         return self.parts.table(k)
@@ -128,7 +134,7 @@ class ComposedPolicy(Policy):
 
     @property
     def is_random(self) -> bool:
-        return self.parts.exploration.is_random or self.parts.reranker.is_random
+        return is_drawn(self.parts.exploration) or is_drawn(self.parts.reranker)
 
     def propensities(
         self,
@@ -140,6 +146,8 @@ class ComposedPolicy(Policy):
         round: int | Ints,
         seed: int,
     ) -> Propensities | None:
+        if not knows_chances(self.parts.reranker):
+            return None
         return self.parts.reranker.propensities(
             Shown(
                 request=self._request(state, users, pool, slates.shape[1], round, seed),
@@ -158,6 +166,11 @@ class ComposedPolicy(Policy):
             raise ValueError(
                 f"observation {self.parts.observation.name!r} must return numbers from 0 to 1 of "
                 f"shape {feedback.clicks.shape}, got {seen!r}"
+            )
+        if seen[np.arange(seen.shape[1]) >= feedback.shown[:, None]].any():
+            raise ValueError(
+                f"observation {self.parts.observation.name!r} must return 0 for positions that "
+                f"were not shown, got {seen!r}"
             )
         table = self.parts.table(feedback.clicks.shape[1])
         return Evidence(

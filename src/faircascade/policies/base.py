@@ -38,6 +38,11 @@ class Policy(Component):
         return (self,)
 
     @property
+    def made_of(self) -> tuple[Component, ...]:
+        """Everything that decides what it does."""
+        return self.components
+
+    @property
     def needs_all_scores(self) -> bool:
         """Whether every slate needs the scores of all items."""
         return False

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from faircascade.exploration import Exploration, SlateRequest
-from faircascade.propensities import Propensities
+from faircascade.propensities import Propensities, knows_chances
 from faircascade.ranking import Scores
 from faircascade.registry import Component, register
 from faircascade.rerankers.ledger import Ledger, Scope
@@ -29,6 +29,12 @@ class Shown:
     def scores(self) -> Scores:
         """The exploration's scores, which no re-ranker has changed."""
         return self.exploration.scores(self.request)
+
+    def chances(self, scores: Scores) -> Propensities | None:
+        """Return how likely the exploration was to give these slates by some scores."""
+        if not knows_chances(self.exploration):
+            return None
+        return self.exploration.propensities(self.request, scores, self.slates)
 
 
 class Reranker(Component):
@@ -75,4 +81,4 @@ class Identity(Reranker):
         return False
 
     def propensities(self, shown: Shown) -> Propensities | None:
-        return shown.exploration.propensities(shown.request, shown.scores, shown.slates)
+        return shown.chances(shown.scores)

@@ -12,7 +12,7 @@ import numpy as np
 from faircascade.errors import ParameterError
 from faircascade.exploration import SlateRequest
 from faircascade.numerics import ordered_dot
-from faircascade.propensities import Propensities, ranks_in
+from faircascade.propensities import Propensities, is_drawn, ranks_in
 from faircascade.random import draws
 from faircascade.registry import register
 from faircascade.rerankers.base import Reranker, Shown
@@ -69,7 +69,7 @@ class EARS(Reranker):
         return self.tolerance > 0
 
     def propensities(self, shown: Shown) -> Propensities | None:
-        if shown.exploration.is_random or not self.is_random:
+        if is_drawn(shown.exploration) or not self.is_random:
             return None
         chosen = shown.exploration.slates(shown.request, shown.scores)
         rank, places = ranks_in(chosen.items, shown.slates), np.arange(shown.request.k)

@@ -65,4 +65,4 @@ class FairCo(Reranker):
 
     def propensities(self, shown: Shown) -> Propensities | None:
         scores = self.adjust(shown.request, shown.scores, shown.ledger)
-        return shown.exploration.propensities(shown.request, scores, shown.slates)
+        return shown.chances(scores)

@@ -11,7 +11,7 @@ import numpy as np
 
 from faircascade.errors import ParameterError
 from faircascade.exploration import SlateRequest
-from faircascade.propensities import Propensities
+from faircascade.propensities import Propensities, is_drawn
 from faircascade.random import draws, gumbel
 from faircascade.ranking import Scores
 from faircascade.registry import register
@@ -53,7 +53,7 @@ class FairX(Reranker):
         return scores.replaced(self.sharpness * scores.rough + noise, self.sharpness, exact)
 
     def propensities(self, shown: Shown) -> Propensities | None:
-        if shown.exploration.is_random:
+        if is_drawn(shown.exploration):
             return None
         logits = self.sharpness * shown.scores.rough  # (n, p)
         columns = np.searchsorted(shown.request.pool.rows, shown.slates)

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from faircascade.errors import ParameterError
 from faircascade.registry import Component
 from faircascade.types import Bools, Floats, check_finite
 
@@ -26,20 +27,39 @@ class RewardTable:
     ignored: Floats
     """Target of a position that was seen and not clicked; 0 below the last one seen."""
 
+    def __post_init__(self) -> None:
+        for name in ("clicked", "ignored"):
+            table = check_finite(getattr(self, name), name)
+            if table.ndim != 2 or table.shape[0] != table.shape[1]:
+                raise ParameterError(name, "must be (K, K)", table.shape)
+            object.__setattr__(self, name, table)
+        if self.clicked.shape != self.ignored.shape:
+            rule = f"must have the shape of clicked, {self.clicked.shape}"
+            raise ParameterError("ignored", rule, self.ignored.shape)
+        if np.triu(self.ignored, 1).any():
+            rule = "must be 0 below the last position seen (above the diagonal)"
+            raise ParameterError("ignored", rule, self.ignored)
+
+    @property
+    def k(self) -> int:
+        """Length of the slates, K."""
+        return len(self.clicked)
+
     @classmethod
     def of(
-        cls, k: int, *, rewards: ArrayLike, penalties: ArrayLike = 0.0, gamma: float = 0.0
+        cls, k: int, *, rewards: ArrayLike, penalties: ArrayLike = 0.0, gamma: float = 1.0
     ) -> RewardTable:
         """Tabulate rewards, and penalties times -gamma.
 
         Both are by position, (K,), or by the last position seen and position, (K, K); one number
         holds for all.
         """
-        clicked = np.broadcast_to(np.asarray(rewards, dtype=np.float64), (k, k))
+        if not gamma >= 0:
+            raise ParameterError("gamma", "must be at least 0", gamma)
         ignored = np.zeros((k, k))
         if gamma > 0:
             ignored += np.tril(-gamma * np.broadcast_to(penalties, (k, k)))
-        return cls(check_finite(clicked, "rewards"), check_finite(ignored, "penalties"))
+        return cls(np.broadcast_to(rewards, (k, k)), ignored)
 
     def targets(self, clicks: Bools, seen: Floats) -> Floats:
         """Return the target of every position, 0 where nothing was seen, for (n, K), (n, K)."""

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from faircascade.clicks import Cascade
-from faircascade.environment import Environment
+from faircascade.environment import Environment, NoDelay
 from faircascade.errors import ParameterError
 from faircascade.estimators import Ridge
 from faircascade.exploration import UCB
+from faircascade.observations import FirstClick
 from faircascade.policies.bandit import ComposedPolicy
 from faircascade.policies.base import Policy
 from faircascade.rerankers import Identity
@@ -151,13 +152,16 @@ def check(
 
 def _optimist(policy: Policy) -> tuple[Ridge, RewardModel, float]:
     """Return the parts that the theorem is about, or say why it is not about this policy."""
-    if not isinstance(policy, ComposedPolicy) or not isinstance(policy.parts.exploration, UCB):
+    if not isinstance(policy, ComposedPolicy) or type(policy.parts.exploration) is not UCB:
         raise ParameterError(
             "policy", "must explore by UCB (the theorem is about no other)", policy.label
         )
-    if not isinstance(policy.parts.estimator, Ridge):
+    if type(policy.parts.estimator) is not Ridge:
         raise ParameterError("policy", "must learn by ridge regression", policy.label)
-    if not isinstance(policy.parts.reranker, Identity):
+    if type(policy.parts.observation) is not FirstClick:
+        rule = "must take positions down to the first click as seen"
+        raise ParameterError("policy", rule, policy.label)
+    if type(policy.parts.reranker) is not Identity:
         raise ParameterError("policy", "must not re-rank (the theorem's does not)", policy.label)
     return policy.parts.estimator, policy.parts.reward, policy.parts.exploration.alpha
 
@@ -173,8 +177,11 @@ def _size(
     for name, value in (("dim", dim), ("k", k), ("theta_norm", theta_norm)):
         if value is not None:
             raise ParameterError(name, "must be left out where an environment is given", value)
-    if not isinstance(env.click_model, Cascade):
-        raise ParameterError("click_model", "must be cascade (the theorem's)", env.click_model.name)
+    if type(env.click_model) is not Cascade:
+        raise ParameterError("click_model", "must be cascade (the theorem's)", env.click_model)
+    if not env.stands_still or type(env.delay) is not NoDelay:
+        rule = "must stand still and have no delay (the theorem's does)"
+        raise ParameterError("env", rule, env)
     return env.items.dim, env.k, float(np.linalg.norm(env.preferences, axis=1).max())
 
 

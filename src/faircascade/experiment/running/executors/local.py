@@ -15,7 +15,8 @@ from faircascade.experiment.running.cost_model import CostModel
 from faircascade.experiment.running.executors.base import Plan, check_counts
 from faircascade.experiment.running.run_cell import CellOutcome, CellStatus, run_cell
 from faircascade.experiment.running.worker_pool import Worker, WorkerMessage
-from faircascade.registry import ENTRY_POINTS, is_ours
+from faircascade.registry import ENTRY_POINTS
+from faircascade.source_code import is_ours
 
 MANY = 4
 """Cells for each core from which on each gets a core of its own."""
