@@ -385,8 +385,8 @@ def test_wrong_options_are_named(options: dict, message: str) -> None:
             {"features": np.full((3, 2), np.nan)},
             r"features must be finite at index \(0, 0\)",
         ),
-        ({"features": np.ones(3)}, r"features must be items x dimensions, got shape \(3,\)"),
-        ({"preferences": np.ones((2, 5))}, r"preferences must be users x 2 .* got shape \(2, 5\)"),
+        ({"features": np.ones(3)}, r"features must be items x dimensions, got \(3,\)"),
+        ({"preferences": np.ones((2, 5))}, r"preferences must be users x 2 .* got \(2, 5\)"),
         ({"k": 4}, "k must be between 1 and 3"),
     ],
 )

@@ -93,7 +93,7 @@ class Ranker:
         if not isinstance(items, Items):
             items = Items.of(items, ids=item_ids)
         elif item_ids is not None:
-            raise ValueError("item_ids must be left out when items is a catalogue with ids")
+            raise ParameterError("item_ids", "must be left out with a catalogue", item_ids)
         self.policy = policy
         self.seed = whole(seed, "seed")
         self.max_open = whole(max_open, "max_open")
@@ -264,7 +264,7 @@ class Ranker:
         gone = self._rows(item_ids, "item_ids")
         stay = np.setdiff1d(np.arange(len(self._items)), gone)
         if len(stay) == 0:
-            raise ValueError("item_ids must leave at least one item in the catalogue")
+            raise ParameterError("item_ids", "must leave at least one item", item_ids)
         self._set_items(self._items.keep(stay))
 
     def sums(self) -> tuple[Floats, Ints]:
@@ -322,7 +322,7 @@ class Ranker:
         names = _names(item_ids, what)
         for name in names:
             if name not in self._row:
-                raise ValueError(f"{what} must be items of the catalogue, got {name!r}")
+                raise ParameterError(what, "must be items of the catalogue", name)
         return np.array([self._row[name] for name in names], dtype=np.int64)
 
     def _pool(self, candidates: Iterable[object] | None, exclude: Iterable[object]) -> Pool:

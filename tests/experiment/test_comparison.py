@@ -103,7 +103,7 @@ def test_an_interrupted_comparison_keeps_the_seeds_that_all_policies_finished(mo
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"policies": []}, "policies must name at least one"),
+        ({"policies": []}, "policies must be at least one"),
         ({"seeds": 0}, "seeds must be at least one and distinct"),
         ({"seeds": [1, 1]}, "seeds must be at least one and distinct"),
         ({"policies": [LinUCB(), LinUCB()]}, "policies must be distinct, got 'LinUCB"),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from faircascade.environment import Environment
+from faircascade.errors import ParameterError
 from faircascade.metrics import Metric, Record, Tally
 from faircascade.metrics.tally import UNIT
 from faircascade.policies import Policy
@@ -79,10 +80,8 @@ class Result:
         """Return the groups of an item column and the record added up over each."""
         columns = self.env.items.groups
         if column not in columns:
-            raise ValueError(
-                f"group must be one of {', '.join(columns) or '(the items have no groups)'}, "
-                f"got {column!r}"
-            )
+            known = ", ".join(columns) or "(the items have no groups)"
+            raise ParameterError("group", f"must be one of {known}", column)
         return self.record.by_group(columns[column].tolist())
 
     @cached_property

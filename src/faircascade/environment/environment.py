@@ -229,9 +229,8 @@ class Environment:
         items = Items.of(features, ids=item_ids, merit=merit, popularity=popularity, groups=groups)
         theta = check_finite(preferences, "preferences")
         if theta.ndim != 2 or theta.shape[1] != items.dim:
-            raise ValueError(
-                f"preferences must be users x {items.dim} (the features), got shape {theta.shape}"
-            )
+            rule = f"must be users x {items.dim} (the features)"
+            raise ParameterError("preferences", rule, theta.shape)
         users = Users(ids=as_ids(user_ids, len(theta), "user"), preferences=theta)
         return cls(
             items=items,

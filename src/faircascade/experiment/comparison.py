@@ -180,7 +180,7 @@ def compare(
     if isinstance(policies, Policy):
         policies = [policies]
     if not policies:
-        raise ValueError("policies must name at least one policy")
+        raise ParameterError("policies", "must be at least one", policies)
     chosen = seeds_of(seeds)
     labels = distinct_labels(policies)
     results: dict[str, list[Result]] = {label: [] for label in labels}
@@ -228,7 +228,7 @@ def distinct_labels(policies: Sequence[Policy]) -> list[str]:
             labels[i] = f"{label} ({values})" if values else label
     if len(set(labels)) < len(labels):
         twice = next(label for label in labels if labels.count(label) > 1)
-        raise ValueError(f"policies must be distinct, got {twice!r} twice")
+        raise ParameterError("policies", "must be distinct", twice)
     return labels
 
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -34,8 +33,6 @@ def new_location(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[],
     if request.param == "redis":
         server: RedisServer = request.getfixturevalue("redis_server")
         return lambda: RedisLocation(server.url)
-    if importlib.util.find_spec("faircascade.service.stores.sqlite") is None:
-        pytest.skip("there is no SQLite store yet")
     return lambda: SQLiteLocation(tmp_path)
 
 

@@ -85,8 +85,6 @@ def test_any_text_may_be_asked_for_as_an_impression(
 
 
 def test_sqlite_drops_impressions_handed_out_before_a_time(tmp_path: Path) -> None:
-    pytest.importorskip("faircascade.service.stores.sqlite")
-
     async def story(store: Store) -> None:
         slates = [new_impression("ada", round=n) for n in range(1, 8)]
         ids = await store.record(slates, units=None)
@@ -106,7 +104,6 @@ def test_sqlite_drops_impressions_handed_out_before_a_time(tmp_path: Path) -> No
 
 
 def test_sqlite_drops_old_impressions_behind_thousands_from_the_future(tmp_path: Path) -> None:
-    pytest.importorskip("faircascade.service.stores.sqlite")
     times = [DAY] * 1_100 + [-1.0, DAY, -DAY, 0.0, 1.0] + [-2.0] * 1_100
 
     async def story(store: Store) -> None:
