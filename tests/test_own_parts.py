@@ -673,3 +673,41 @@ def test_a_value_too_large_to_be_counted_is_refused() -> None:
 
     with pytest.raises(ValueError, match="value of at most"):
         fc.simulate(small_environment(click_model=Rich()), fc.LinUCB(), rounds=1)
+
+
+def test_a_spec_in_python_takes_components_as_they_are(own: ModuleType, tmp_path: Path) -> None:
+    plain = {"name": "own", "data": {"name": "synthetic"}, "run": {"rounds": 5}}
+    objects = {
+        "environment": {"k": 3, "click_model": own.Skimmer(patience=0.5)},
+        "policies": [fc.LinUCB(alpha=2.0), {"name": "bandit", "reward": own.TopHeavy(fold=1)}],
+    }
+    tables = {
+        "environment": {"k": 3, "click_model": {"name": "skimmer", "patience": 0.5}},
+        "policies": [
+            {"name": "linucb", "alpha": 2.0},
+            {"name": "bandit", "reward": {"name": "top_heavy", "fold": 1}},
+        ],
+    }
+    one, other = (Spec.of(plain | given).cells("ratings") for given in (objects, tables))
+    assert [cell.key for cell in one] == [cell.key for cell in other]
+
+
+def test_the_check_of_a_reward_model_sees_tables_of_the_wrong_length() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Short(RewardModel):
+        """One number is missing."""
+
+        def table(self, k: int) -> RewardTable:
+            return RewardTable.of(k, rewards=np.ones(max(1, k - 1)))
+
+    registry.register("short")(Short)
+    try:
+        with pytest.raises(ParameterError):
+            testing.check_reward_model(Short())
+    finally:
+        del registry._registered["reward"]["short"]
+
+
+def test_a_label_names_the_estimator(own: ModuleType) -> None:
+    assert own.ItemMean.name in fc.Bandit(estimator=own.ItemMean()).label
+    assert fc.Bandit().label != fc.Bandit(estimator=own.ItemMean()).label

@@ -184,6 +184,7 @@ def test_a_trace_has_the_propensities_that_were_asked_for(
         (["--set", "threshold"], "--set must be name=value, got 'threshold'"),
         (["--set", "seed=3"], "--set must say which seed is meant: environment.seed or data.seed"),
         (["--set", "env_seed=3"], "--set env_seed=3: use the option --env-seed"),
+        (["--alpha", "1", "--set", "alpha=2"], "must not repeat the option --alpha"),
         (["--set", "policy.nope=3"], "policy 'ealinucb' has no parameter 'nope'"),
         (["--set", "activity.x=1"], "activity must be a number"),
         (["--weight", "custom"], "weight 'custom' needs the parameter 'weights'"),

@@ -103,8 +103,14 @@ def _sorted(
 ) -> SettingsByPart:
     """Return values by part; `options` are those that the command has for other things."""
     given: SettingsByPart = {part: {} for part in known}
-    typed = map(Setting.parse, settings)
-    for setting in outer_first(_in_its_part(s, known, options) for s in [*first, *typed]):
+    first = [_in_its_part(setting, known, options) for setting in first]
+    typed = [_in_its_part(Setting.parse(text), known, options) for text in settings]
+    flagged = {setting.steps for setting in first}
+    for setting in typed:
+        if setting.steps in flagged:
+            option = f"--{setting.steps[-1].replace('_', '-')}"
+            raise ParameterError("--set", f"must not repeat the option {option}", setting.text)
+    for setting in outer_first([*first, *typed]):
         list(put(given, setting.steps, setting.value))
     return {
         part: {name: validated(known[part].parameters[name], v) for name, v in values.items()}

@@ -181,6 +181,9 @@ def compare(
         policies = [policies]
     if not policies:
         raise ParameterError("policies", "must be at least one", policies)
+    for policy in policies:
+        if not isinstance(policy, Policy):
+            raise ParameterError("policies", "must be policies such as LinUCB()", policy)
     chosen = seeds_of(seeds)
     labels = distinct_labels(policies)
     results: dict[str, list[Result]] = {label: [] for label in labels}

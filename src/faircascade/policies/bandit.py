@@ -296,7 +296,10 @@ class Bandit(ComposedPolicy):
 
     @property
     def label(self) -> str:
-        return with_reranker(f"Bandit {self.exploration.name} {self.reward.name}", self.reranker)
+        usual = (Ridge, FirstClick)
+        unusual = [p.name for p in (self.estimator, self.observation) if type(p) not in usual]
+        names = ("Bandit", self.exploration.name, self.reward.name, *unusual)
+        return with_reranker(" ".join(names), self.reranker)
 
 
 def with_reranker(label: str, reranker: Reranker) -> str:

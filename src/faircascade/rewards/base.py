@@ -56,10 +56,9 @@ class RewardTable:
         """
         if not gamma >= 0:
             raise ParameterError("gamma", "must be at least 0", gamma)
-        ignored = np.zeros((k, k))
-        if gamma > 0:
-            ignored += np.tril(-gamma * np.broadcast_to(penalties, (k, k)))
-        return cls(np.broadcast_to(rewards, (k, k)), ignored)
+        clicked, penalised = _square("rewards", rewards, k), _square("penalties", penalties, k)
+        ignored = np.tril(-gamma * penalised) if gamma > 0 else np.zeros((k, k))
+        return cls(clicked, ignored)
 
     def targets(self, clicks: Bools, seen: Floats) -> Floats:
         """Return the target of every position, 0 where nothing was seen, for (n, K), (n, K)."""
@@ -67,6 +66,14 @@ class RewardTable:
         last = clicks.shape[1] - noticed[:, ::-1].argmax(axis=1)  # any, where nothing was seen
         targets = np.where(clicks, self.clicked[last - 1], self.ignored[last - 1])
         return np.where(noticed, targets, 0.0)
+
+
+def _square(name: str, given: ArrayLike, k: int) -> Floats:
+    """Return numbers by position, or by the last position seen and position, as (K, K)."""
+    values = np.asarray(given, dtype=np.float64)
+    if values.shape not in ((), (k,), (k, k)):
+        raise ParameterError(name, f"must be of shape ({k},) or ({k}, {k})", values.shape)
+    return np.broadcast_to(check_finite(values, name), (k, k))
 
 
 class RewardModel(Component):

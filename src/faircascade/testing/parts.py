@@ -9,6 +9,7 @@ import numpy as np
 
 from faircascade.clicks import ClickDraws, ClickModel
 from faircascade.environment import Delay, Dynamics
+from faircascade.errors import ParameterError
 from faircascade.observations import Observation
 from faircascade.random import keys_of
 from faircascade.ranking import Scores
@@ -178,8 +179,10 @@ def check_reward_model(reward: RewardModel) -> None:
     for k in range(1, 21):
         try:
             table = reward.table(k)
-        except ValueError:  # weights for slates of some lengths
-            continue
+        except ParameterError as error:
+            if error.name in ("rewards", "penalties", "gamma", "clicked", "ignored"):
+                raise
+            continue  # weights for slates of some lengths
         lengths.append(k)
         for name, part in (("clicked", table.clicked), ("ignored", table.ignored)):
             require(part.shape == (k, k), f"{name} must be (K, K), got {part.shape}")

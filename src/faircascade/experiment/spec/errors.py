@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from faircascade.errors import ParameterError
+from faircascade.registry import Component, to_spec
 from faircascade.settings import Place as Place
 from faircascade.settings import Setting, outer_first, put
 
@@ -132,6 +133,9 @@ def override(
 
 
 def _copy(value: Any) -> Any:
+    """Return plain data that a document holds; components become the tables that describe them."""
+    if isinstance(value, Component):
+        return _copy(to_spec(value))
     if isinstance(value, Mapping):
         return {name: _copy(inner) for name, inner in value.items()}
     value = value.tolist() if hasattr(value, "tolist") else value  # NumPy's numbers and arrays

@@ -40,9 +40,7 @@ def items(study: StudyResults) -> list[Block]:
         return [Notice(f"Not run yet ({name})", words)]
     more = f" Too many to draw, and left out: {listed(beyond)}." if beyond else ""
     figure, unseen = _draw(environment, ready, seeds)
-    never = (
-        f" Items that none of these policies shows, and not drawn: {unseen:,}." if unseen else ""
-    )
+    never = f" {unseen:,} items that none of these policies shows are not drawn." if unseen else ""
     which = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {numbered(seeds)} together"
     plate = CaptionedFigure(
         "items",
@@ -52,9 +50,9 @@ def items(study: StudyResults) -> list[Block]:
         f"{environment.baseline} does. Items are sorted by their exposure under "
         f"{environment.baseline}, most shown first, by the notion of exposure of the row. Points "
         "below zero at the left and above zero at the right mean that exposure moves from the most "
-        "shown items to the others; the colour shows whether clicks follow. Right of the dotted "
-        f"line are items that {environment.baseline} never shows. Data: {which}.{never}{more}"
-        + left_out(environment, wanted),
+        "shown items to the others; the colour shows whether clicks follow. Items that "
+        f"{environment.baseline} never shows are right of a dotted line. Data: {which}."
+        f"{never}{more}" + left_out(environment, wanted),
         f"Scatter charts, four notions of exposure by {listed(ready)}: percent change in exposure "
         f"of every item against {environment.baseline}, coloured by the change in its clicks.",
         figure,

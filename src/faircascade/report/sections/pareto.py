@@ -278,5 +278,5 @@ def _front_words(panels: Mapping[str, Sequence[PolicyPoint]]) -> str:
     found: dict[tuple[str, ...], list[str]] = {}
     for metric, panel in panels.items():
         found.setdefault(tuple(on_front(panel, metric)), []).append(title(metric))
-    said = "; ".join(f"{listed(on) or 'nobody'} for {listed(names)}" for on, names in found.items())
-    return f"On the Pareto front, from fewest clicks to most: {said}."
+    said = " ".join(f"{listed(names)}: {listed(on) or 'nobody'}." for on, names in found.items())
+    return f"On the Pareto front, from fewest clicks to most. {said}"
