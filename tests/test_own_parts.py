@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 import faircascade as fc
 from faircascade import registry, testing
-from faircascade.cli.main import app
+from faircascade.cli.main import app, main
 from faircascade.clicks import Cascade, ClickDraws, ClickModel
 from faircascade.engine import simulation
 from faircascade.environment import Delay, Dynamics, Environment, NoDelay, Still
@@ -711,3 +711,28 @@ def test_the_check_of_a_reward_model_sees_tables_of_the_wrong_length() -> None:
 def test_a_label_names_the_estimator(own: ModuleType) -> None:
     assert own.ItemMean.name in fc.Bandit(estimator=own.ItemMean()).label
     assert fc.Bandit().label != fc.Bandit(estimator=own.ItemMean()).label
+
+
+@pytest.mark.parametrize("error", [KeyError, ZeroDivisionError, AttributeError])
+def test_a_fault_in_a_part_is_one_line_that_says_where(
+    error: type[Exception], monkeypatch, capsys, tmp_path: Path
+) -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Faulty(Cascade):
+        """Fails."""
+
+        def click(self, attraction, slates, draws):
+            raise error("what")
+
+    registry.register("faulty")(Faulty)
+    try:
+        arguments = ["simulate", "--users", "20", "--rounds", "2", "--click-model", "faulty"]
+        monkeypatch.setattr(sys, "argv", ["faircascade", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    finally:
+        del registry._registered["click_model"]["faulty"]
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert ended.value.code == 1
+    assert "Faulty.click" in said
+    assert Path(__file__).name in said

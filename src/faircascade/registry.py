@@ -14,6 +14,8 @@ from abc import ABC
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, wraps
+from pathlib import Path
+from traceback import walk_tb
 from typing import Any, ClassVar, TypeVar
 
 from faircascade.errors import (
@@ -287,6 +289,22 @@ def own_code(component: Component) -> dict[str, str]:
     if cls not in _sources:
         _sources[cls] = own_sources(cls)
     return _sources[cls]
+
+
+def own_place(error: BaseException) -> str:
+    """Return where in somebody's own part an error arose, nothing if it did elsewhere.
+
+    A `ParameterError` is what a part says of its parameters, and no error in it.
+    """
+    if isinstance(error, ParameterError):
+        return ""
+    parts = {cls.__module__ for some in _registered.values() for cls in some.values()}
+    for frame, line in reversed([*walk_tb(error.__traceback__)]):
+        module = frame.f_globals.get("__name__", "")
+        if module in parts and not is_ours(module):
+            file = Path(frame.f_code.co_filename).name
+            return f"in {frame.f_code.co_qualname} ({file}, line {line})"
+    return ""
 
 
 def nested(component: Component) -> Iterator[Component]:

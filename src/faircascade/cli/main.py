@@ -24,6 +24,7 @@ from faircascade.cli.simulate import simulate
 from faircascade.cli.theory import theory
 from faircascade.cli.tune import tune
 from faircascade.errors import ParameterError
+from faircascade.registry import own_place
 
 app = typer.Typer(
     name="faircascade",
@@ -76,12 +77,17 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output has gone, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    except (ValueError, ArithmeticError, OSError) as error:
-        if os.environ.get("FAIRCASCADE_DEBUG"):
-            raise
-        _fail(_describe(error) if isinstance(error, OSError) else str(error))
     except MemoryError as error:
         _fail(f"not enough memory ({error}); try fewer rounds, users or items")
+    except Exception as error:
+        place = own_place(error)
+        foreseen = isinstance(error, ValueError | ArithmeticError | OSError)
+        if os.environ.get("FAIRCASCADE_DEBUG") or not (place or foreseen):
+            raise
+        if place:  # a fault in a part of the user's own
+            more = "; FAIRCASCADE_DEBUG=1 shows how it came about"
+            _fail(f"{type(error).__name__}: {error} {place}{more}", code=1)
+        _fail(_describe(error) if isinstance(error, OSError) else str(error))
     except (KeyboardInterrupt, typer.Abort):
         print("Stopped before anything was finished.", file=sys.stderr)
         sys.exit(130)
@@ -89,9 +95,9 @@ def main() -> None:
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _fail(message: str) -> None:
+def _fail(message: str, code: int = 2) -> None:
     print(f"Error: {' '.join(message.split())}", file=sys.stderr)
-    sys.exit(2)
+    sys.exit(code)
 
 
 def _usage(error: typer.TyperException) -> str:
