@@ -291,8 +291,8 @@ def own_code(component: Component) -> dict[str, str]:
     return _sources[cls]
 
 
-def own_place(error: BaseException) -> str:
-    """Return where in somebody's own part an error arose, nothing if it did elsewhere.
+def own_fault(error: BaseException) -> str:
+    """Return an error that arose in somebody's own part, and where; nothing if it did elsewhere.
 
     A `ParameterError` is what a part says of its parameters, and no error in it.
     """
@@ -303,7 +303,8 @@ def own_place(error: BaseException) -> str:
         module = frame.f_globals.get("__name__", "")
         if module in parts and not is_ours(module):
             file = Path(frame.f_code.co_filename).name
-            return f"in {frame.f_code.co_qualname} ({file}, line {line})"
+            place = f"{frame.f_code.co_qualname} ({file}, line {line})"
+            return f"{type(error).__name__}: {error} in {place}"
     return ""
 
 

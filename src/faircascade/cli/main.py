@@ -24,7 +24,7 @@ from faircascade.cli.simulate import simulate
 from faircascade.cli.theory import theory
 from faircascade.cli.tune import tune
 from faircascade.errors import ParameterError
-from faircascade.registry import own_place
+from faircascade.registry import own_fault
 
 app = typer.Typer(
     name="faircascade",
@@ -80,13 +80,12 @@ def main() -> None:
     except MemoryError as error:
         _fail(f"not enough memory ({error}); try fewer rounds, users or items")
     except Exception as error:
-        place = own_place(error)
+        fault = own_fault(error)
         foreseen = isinstance(error, ValueError | ArithmeticError | OSError)
-        if os.environ.get("FAIRCASCADE_DEBUG") or not (place or foreseen):
+        if os.environ.get("FAIRCASCADE_DEBUG") or not (fault or foreseen):
             raise
-        if place:  # a fault in a part of the user's own
-            more = "; FAIRCASCADE_DEBUG=1 shows how it came about"
-            _fail(f"{type(error).__name__}: {error} {place}{more}", code=1)
+        if fault:
+            _fail(f"{fault}; FAIRCASCADE_DEBUG=1 shows how it came about", code=1)
         _fail(_describe(error) if isinstance(error, OSError) else str(error))
     except (KeyboardInterrupt, typer.Abort):
         print("Stopped before anything was finished.", file=sys.stderr)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from faircascade.cli.console import print_json, print_table
+from faircascade.cli.options import Alpha, Beta, Gamma, ReadingName, Sigma
 from faircascade.errors import ParameterError
 from faircascade.registry import build, components, suggest, to_spec
 
@@ -23,17 +24,11 @@ def theory(
         str | None,
         typer.Option(help="Weight of positions: log, rbp, linear or none (LinUCB); default: all."),
     ] = None,
-    beta: Annotated[
-        float | None, typer.Option(help="Parameter of the weights rbp and linear.")
-    ] = None,
-    gamma: Annotated[
-        float | None, typer.Option(help="Penalty for items seen and not clicked.")
-    ] = None,
-    alpha: Annotated[float | None, typer.Option(help="Width of the UCB bonus.")] = None,
-    sigma: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
-    reading: Annotated[
-        str | None, typer.Option(help="Reading of the formulas: paper, intended or reference.")
-    ] = None,
+    beta: Beta = None,
+    gamma: Gamma = None,
+    alpha: Alpha = None,
+    sigma: Sigma = None,
+    reading: ReadingName = None,
     theta_norm: Annotated[float, typer.Option(help="Largest |theta*| of any user.")] = 1.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:

@@ -11,7 +11,7 @@ def unsupported(env: Environment, policy: Policy, engine: str) -> str:
     """Return the part that an engine has no kernel for, or nothing."""
     if engine not in engines_of(env):
         return f"environment {type(env).__name__!r}"
-    for part in (env.click_model, env.dynamics, env.delay, *policy.components):
+    for part in (*env.parts.values(), *policy.components):
         if engine not in engines_of(part):
             return _name(part)
     if policy.shares:

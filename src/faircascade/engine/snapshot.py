@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from faircascade import storage
 from faircascade.engine.job import Job
-from faircascade.environment.environment import PARTS
 from faircascade.errors import ParameterError
 from faircascade.metrics import Tally
 from faircascade.registry import Component, from_spec, nested, own_code, to_spec
@@ -132,7 +131,7 @@ def check(job: Job) -> None:
         raise ParameterError("snapshot", "must name a file, not a folder", str(job.snapshot))
     if job.trace is not None:
         raise ValueError("snapshot and trace cannot be combined: a trace cannot be resumed")
-    for component in (job.policy, *(getattr(job.env, part) for part in PARTS)):
+    for component in (job.policy, *job.env.parts.values()):
         _check_spec(component)
 
 
@@ -153,7 +152,7 @@ def identity(job: Job) -> Any:
 
 
 def _parts(job: Job) -> Iterator[Component]:
-    for part in (*job.policy.made_of, *(getattr(job.env, part) for part in PARTS)):
+    for part in (*job.policy.made_of, *job.env.parts.values()):
         yield from nested(part)
 
 

@@ -266,6 +266,11 @@ class Environment:
         return replace(self, users=self.users[rows])
 
     @property
+    def parts(self) -> dict[str, Component]:
+        """Click model, dynamics and delay, by their kinds."""
+        return {part: getattr(self, part) for part in PARTS}
+
+    @property
     def stands_still(self) -> bool:
         """True if every round is like the first: nothing that could change is anybody's own."""
         return type(self) is Environment and self._dynamics_stand_still
@@ -366,7 +371,7 @@ class Environment:
             version=VERSION,
             meta={
                 "k": self.k,
-                **{part: to_spec(getattr(self, part)) for part in PARTS},
+                **{kind: to_spec(part) for kind, part in self.parts.items()},
                 "info": self.info,
                 "fingerprint": self.fingerprint,
             },
@@ -392,7 +397,7 @@ class Environment:
     def fingerprint(self) -> str:
         """Hash of the contents: equal environments have equal fingerprints."""
         rules: dict[str, Any] = {"k": self.k}
-        rules |= {part: identity(getattr(self, part)) for part in PARTS}
+        rules |= {kind: identity(part) for kind, part in self.parts.items()}
         arrays = self._arrays()
         if type(self) is not Environment:
             rules["class"] = f"{type(self).__module__}.{type(self).__qualname__}"

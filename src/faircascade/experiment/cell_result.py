@@ -11,7 +11,6 @@ import numpy as np
 
 from faircascade.engine import Result
 from faircascade.engine.result import plain_spec
-from faircascade.environment.environment import PARTS
 from faircascade.errors import ParameterError
 from faircascade.experiment.cell import Cell, hash_of
 from faircascade.experiment.machine import describe_machine, platform_versions
@@ -115,7 +114,7 @@ def _about(result: Result) -> dict[str, Any]:
         "users": len(env.users),
         "items": len(env.items),
         "environment": dict(env.info),
-        "parts": {part: identity(getattr(env, part)) for part in PARTS},
+        "parts": {kind: identity(part) for kind, part in env.parts.items()},
         "fingerprint": env.fingerprint,
         "largest_preference": float(np.sqrt((env.preferences**2).sum(axis=1)).max()),
         "proof": {c.rule: c.reason for c in environment_conditions(env)},

@@ -81,10 +81,6 @@ class Study(StudyResults):
             for environment, runs in by_environment.items()
         )
 
-    @property
-    def missing(self) -> int:
-        return sum(self.results.find(cell) is None for cell in self.cells)
-
     def against(self, baseline: str | None) -> Study:
         """Return the study with another policy as the baseline."""
         if baseline is None or not self.cells:

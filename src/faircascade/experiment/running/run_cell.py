@@ -15,7 +15,7 @@ from faircascade.experiment.cell_result import CellOutput
 from faircascade.experiment.store.environments import EnvironmentStore
 from faircascade.experiment.store.locks import Claim, claimed
 from faircascade.experiment.store.results import Results
-from faircascade.registry import own_place
+from faircascade.registry import own_fault
 
 
 class CellStatus(StrEnum):
@@ -92,10 +92,10 @@ def write_cell(cell: Cell, results: Results, product: CellOutput) -> CellOutcome
 
 def reason_of(error: BaseException) -> str:
     """Return why a cell cannot be run; what nobody foresaw comes with its kind."""
-    place = own_place(error)
-    if place or not isinstance(error, ValueError | ArithmeticError):
-        return f"{type(error).__name__}: {error} {place}".rstrip()
-    return str(error)
+    if fault := own_fault(error):
+        return fault
+    foreseen = isinstance(error, ValueError | ArithmeticError)
+    return str(error) if foreseen else f"{type(error).__name__}: {error}"
 
 
 def simulate_cell(
