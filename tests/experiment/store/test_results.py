@@ -14,8 +14,10 @@ from faircascade.experiment.cell_result import CellOutput
 from faircascade.experiment.running import run_cell, runner
 from faircascade.experiment.spec import Spec
 from faircascade.experiment.store.environments import Sources
+from faircascade.experiment.store.locks import claimed
 from faircascade.experiment.store.results import Results
 from faircascade.experiment.study import Study
+from faircascade.storage import draft_of
 from tests.experiment.specs import TINY
 
 RATINGS = load_dataset("synthetic", users=20, items=60)
@@ -129,6 +131,19 @@ def test_a_crash_while_writing_leaves_nothing_that_could_be_read(
     assert results.find(CELLS[0]) is None
     assert list((tmp_path / "cells").iterdir()) == []
     assert runner.run_cells(CELLS[:1], SOURCES, results).complete
+
+
+def test_what_a_killed_runner_left_of_a_finished_cell_is_removed(tmp_path: Path) -> None:
+    results = Results(tmp_path)
+    assert runner.run_cells(CELLS[:2], SOURCES, results).complete
+    done, held = (results.underway(cell) for cell in CELLS[:2])
+    for place in (done, done.with_name(f"{done.name}.lock"), draft_of(done), held):
+        place.touch()
+    with claimed(held):  # another runner has just written it
+        assert runner.run_cells(CELLS[:2], SOURCES, Results(tmp_path)).complete
+        assert {path.name for path in done.parent.iterdir()} == {held.name, f"{held.name}.lock"}
+    assert runner.run_cells(CELLS[:2], SOURCES, Results(tmp_path)).complete
+    assert list(done.parent.iterdir()) == []
 
 
 def test_two_runners_may_finish_the_same_cell(tmp_path: Path) -> None:

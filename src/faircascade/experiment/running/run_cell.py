@@ -73,14 +73,12 @@ def run_cell(
 def claim_cell(cell: Cell, results: Results) -> Iterator[CellOutcome | None]:
     """Claim a cell; yield None if it is ours to run, else how it stands."""
     with claimed(results.underway(cell)) as claim:
+        if claim is Claim.MINE:
+            results.sweep(cell)
         if results.find(cell) is not None:
             yield CellOutcome(CellStatus.FINISHED)
-        elif claim is Claim.TAKEN:
-            yield CellOutcome(CellStatus.TAKEN)
         else:
-            if claim is Claim.MINE:
-                results.sweep(cell)
-            yield None
+            yield CellOutcome(CellStatus.TAKEN) if claim is Claim.TAKEN else None
 
 
 def write_cell(cell: Cell, results: Results, product: CellOutput) -> CellOutcome:

@@ -17,6 +17,7 @@ import numpy as np
 from faircascade.experiment.cell import Cell
 from faircascade.experiment.cell_result import GROUP, CellOutput, CellResult
 from faircascade.experiment.store.files import write_json, write_parquet
+from faircascade.experiment.store.locks import Claim, claimed
 from faircascade.storage import draft_of, sweep, to_disk
 from faircascade.types import Floats
 
@@ -108,15 +109,20 @@ class Results:
         return FinishedCell(place)
 
     def forget(self, cells: Iterable[Cell]) -> None:
-        """Remove how far cells had come that are finished by now."""
+        """Remove what runners that were killed left under way of cells that are finished."""
+        left = {path.name.lstrip(".").partition(".")[0] for path in self.folder.glob("underway/*")}
         for cell in cells:
-            if self.find(cell) is not None:
-                self.underway(cell).unlink(missing_ok=True)
+            if cell.key in left and self.find(cell) is not None:
+                with claimed(self.underway(cell)) as claim:
+                    if claim is Claim.MINE:
+                        self.sweep(cell)
 
     def sweep(self, cell: Cell) -> None:
         """Remove what runners that were killed left of a cell; call it with the cell claimed."""
         sweep(self._place(cell))
         sweep(self.underway(cell))
+        if self.find(cell) is not None:
+            self.underway(cell).unlink(missing_ok=True)
 
     def _place(self, cell: Cell) -> Path:
         return self.folder / "cells" / cell.key
