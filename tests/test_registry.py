@@ -86,10 +86,11 @@ def test_a_name_may_be_written_with_a_dash_or_an_underscore(name: str) -> None:
 def test_parts_can_be_given_by_name() -> None:
     policy = Bandit(exploration="ucb", reward=ExposureAware(weight="linear"))
     assert policy == Bandit(exploration=UCB(), reward=ExposureAware(weight=Linear()))
-    with pytest.raises(ValueError, match="reward must be a component"):
-        Bandit(reward=UCB())
-    with pytest.raises(ValueError, match="exploration must be a component"):
-        Bandit(exploration=UCB)
+    assert Bandit(exploration={"name": "ucb", "alpha": 0.5}).exploration == UCB(alpha=0.5)
+    for wrong in ({"reward": UCB()}, {"exploration": UCB}, {"reward": ExposureAware}):
+        with pytest.raises(ParameterError) as told:
+            Bandit(**wrong)
+        assert told.value.name == next(iter(wrong))
 
 
 def test_recipes_are_equal_by_their_parameters() -> None:

@@ -231,18 +231,25 @@ def validated(parameter: Parameter, value: Any) -> Any:
             return _construct(cls, {})
     if value is None or len([t for t in parameter.members if t is not type(None)]) > 1:
         return parameter.check(value)
-    raise ParameterError(name, f"must be a component of kind {kind!r}, its name, or a table", value)
+    raise _no_part(name, kind, value)
 
 
 def as_component(kind: str, value: Any) -> Any:
-    """Turn a name into the component with its defaults; refuse what is not one."""
+    """Turn a name or a table into the component; refuse what is not one."""
     if isinstance(value, str):
         return build(kind, value)
+    if isinstance(value, Mapping):
+        return from_spec(kind, value)
     if isinstance(value, type) or getattr(value, "kind", None) != kind:
-        raise ParameterError(
-            kind, f"must be a component of kind {kind!r}, its name, or a table", value
-        )
+        raise _no_part(kind, kind, value)
     return value
+
+
+def _no_part(name: str, kind: str, value: Any) -> ParameterError:
+    words = f"{'an' if kind[0] in 'aeiou' else 'a'} {kind.replace('_', ' ')}"
+    if isinstance(value, type) and getattr(value, "kind", None) == kind:
+        return ParameterError(name, f"must be {words}, not its class", value)
+    return ParameterError(name, f"must be {words}, its name, or a table", value)
 
 
 def to_spec(component: Component) -> dict[str, Any]:

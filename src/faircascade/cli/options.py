@@ -46,7 +46,7 @@ Gamma = Annotated[float | None, typer.Option(help="Penalty for items seen and no
 ReadingName = Annotated[
     str | None, typer.Option(help="Reading of the formulas: paper, intended or reference.")
 ]
-Alpha = Annotated[float | None, typer.Option(help="Width of the UCB bonus.")]
+Alpha = Annotated[float | None, typer.Option(help="Width of the exploration bonus.")]
 Epsilon = Annotated[float | None, typer.Option(help="Share of positions filled at random.")]
 Scale = Annotated[float | None, typer.Option(help="Width of Thompson sampling.")]
 Sigma = Annotated[float | None, typer.Option(help="Learning rate.")]

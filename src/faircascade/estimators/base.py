@@ -103,7 +103,7 @@ class Estimator(Component):
         """Return the state that `arrays` described; it may hold others besides."""
 
     def sums(self, state: Any) -> Floats:
-        """Return what was learned as sums over feedback, one row a user, (n, s).
+        """Return what was learned as sums over feedback, one row for each user, (n, s).
 
         Sums can be kept apart from the policy and grow in any order, by several processes at
         once. The service needs them.

@@ -109,7 +109,7 @@ class Contrast:
 
 
 def estimate(values: Floats) -> Estimate:
-    """Return the mean of values, one a seed, and its interval."""
+    """Return the mean of values, one for each seed, and its interval."""
     n = len(values)
     mean = math.fsum(values) / n if n else math.nan
     if n < 2:

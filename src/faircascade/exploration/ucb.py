@@ -21,7 +21,7 @@ class UCB(Exploration):
     asks: ClassVar[frozenset[str]] = frozenset({"mean", "width"})
 
     alpha: float = 0.25
-    """Width of the confidence bonus, >= 0; 0 is greedy."""
+    """Width of the exploration bonus, >= 0; 0 is greedy."""
 
     def __post_init__(self) -> None:
         if not (self.alpha >= 0 and math.isfinite(self.alpha)):

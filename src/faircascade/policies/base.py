@@ -63,7 +63,7 @@ class Policy(Component):
     def recommend(
         self, state: Any, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
     ) -> Slates:
-        """Return a list of k distinct items of the pool for each of some users."""
+        """Return a slate of k distinct items of the pool for each of some users."""
 
     def update(self, state: Any, users: Rows, feedback: Feedback) -> None:
         """Learn from feedback: late, in batches, in any order; each user at most once a call."""
@@ -105,7 +105,7 @@ class Policy(Component):
         return
 
     def sums(self, state: Any) -> Floats:
-        """Return what was learned as sums over feedback, one row a user, (n, s).
+        """Return what was learned as sums over feedback, one row for each user, (n, s).
 
         Sums can be kept apart from the policy and grow in any order, by several processes at
         once. A policy without sums cannot be served by such.

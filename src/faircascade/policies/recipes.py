@@ -78,7 +78,7 @@ class _Reranked(Recipe):
 @dataclass(frozen=True, kw_only=True)
 class _Optimistic(Recipe):
     alpha: float = 0.25
-    """Width of the confidence bonus, >= 0; 0 is greedy."""
+    """Width of the exploration bonus, >= 0; 0 is greedy."""
 
     def explorer(self) -> Exploration:
         return UCB(alpha=self.alpha)
@@ -173,7 +173,7 @@ class EARSLinUCB(_Optimistic):
     patience: float = 0.9
     """Probability that a user goes on to the next position, in (0, 1]."""
     tolerance: float = 0.05
-    """Share of the expected clicks that may be lost, in [0, 1]; 1 shuffles the whole list."""
+    """Share of the expected clicks that may be lost, in [0, 1]; 1 shuffles the whole slate."""
 
     def last_step(self) -> Reranker:
         return EARS(patience=self.patience, tolerance=self.tolerance)

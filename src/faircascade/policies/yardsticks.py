@@ -72,7 +72,7 @@ class Yardstick(Policy):
 @register("random", engines=("cpu",))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Random(Yardstick):
-    """Every list is a uniform draw: as even as it gets, and few clicks."""
+    """Every slate is a uniform draw: as even as it gets, and few clicks."""
 
     def propensities(
         self, state: Users, users: Rows, pool: Pool, slates: Ints, *, round: int | Ints, seed: int

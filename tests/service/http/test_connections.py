@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import httpx
@@ -68,13 +67,12 @@ def test_a_header_that_never_ends_is_refused_and_holds_up_nobody(url: str) -> No
         line.send(b"GET /v1/policy HTTP/1.1\r\nHost: x\r\nX-Long: ")
         flooding = threading.Thread(target=flood, args=(line, 50_000_000))
         flooding.start()
-        slowest = 0.0
+        meanwhile = 0
         while flooding.is_alive():
-            began = monotonic()
             assert other.get("/healthz").status_code == 200
-            slowest = max(slowest, monotonic() - began)
+            meanwhile += 1
         flooding.join()
-        assert slowest < 1
+        assert meanwhile > 1
         assert refused(line, 431) == "all header fields must have at most 65,536 bytes together"
 
 
@@ -223,7 +221,6 @@ def test_far_too_many_connections_are_closed_at_once(
 ) -> None:
     monkeypatch.setattr(connections, "MOST_CONNECTIONS", 0)
     monkeypatch.setattr(connections, "ROOM", 0)
-    began = monotonic()
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 3600)
     with Line(url) as line:
         assert line.ended()
-    assert monotonic() - began < connections.HEAD_SECONDS / 2

@@ -16,6 +16,7 @@ from faircascade.experiment.environment_options import (
     check_option,
 )
 from faircascade.experiment.spec.errors import PlacedError, at, place_of
+from faircascade.experiment.spec.grids import with_hint
 from faircascade.policies import Policy
 from faircascade.registry import build, components, find
 
@@ -81,7 +82,7 @@ def check_source(source: Mapping[str, Any]) -> None:
     try:
         build(Dataset.kind, kind, options)
     except ParameterError as error:
-        raise PlacedError(str(error), place_of(error.name, source)) from error
+        raise PlacedError(with_hint(error), place_of(error.name, source)) from error
 
 
 def check_environments(environments: Sequence[Mapping[str, Any]]) -> None:
@@ -92,7 +93,7 @@ def check_environments(environments: Sequence[Mapping[str, Any]]) -> None:
                 check_option(name, value)
             except ParameterError as error:
                 place = place_of(error.name, environment) or (name,)
-                raise PlacedError(str(error), place) from error
+                raise PlacedError(with_hint(error), place) from error
     canonical = [canonical_options(environment) for environment in environments]
     if any(environment in canonical[:place] for place, environment in enumerate(canonical)):
         raise ValueError("[environment] must not have the same environment twice")

@@ -44,3 +44,14 @@ def _values(value: Mapping[str, Any], name: str) -> list[Any]:
     if not isinstance(values, list | tuple) or not values:
         raise ParameterError(f"{name}.{GRID}", "must be a list of at least one value", values)
     return list(values)
+
+
+def with_hint(error: ParameterError) -> str:
+    """Return a mistake in words; a list where one value belongs was meant as a grid.
+
+    >>> with_hint(ParameterError("dim", "must be a whole number", [5, 10]))
+    'dim must be a whole number, got [5, 10]; to run each of them, write dim.grid = [5, 10]'
+    """
+    if not isinstance(error.value, list):
+        return str(error)
+    return f"{error}; to run each of them, write {error.name}.{GRID} = {error.value}"

@@ -8,7 +8,7 @@ from typing import Any
 from faircascade.errors import ParameterError
 from faircascade.experiment.comparison import distinct_labels
 from faircascade.experiment.spec.errors import PlacedError, at, place_of
-from faircascade.experiment.spec.grids import expand
+from faircascade.experiment.spec.grids import expand, with_hint
 from faircascade.policies import Policy
 from faircascade.registry import from_spec, lookup, parameters_of
 
@@ -68,9 +68,7 @@ def _placed(
     error: ParameterError, number: int, own: Mapping[str, Any], shared: Mapping[str, Any]
 ) -> PlacedError:
     """Return a policy's mistake at its parameter."""
-    message = str(error)
-    if isinstance({**shared, **own}.get(error.name), list):
-        message += f" (for one policy each: {error.name}.grid = [...])"
+    message = with_hint(error)
     if place := place_of(error.name, own):
         return PlacedError(message, ("policies", number, *place))
     if place := place_of(error.name, shared):

@@ -79,7 +79,7 @@ def _plate(
     return CaptionedFigure(
         file,
         name,
-        f"{'Left: the' if beside else 'The'} mean confidence bonus of the recommended items, on "
+        f"{'Left: the' if beside else 'The'} mean exploration bonus of the recommended items, on "
         "logarithmic scales. A line that falls more slowly belongs to a policy that keeps trying "
         f"items it knows little about.{panels}{absent}"
         + seeds_of(environment, labels)
