@@ -198,7 +198,7 @@ def test_a_trace_has_the_propensities_that_were_asked_for(
         (["--env-seed", "1.5"], "--env-seed must be a whole number"),
         (["--threads", "0"], "--threads must be at least 1"),
         (["--policy", "bandit", "--set", "reward=nonsense"], "reward must be one of"),
-        (["--policy", "bandit", "--set", "reward=3"], "reward must be a component"),
+        (["--policy", "bandit", "--set", "reward=3"], "reward must be a reward"),
         (["--policy", "bandit", "--set", "reward.nope=3"], "has no parameter 'nope'"),
         (["--set", "threshold=9"], "no positives after binarising"),
         (["--engine", "warp"], "--engine must be one of auto, gpu, cpu, loop, got 'warp'"),

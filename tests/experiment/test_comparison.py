@@ -36,8 +36,9 @@ def test_means_changes_and_best_values() -> None:
     expected = 100 * (found.mean("Optimal", "clicks") / values.mean() - 1)
     assert found.change("Optimal", "clicks") == pytest.approx(expected)
     assert found.change("Random", "clicks") == 0
-    assert found.best("clicks") == found.best("regret") == ("Optimal",)
-    assert found.best("equality_b") == ("Random",)
+    (environment,) = found.environments
+    assert environment.best("clicks") == environment.best("regret") == ["Optimal"]
+    assert environment.best("equality_b") == ["Random"]
     row = found.table()[1]
     assert row["policy"] == "Optimal"
     assert row["clicks_change"] == pytest.approx(expected)

@@ -155,6 +155,7 @@ def test_a_cell_that_was_cut_short_is_logged_again(
 def test_many_parameters_and_checkpoints_come_in_several_batches(
     run: Path, uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    log_to_mlflow(run, uri=uri)
     monkeypatch.setattr(tracking, "_METRICS_AT_ONCE", 7)
     monkeypatch.setattr(tracking, "_PARAMETERS_AT_ONCE", 3)
     assert log_to_mlflow(run, uri=uri, experiment="batches") == 5

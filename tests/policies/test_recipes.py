@@ -167,11 +167,11 @@ def test_only_an_account_of_all_users_is_shared() -> None:
         ),
         (
             lambda: LinUCB(reranker=UCB()),
-            r"reranker must be a component",
+            "reranker must be a reranker",
         ),
         (
             lambda: Bandit(reranker=EARS),
-            "reranker must be a component",
+            "reranker must be a reranker",
         ),
     ],
 )

@@ -85,7 +85,7 @@ def test_the_best_of_each_column_is_marked(several_page: Path, several: Comparis
     for row in rows[: len(several.labels)]:
         label = next(label for label in several.labels if row[0].startswith(label))
         marked = ["★" in cell for cell in row[1:]]
-        assert marked == [label in several.best(metric) for metric in HEADLINE]
+        assert marked == [label in several.environments[0].best(metric) for metric in HEADLINE]
 
 
 def test_a_change_that_cannot_be_had_is_a_dash(hostile_page: Path, hostile: Comparison) -> None:

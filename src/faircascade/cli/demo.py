@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from faircascade.cli.console import print_json, progress, remark
-from faircascade.cli.tables import print_comparison
+from faircascade.cli.study_output import print_results
 from faircascade.errors import ParameterError
 from faircascade.readings import Reading
 from faircascade.storage import check_folder
@@ -62,7 +62,7 @@ def demo(
     if as_json:
         print_json(comparison.document())
     else:
-        print_comparison(comparison)
+        print_results(comparison)
     if comparison.interrupted:
         remark(
             f"Stopped early: the results cover {', '.join(comparison.labels)} "

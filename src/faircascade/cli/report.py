@@ -10,7 +10,7 @@ import typer
 from faircascade.cli.console import counted, print_json, remark
 from faircascade.cli.options import AsJson, MLflow
 from faircascade.cli.run_output import log_cells
-from faircascade.cli.study_output import print_study, study_document
+from faircascade.cli.study_output import print_results, study_document
 from faircascade.storage import check_folder
 
 
@@ -41,7 +41,7 @@ def report(
         )
     else:
         for study in studies:
-            print_study(study, chosen)
+            print_results(study, chosen)
     left = sum(study.missing for study in studies)
     if left:
         cells = counted(left, "cell")

@@ -27,7 +27,7 @@ from faircascade.cli.run_output import (
     tell_ending,
     tell_plan,
 )
-from faircascade.cli.study_output import print_study, study_document
+from faircascade.cli.study_output import print_results, study_document
 from faircascade.storage import check_folder
 
 
@@ -75,7 +75,7 @@ def run(
     if as_json:
         print_json(study_document(study) | {"failures": dict(ended.failures)})
     else:
-        print_study(study)
+        print_results(study)
     tell_ending(ended, study.missing)
     if mlflow is not None:
         log_cells(folder, mlflow)

@@ -29,8 +29,7 @@ from faircascade.cli.policy_options import (
     DEFAULT_POLICY,
     sort_settings,
 )
-from faircascade.cli.tables import print_summary
-from faircascade.registry import build
+from faircascade.registry import build, components
 from faircascade.storage import check_folder
 
 
@@ -142,3 +141,24 @@ def simulate(
         print_summary(result.summary())
     if result.interrupted:
         raise typer.Exit(130)
+
+
+def print_summary(summary: dict[str, Any]) -> None:
+    """Print the result of one run, one line per metric."""
+    from faircascade.engine import HEADLINE
+
+    typer.echo(
+        f"{summary['label']} on {summary['data']}: {summary['users']:,} users, "
+        f"{summary['items']:,} items, d={summary['dim']}, k={summary['k']}, "
+        f"{summary['rounds']:,} rounds, seed {summary['seed']}"
+    )
+    others = [name for name in components("metric") if name not in HEADLINE]
+    realised = ["realised_regret"] if "realised_regret" in summary else []
+    for metric in (*HEADLINE, *realised, "optimal_value", *others):
+        value = summary[metric]
+        why = f"–  ({summary['missing'].get(metric, 'unknown')})"
+        typer.echo(f"  {metric:<16} {why if value is None else f'{value:.4f}'}")
+    typer.echo(
+        f"  {summary['seconds']:.1f} s, {summary['recommendations_per_second']:,.0f} "
+        f"recommendations/s (engine {summary['engine']})"
+    )

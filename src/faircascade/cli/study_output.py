@@ -11,16 +11,16 @@ from faircascade.cli.console import percent, print_table
 if TYPE_CHECKING:
     from faircascade.experiment.stats import Contrast, Estimate, Test
     from faircascade.experiment.study import Study
-    from faircascade.experiment.study_results import EnvironmentResults
+    from faircascade.experiment.study_results import EnvironmentResults, StudyResults
 
 
-def print_study(study: Study, test: Test = "t") -> None:
+def print_results(study: StudyResults, test: Test = "t") -> None:
     """Print means over seeds with the change against the baseline, by environment."""
-    from faircascade.experiment.comparison import title_of
     from faircascade.experiment.stats import contrasts
     from faircascade.experiment.study_results import pairs
+    from faircascade.metrics import title_of
 
-    metrics = study.spec.metrics
+    metrics = study.metrics
     changes = contrasts(pairs(study.matched, metrics), test=test)
     for place, environment in enumerate(study.matched):
         if any(environment.runs.values()):
@@ -42,6 +42,7 @@ def _rows(
     from faircascade.experiment.stats import estimate
 
     longest = max(environment.rounds(label) for label in environment.runs)
+    best = {metric: environment.best(metric) for metric in metrics}
     rows = []
     for label, runs in environment.runs.items():
         row = [label]
@@ -54,7 +55,7 @@ def _rows(
             if not found.seeds:
                 row.append("–")
                 continue
-            cell = f"{found.mean:.4g} "
+            cell = f"{found.mean:.4g}{'★' if label in best[metric] else ' '}"
             if not math.isnan(found.high):
                 cell += f"\n±{found.high - found.mean:.2g} "
             change = changes.get((label, metric))
@@ -66,13 +67,13 @@ def _rows(
     return rows
 
 
-def _title(study: Study, environment: EnvironmentResults, test: Test) -> str:
+def _title(study: StudyResults, environment: EnvironmentResults, test: Test) -> str:
     seeds = len(next((runs for runs in environment.runs.values() if runs), ()))
     counted = "1 seed" if seeds == 1 else f"{seeds} seeds, ± half of the 95% interval"
     name = "paired t" if test == "t" else "Wilcoxon"
     sure = f"; † is significant ({name}, Holm, 5%)" if seeds > 1 else ""
     against = f"change against {environment.baseline}"
-    return f"{study.spec.title}: {environment.name}, {counted}; {against}{sure}"
+    return f"{study.title}: {environment.name}, {counted}; {against}{sure}; ★ is best"
 
 
 def study_document(study: Study, test: Test = "t") -> dict[str, Any]:

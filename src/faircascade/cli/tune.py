@@ -21,7 +21,7 @@ from faircascade.cli.run_output import (
     plan,
     tell_ending,
 )
-from faircascade.cli.study_output import print_study, study_document
+from faircascade.cli.study_output import print_results, study_document
 from faircascade.cli.tuning_output import (
     nothing_found,
     print_outcome,
@@ -202,7 +202,7 @@ def compare_best(task: TuningTask, tuned: Tuned, best: Trial, as_json: bool) -> 
             }
         )
     else:
-        print_study(study)
+        print_results(study)
         print_outcome(best, label, environment.baseline, found)
     tell_ending(ended, study.missing)
     remark(f"Spec of the comparison: {path}")

@@ -19,7 +19,7 @@ SHOWN = 5
 
 def print_trials(tuned: Tuned) -> None:
     """Print the best trials, and the policy as written."""
-    from faircascade.experiment.comparison import title_of
+    from faircascade.metrics import title_of
 
     search = tuned.search
     rows = list(tuned.ranking[:SHOWN])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +18,8 @@ from faircascade.experiment.cell_result import CellOutput
 from faircascade.experiment.environment_options import environment_options
 from faircascade.experiment.machine import platform_versions
 from faircascade.experiment.study_results import EnvironmentResults, StudyResults
-from faircascade.metrics import Metric
 from faircascade.policies import Policy
-from faircascade.registry import flat_spec, lookup
+from faircascade.registry import flat_spec
 from faircascade.types import Floats, whole
 
 EnvironmentSource = Environment | Callable[[int], Environment]
@@ -120,13 +119,6 @@ class Comparison(StudyResults):
             return float("nan")
         return 100.0 * (self.mean(label, metric) - before) / abs(before)
 
-    def best(self, metric: str) -> tuple[str, ...]:
-        """Return the label (or labels, if equal) with the best mean."""
-        sign = 1 if higher_is_better(metric) else -1
-        means = {label: sign * self.mean(label, metric) for label in self.labels}
-        known = [value for value in means.values() if not math.isnan(value)]
-        return tuple(label for label, value in means.items() if known and value == max(known))
-
     def table(self, metrics: Iterable[str] = HEADLINE) -> list[dict[str, Any]]:
         """Return one row for each policy: means over seeds and `<metric>_change` in percent."""
         rows = []
@@ -206,16 +198,6 @@ def compare(
             raise
         interrupted = done < total
     return _comparable(results, rounds, interrupted)
-
-
-def higher_is_better(metric: str) -> bool:
-    """Return the direction of a registered metric."""
-    return cast(type[Metric], lookup("metric", metric)).higher_is_better
-
-
-def title_of(metric: str) -> str:
-    """Return how tables and figures name a registered metric."""
-    return cast(type[Metric], lookup("metric", metric)).title
 
 
 def distinct_labels(policies: Sequence[Policy]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,8 @@ import numpy as np
 from faircascade.engine import HEADLINE
 from faircascade.experiment.cell import environment_name
 from faircascade.experiment.cell_result import CellResult
+from faircascade.experiment.stats import estimate
+from faircascade.metrics import higher_is_better
 from faircascade.policies import Policy
 from faircascade.types import Floats
 
@@ -74,6 +77,17 @@ class EnvironmentResults:
     def values(self, label: str, metric: str, rounds: int | None = None) -> Floats:
         """Return a metric of a policy, one value for each seed, at the end or at a checkpoint."""
         return np.array([run.value(metric, rounds) for run in self.runs[label]])
+
+    def best(self, metric: str) -> list[str]:
+        """Return who has the best mean of those that ran longest; nobody if there is no choice."""
+        longest = max(map(self.rounds, self.runs))
+        labels = [label for label in self.finished if self.rounds(label) == longest]
+        sign = 1 if higher_is_better(metric) else -1
+        means = {label: sign * estimate(self.values(label, metric)).mean for label in labels}
+        known = {label: mean for label, mean in means.items() if not math.isnan(mean)}
+        if len(known) < 2:
+            return []
+        return [label for label, mean in known.items() if mean == max(known.values())]
 
     def paired(self, label: str, metric: str, against: str | None = None) -> tuple[Floats, Floats]:
         """Return a metric of a policy and of another (the baseline) for the seeds both have.

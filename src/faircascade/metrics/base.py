@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from faircascade.metrics.tally import Record
-from faircascade.registry import Component
+from faircascade.registry import Component, lookup
 
 
 class Metric(Component):
@@ -24,3 +24,13 @@ class Metric(Component):
     def why_missing(self, record: Record) -> str:
         """Say why `measure` gave NaN."""
         return "nothing was shown"
+
+
+def higher_is_better(metric: str) -> bool:
+    """Return the direction of a registered metric."""
+    return cast(type[Metric], lookup("metric", metric)).higher_is_better
+
+
+def title_of(metric: str) -> str:
+    """Return how tables and figures name a registered metric."""
+    return cast(type[Metric], lookup("metric", metric)).title

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from faircascade.experiment.comparison import higher_is_better
 from faircascade.experiment.stats import (
     LEVEL,
     TESTS,
@@ -15,6 +14,7 @@ from faircascade.experiment.stats import (
     too_few_seeds,
 )
 from faircascade.experiment.study_results import EnvironmentResults, pairs
+from faircascade.metrics import higher_is_better
 from faircascade.report.blocks import Line, Tone
 from faircascade.report.formatting import BEST
 from faircascade.report.numbers import percent

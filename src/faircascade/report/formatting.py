@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from faircascade.experiment.comparison import higher_is_better, title_of
-from faircascade.experiment.stats import Estimate, estimate
+from faircascade.experiment.stats import Estimate
 from faircascade.experiment.study_results import EnvironmentResults, StudyResults
+from faircascade.metrics import higher_is_better, title_of
 from faircascade.registry import lookup
 from faircascade.report.blocks import Head, Line
 from faircascade.report.numbers import number
@@ -135,18 +135,6 @@ def estimate_lines(of: Estimate, *, best: bool = False) -> list[Line]:
     around, mean = interval(of), number(of.mean)
     first = Line(f"{mean} {BEST}", "strong", "best") if best else Line(mean, "strong")
     return [first, *([Line(around, "soft")] if around else [])]
-
-
-def best_policies(environment: EnvironmentResults, metric: str) -> list[str]:
-    """Return who has the best mean of those that ran longest; nobody if there is no choice."""
-    longest = max(map(environment.rounds, environment.runs))
-    labels = [label for label in environment.finished if environment.rounds(label) == longest]
-    sign = 1 if higher_is_better(metric) else -1
-    means = {label: sign * estimate(environment.values(label, metric)).mean for label in labels}
-    known = {label: mean for label, mean in means.items() if not math.isnan(mean)}
-    if len(known) < 2:
-        return []
-    return [label for label, mean in known.items() if mean == max(known.values())]
 
 
 def tags(

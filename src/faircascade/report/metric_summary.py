@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from faircascade.experiment.comparison import higher_is_better
 from faircascade.experiment.stats import (
     Contrast,
     Estimate,
@@ -14,6 +13,7 @@ from faircascade.experiment.stats import (
     estimate,
 )
 from faircascade.experiment.study_results import EnvironmentResults, StudyResults
+from faircascade.metrics import higher_is_better
 from faircascade.report.changes import Changes, count_tested
 
 

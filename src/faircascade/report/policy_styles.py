@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from faircascade.experiment.comparison import higher_is_better
 from faircascade.experiment.study_results import EnvironmentResults
+from faircascade.metrics import higher_is_better
 from faircascade.policies import Policy
 from faircascade.report.style import DASHES, MARKERS, LineStyle, legend_label, line_styles
 

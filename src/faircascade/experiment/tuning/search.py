@@ -27,13 +27,14 @@ from typing import Any
 
 from faircascade.errors import ParameterError, suggest
 from faircascade.experiment.cell import Cell
-from faircascade.experiment.comparison import higher_is_better, seeds_of
+from faircascade.experiment.comparison import seeds_of
 from faircascade.experiment.spec import Spec
 from faircascade.experiment.spec.errors import Place, PlacedError, at
 from faircascade.experiment.spec.grids import GRID, expand
 from faircascade.experiment.spec.schema import TuneTable
 from faircascade.experiment.tuning.bounds import Bound
 from faircascade.experiment.tuning.candidates import Candidates
+from faircascade.metrics import higher_is_better
 from faircascade.policies import Policy
 from faircascade.registry import lookup, parameters_of
 

@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from faircascade.experiment.comparison import higher_is_better
 from faircascade.experiment.stats import Estimate, estimate
 from faircascade.experiment.study_results import EnvironmentResults, StudyResults
+from faircascade.metrics import higher_is_better
 from faircascade.metrics.exposure import FAIRNESS
 from faircascade.report.blocks import Block, Prose
 from faircascade.report.formatting import left_out, listed, seed_count, title

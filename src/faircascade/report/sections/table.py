@@ -10,7 +10,6 @@ from faircascade.report.blocks import Block, Group, Line, Prose, Row, Table, tex
 from faircascade.report.changes import Changes, change_lines, changes, tested_words
 from faircascade.report.formatting import (
     NOT_RUN,
-    best_policies,
     environment_name,
     estimate_lines,
     head,
@@ -50,7 +49,7 @@ def _rows(
     found: Changes,
 ) -> tuple[Row, ...]:
     drawn = styles_of(environment)
-    best = {metric: best_policies(environment, metric) for metric in metrics}
+    best = {metric: environment.best(metric) for metric in metrics}
 
     def cell(label: str, metric: str) -> tuple[Line, ...]:
         if not environment.runs[label]:
