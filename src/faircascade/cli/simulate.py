@@ -44,12 +44,13 @@ def simulate(
     ] = "active",
     dim: Annotated[int, typer.Option(help="Number of features, d.")] = 10,
     k: Annotated[int, typer.Option(help="Length of a slate, K.")] = 10,
-    preferences: Annotated[
-        str, typer.Option(help="How preferences are estimated: svd or lstsq.")
-    ] = "svd",
-    align: Annotated[
-        str, typer.Option(help="How the halves are aligned: sign, none or procrustes.")
-    ] = "sign",
+    world: Annotated[
+        str, typer.Option(help="How ratings become attraction: popular, or paper (as published).")
+    ] = "popular",
+    click_rate: Annotated[
+        float | None,
+        typer.Option(help="Clicks of the optimal slates, 0 to 1.", show_default="the world's"),
+    ] = None,
     click_model: ClickModelName = None,
     dynamics: DynamicsName = None,
     delay: DelayName = None,
@@ -108,8 +109,8 @@ def simulate(
         "k": k,
         **({} if users is None else {"users": users}),
         "sampling": sampling,
-        "preferences": preferences,
-        "align": align,
+        "world": world,
+        "click_rate": click_rate,
         "seed": seed if env_seed is None else env_seed,
     }
     env = fc.Environment.from_ratings(ratings, **(environment | extra["environment"]))

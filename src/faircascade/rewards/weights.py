@@ -29,6 +29,10 @@ class Weight(Component):
         """A slate length at which a mistake in the weights shows."""
         return 2
 
+    def intended(self, k: int) -> Floats:
+        """Return the weights as the paper's text asks for them, rising with the position, (k,)."""
+        return self.values(k)
+
     def reference(self, k: int) -> tuple[Floats, Floats]:
         """Return what the authors' package gives for clicks and takes, before gamma, for the rest.
 
@@ -64,6 +68,9 @@ class RBP(Weight):
 
     def values(self, k: int) -> Floats:
         return np.asarray(self.beta ** np.arange(k, dtype=np.float64))
+
+    def intended(self, k: int) -> Floats:
+        return self.values(k)[::-1]
 
     def reference(self, k: int) -> tuple[Floats, Floats]:
         return np.ones(k), np.array([math.pow(self.beta, place) for place in range(k)])
