@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+_LONGEST = 80
+"""Characters of a value that a message shows."""
+
 
 class ParameterError(ValueError):
     """A parameter whose value breaks a rule: `ParameterError("alpha", "must be >= 0", -1)`.
@@ -18,7 +21,7 @@ class ParameterError(ValueError):
     def __init__(self, name: str, rule: str, value: Any) -> None:
         if getattr(value, "shape", None) == ():  # a NumPy number, which is shown as a plain one
             value = value.item()
-        super().__init__(f"{name} {rule}, got {value!r}")
+        super().__init__(f"{name} {rule}, got {shown(value)}")
         self.name = name
         self.rule = rule
         self.value = value
@@ -109,6 +112,16 @@ def parameters_of_part(part: str) -> Iterator[None]:
         yield
     except ParameterError as error:
         raise error.inside(part) from error
+
+
+def shown(value: Any) -> str:
+    """Return a value as messages show it: on one line, cut if it is long.
+
+    >>> shown("0.5"), shown(list(range(100)))
+    ("'0.5'", '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20,...')
+    """
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 def suggest(given: str, known: Iterable[str]) -> str:

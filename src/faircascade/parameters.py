@@ -9,11 +9,24 @@ import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, wraps
 from itertools import pairwise
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from faircascade.errors import ParameterError, suggest
+from faircascade.errors import ParameterError, UnknownParameterError, suggest
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _PLAIN = {
     float: "a number",
@@ -23,6 +36,7 @@ _PLAIN = {
     dict: "a table",
     type(None): "none",
 }
+_IMPLIED = ("self", "cls")
 _LIMITS = {
     "greater_than": ("gt", "must be above"),
     "greater_than_equal": ("ge", "must be at least"),
@@ -190,6 +204,23 @@ def parameters_of_function(function: Callable[..., Any]) -> tuple[Parameter, ...
         for name, p in inspect.signature(function).parameters.items()
         if p.kind is p.KEYWORD_ONLY
     )
+
+
+def known_keywords(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a public function answer a keyword that it does not have with a suggestion."""
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    parameters = inspect.signature(function).parameters
+    known = [name for name, p in parameters.items() if p.kind in named and name not in _IMPLIED]
+    owner = f"{function.__qualname__.removesuffix('.__init__')}()"
+
+    @wraps(function)
+    def checked(*arguments: P.args, **given: P.kwargs) -> R:
+        for name in given:
+            if name not in known:
+                raise UnknownParameterError(name, owner, known)
+        return function(*arguments, **given)
+
+    return checked
 
 
 def _hints(owner: Any) -> dict[str, Any]:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from faircascade.cli.console import print_json, print_table, progress, remark
+from faircascade.cli.console import print_json, print_table, remark
 from faircascade.cli.data import dataset_or_file, showing
 from faircascade.errors import ParameterError
+from faircascade.progress import progress
 
 if TYPE_CHECKING:
     from faircascade.experiment.bench import Measurement, Task

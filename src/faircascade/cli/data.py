@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from faircascade.cli.command import Command
-from faircascade.cli.console import print_json, print_table, progress, remark
+from faircascade.cli.console import print_json, print_table, remark
 from faircascade.cli.policy_options import typed_settings
+from faircascade.progress import progress
 from faircascade.registry import build, components, find, parameters_of
 
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from faircascade.cli.console import print_json, progress, remark
+from faircascade.cli.console import print_json, remark
 from faircascade.cli.study_output import print_results
 from faircascade.errors import ParameterError
+from faircascade.progress import progress
 from faircascade.readings import Reading
 from faircascade.storage import check_folder
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from faircascade.cli.console import print_json, progress, remark
+from faircascade.cli.console import print_json, remark
 from faircascade.cli.data import dataset_or_file, showing, tell_of_ratings
 from faircascade.cli.options import (
     Alpha,
@@ -29,6 +29,7 @@ from faircascade.cli.policy_options import (
     DEFAULT_POLICY,
     sort_settings,
 )
+from faircascade.progress import progress
 from faircascade.registry import build, components
 from faircascade.storage import check_folder
 

@@ -15,7 +15,7 @@ from faircascade.errors import ParameterError
 from faircascade.metrics import Metric, Record, Tally
 from faircascade.metrics.tally import UNIT
 from faircascade.policies import Policy
-from faircascade.registry import build, components, to_spec
+from faircascade.registry import build, components, suggest, to_spec
 from faircascade.types import Floats, Ints
 
 HEADLINE = ("clicks", "regret", "equality_b", "equality_p", "equity_b", "equity_p")
@@ -64,7 +64,8 @@ class Result:
     def __getattr__(self, name: str) -> float:
         if not name.startswith("_") and name in components("metric"):
             return self.metrics[name]
-        raise AttributeError(f"a result has no {name!r}")
+        close = "" if name.startswith("_") else suggest(name, components("metric"))
+        raise AttributeError(f"a result has no {name!r}{close}")
 
     def measure(
         self, metric: str | Metric, *, group: str | None = None, **parameters: Any

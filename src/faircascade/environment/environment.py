@@ -20,12 +20,14 @@ from faircascade.data.factors import (
     truncated_svd,
     user_preferences,
 )
+from faircascade.data.load import load_dataset
 from faircascade.data.prepare import Sampling, binarise, sample_users, split_positives
 from faircascade.environment.delays import Delay, NoDelay
 from faircascade.environment.dynamics import Dynamics, Still
 from faircascade.environment.merit import Merit, merit_name, merit_of, with_merit
 from faircascade.errors import ParameterError
 from faircascade.numerics import one_blas_thread, ordered_sum
+from faircascade.parameters import known_keywords
 from faircascade.ranking import Scores, attraction_of
 from faircascade.registry import Component, as_component, declared, from_spec, identity, to_spec
 from faircascade.source_code import own_sources
@@ -97,9 +99,10 @@ class Environment:
             raise DataError("an environment needs at least one user")
 
     @classmethod
+    @known_keywords
     def from_ratings(
         cls,
-        ratings: Ratings,
+        ratings: Any,
         *,
         dim: int = 10,
         k: int = 10,
@@ -121,7 +124,8 @@ class Environment:
         """Sample users, binarise, split in half, and factorise both halves, as the paper does.
 
         Args:
-            ratings: Who rated what, such as `load_dataset("ml-1m")`.
+            ratings: Who rated what, such as `load_dataset("ml-1m")`, or what `load_dataset` takes:
+                a data set's name, a file or a DataFrame.
             dim: Number of features, d.
             k: Length of a slate, K.
             seed: Of the sample and the split.
@@ -151,6 +155,8 @@ class Environment:
         ):
             if value not in choices:
                 raise ParameterError(name, f"must be one of {', '.join(choices)}", value)
+        if not isinstance(ratings, Ratings):
+            ratings = load_dataset(ratings)
         if merit_floor <= 0:
             raise ParameterError("merit_floor", "must be positive", merit_floor)
         dim, k, seed, users = (
@@ -209,6 +215,7 @@ class Environment:
         )
 
     @classmethod
+    @known_keywords
     def from_arrays(
         cls,
         features: Floats,
