@@ -9,6 +9,8 @@ from typing import Any
 
 _LONGEST = 80
 """Characters of a value that a message shows."""
+_FEW = 12
+"""Names that a message lists although it knows which was meant."""
 
 
 class ParameterError(ValueError):
@@ -50,8 +52,9 @@ class UnknownParameterError(ParameterError):
     ) -> None:
         self.owner, self.known, self.what = owner, tuple(known), what
         last = name.rpartition(".")[2]
-        there = ", ".join(self.known) or "none"
-        rule = f"has no {what} {last!r}{suggest(last, self.known)}; it has: {there}"
+        close = suggest(last, self.known)
+        listed = f"; it has: {', '.join(self.known) or 'none'}"
+        rule = f"has no {what} {last!r}{close}{'' if close and len(self.known) > _FEW else listed}"
         ValueError.__init__(self, f"{owner} {rule}")
         self.name, self.rule, self.value = name, rule, last
 

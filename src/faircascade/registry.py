@@ -121,8 +121,8 @@ def _check_arguments(cls: type[Component]) -> None:
     def checked(self: Component, *arguments: Any, **given: Any) -> None:
         known = parameters_by_name(type(self))
         if arguments and by_name:
-            names = ", ".join(f"{name}=" for name in known) or "none"
-            raise TypeError(f"parameters of {cls.__name__} must be given by name: {names}")
+            names = ", ".join(f"{name}=" for name in known) or "it has none"
+            raise TypeError(f"{cls.__name__} takes its parameters by name: {names}")
         for name, value in given.items():
             if name not in known:
                 raise UnknownParameterError(name, _owner(cls), known)
@@ -184,8 +184,10 @@ def lookup(kind: str, name: str) -> type[Component]:
 def find(kind: str, name: Any) -> type[Component] | None:
     """Return the class registered as `name`, whether that is written with '-' or '_', or None."""
     known = components(kind)
-    if not isinstance(name, str) or name in known:
-        return known.get(name)
+    if not isinstance(name, str):
+        return None
+    if name in known:
+        return known[name]
     alike = (cls for other, cls in known.items() if underscored(other) == underscored(name))
     return next(alike, None)
 

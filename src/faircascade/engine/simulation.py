@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from faircascade.engine.result import Result
 from faircascade.engine.snapshot import check as check_snapshot
 from faircascade.environment import Environment
 from faircascade.errors import EngineError, ParameterError, suggest
-from faircascade.parameters import known_keywords
+from faircascade.parameters import checked_arguments
 from faircascade.policies import Policy
 from faircascade.registry import as_component
 from faircascade.types import whole
@@ -38,7 +38,7 @@ FASTEST = "the fastest that can run it"
 log = logging.getLogger("faircascade")
 
 
-@known_keywords
+@checked_arguments
 def simulate(
     env: Environment,
     policy: Policy | str,
@@ -109,6 +109,8 @@ def simulate(
         raise ParameterError("realised", rule, realised)
     if threads is not None and threads < 1:
         raise ParameterError("threads", "must be at least 1", threads)
+    if progress is not None and not callable(progress):
+        raise ParameterError("progress", "must be a function of the share done", progress)
     job = Job(
         env=env,
         policy=policy,
@@ -311,7 +313,9 @@ def look_at(wanted: Sequence[int] | int, rounds: int) -> tuple[int, ...]:
         early = np.geomspace(1, rounds, count - half + 1)[: count - half]
         rounded = np.rint(np.concatenate([even, early]))
         return tuple(int(t) for t in np.unique(np.clip(rounded, 1, rounds)))
-    given = tuple(whole(t, "checkpoints") for t in cast(Sequence[int], wanted))
+    if isinstance(wanted, str) or not isinstance(wanted, Iterable):
+        raise ParameterError("checkpoints", "must be a whole number or a list of rounds", wanted)
+    given = tuple(whole(t, "checkpoints") for t in wanted)
     if not given or given[0] < 1 or given[-1] != rounds or list(given) != sorted(set(given)):
         rule = f"must rise from at least 1 to the last round, {rounds}"
         raise ParameterError("checkpoints", rule, list(given))

@@ -27,7 +27,7 @@ from faircascade.environment.dynamics import Dynamics, Still
 from faircascade.environment.merit import Merit, merit_name, merit_of, with_merit
 from faircascade.errors import ParameterError
 from faircascade.numerics import one_blas_thread, ordered_sum
-from faircascade.parameters import known_keywords
+from faircascade.parameters import checked_arguments
 from faircascade.ranking import Scores, attraction_of
 from faircascade.registry import Component, as_component, declared, from_spec, identity, to_spec
 from faircascade.source_code import own_sources
@@ -91,6 +91,7 @@ class Environment:
     def __post_init__(self) -> None:
         for part in PARTS:
             object.__setattr__(self, part, as_component(part, getattr(self, part)))
+        object.__setattr__(self, "k", whole(self.k, "k"))
         eligible = int(self.items.eligible.sum())
         if not 1 <= self.k <= eligible:
             rule = f"must be between 1 and {eligible} (the items that can be recommended)"
@@ -99,7 +100,7 @@ class Environment:
             raise DataError("an environment needs at least one user")
 
     @classmethod
-    @known_keywords
+    @checked_arguments
     def from_ratings(
         cls,
         ratings: Any,
@@ -215,7 +216,7 @@ class Environment:
         )
 
     @classmethod
-    @known_keywords
+    @checked_arguments
     def from_arrays(
         cls,
         features: Floats,

@@ -24,7 +24,7 @@ from faircascade.experiment.comparison_inputs import (
 from faircascade.experiment.environment_options import environment_options
 from faircascade.experiment.machine import platform_versions
 from faircascade.experiment.study_results import EnvironmentResults, StudyResults
-from faircascade.parameters import parameters_of_function
+from faircascade.parameters import checked_arguments, parameters_of_function
 from faircascade.policies import Policy
 from faircascade.progress import Report, progress_if_watched
 from faircascade.registry import lookup
@@ -138,7 +138,8 @@ class Comparison(StudyResults):
 
     def table(self, metrics: str | Iterable[str] = HEADLINE) -> list[dict[str, Any]]:
         """Return one row for each policy: means over seeds and `<metric>_change` in percent."""
-        metrics = [metrics] if isinstance(metrics, str) else list(metrics)
+        if isinstance(metrics, str) or not isinstance(metrics, Iterable):
+            metrics = [metrics]
         rows = []
         for label in self.labels:
             row: dict[str, Any] = {"policy": label}
@@ -172,6 +173,7 @@ class Comparison(StudyResults):
         return "\n".join(lines)
 
 
+@checked_arguments
 def compare(
     env: Any,
     policies: Policy | str | Iterable[Policy | str] = POLICIES,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import signature
 from numbers import Integral
 from typing import Any
 
@@ -25,6 +26,9 @@ def environment_source(given: Any) -> Callable[[int], Environment]:
         ratings = given if isinstance(given, Ratings) else load_dataset(given)
         return lambda seed: Environment.from_ratings(ratings, seed=seed)
 
+    if not _takes_one(given):
+        raise ParameterError("env", "must be a function of one argument, the seed", given)
+
     def built(seed: int) -> Environment:
         env = given(seed)
         if not isinstance(env, Environment):
@@ -32,6 +36,17 @@ def environment_source(given: Any) -> Callable[[int], Environment]:
         return env
 
     return built
+
+
+def _takes_one(function: Callable[..., Any]) -> bool:
+    """Tell whether a function can be called with one argument; True if that is not known."""
+    try:
+        signature(function).bind(0)
+    except TypeError:
+        return False
+    except ValueError:  # of some builtins
+        return True
+    return True
 
 
 def policies_of(given: Any) -> list[Policy]:
@@ -62,10 +77,10 @@ def distinct_labels(policies: Sequence[Policy]) -> list[str]:
 
 def seeds_of(given: int | Sequence[int]) -> tuple[int, ...]:
     """Return seeds: 1, 2, ... for a number of them, or those that were given."""
-    if isinstance(given, str):
-        raise ParameterError("seeds", "must be a number or a list of seeds", given)
+    if isinstance(given, str | bool) or not isinstance(given, Integral | Iterable):
+        raise ParameterError("seeds", "must be a whole number or a list of seeds", given)
     which = range(1, int(given) + 1) if isinstance(given, Integral) else given
-    seeds = tuple(whole(seed, "seeds") for seed in which)  # type: ignore[union-attr]
+    seeds = tuple(whole(seed, "seeds") for seed in which)
     if any(seed < 0 for seed in seeds):
         raise ParameterError("seeds", "must be at least 0", given)
     if not seeds or len(set(seeds)) < len(seeds):

@@ -13,7 +13,7 @@ from faircascade.errors import ParameterError
 from faircascade.experiment.comparison import Comparison
 from faircascade.experiment.stats import Test, check_test
 from faircascade.experiment.study_results import StudyResults
-from faircascade.parameters import known_keywords
+from faircascade.parameters import checked_arguments
 from faircascade.report.blocks import Notice, Section
 from faircascade.report.changes import mark_terms
 from faircascade.report.data_files import CURVES, RESULTS, DataFile, statistics_file
@@ -66,7 +66,7 @@ class Chapter:
     """Which sections cannot be drawn, and why."""
 
 
-@known_keywords
+@checked_arguments
 def write_report(
     results: Result | StudyResults | Sequence[StudyResults],
     folder: str | Path = "runs/report",
@@ -98,7 +98,8 @@ def write_report(
 
 def _studies(results: Any) -> list[StudyResults]:
     """Return what a page is to show: one or several; a single result is a comparison of one."""
-    several = results if isinstance(results, Sequence) else [results]
+    one = isinstance(results, str) or not isinstance(results, Sequence)
+    several = [results] if one else results
     studies = [Comparison.of(r) if isinstance(r, Result) else r for r in several]
     for study in studies:
         if not isinstance(study, StudyResults):
