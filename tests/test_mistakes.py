@@ -281,7 +281,10 @@ TABLES = {
 def test_a_mistake_is_answered_in_one_line(desk: Desk, call, said: tuple[str, ...]) -> None:
     with pytest.raises((ValueError, TypeError, AttributeError, OSError)) as caught:
         call(desk)
-    message = str(caught.value)
+    error = caught.value
+    message = str(error)
+    assert error.__cause__ is None, "a traceback would show another error first"
+    assert error.__context__ is None or error.__suppress_context__
     assert "\n" not in message
     assert len(message) <= LONGEST
     for words in said:

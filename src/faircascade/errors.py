@@ -114,7 +114,7 @@ def parameters_of_part(part: str) -> Iterator[None]:
     try:
         yield
     except ParameterError as error:
-        raise error.inside(part) from error
+        raise error.inside(part) from None
 
 
 def shown(value: Any) -> str:
