@@ -21,6 +21,7 @@ from faircascade.data.factors import (
     truncated_svd,
     user_preferences,
 )
+from faircascade.data.load import load_dataset
 from faircascade.data.prepare import Sampling, binarise, sample_users, split_positives
 from faircascade.environment.delays import Delay, NoDelay
 from faircascade.environment.dynamics import Dynamics, Still
@@ -29,6 +30,7 @@ from faircascade.environment.merit import Merit, merit_name, merit_of, with_meri
 from faircascade.environment.worlds import calibrate, find_world
 from faircascade.errors import ParameterError
 from faircascade.numerics import one_blas_thread, ordered_sum
+from faircascade.parameters import checked_arguments
 from faircascade.ranking import Scores, attraction_of
 from faircascade.registry import Component, as_component, declared, from_spec, identity, to_spec
 from faircascade.source_code import own_sources
@@ -94,14 +96,16 @@ class Environment:
     def __post_init__(self) -> None:
         for part in PARTS:
             object.__setattr__(self, part, as_component(part, getattr(self, part)))
+        object.__setattr__(self, "k", whole(self.k, "k"))
         _check_length(self.k, self.items.eligible)
         if len(self.users) == 0:
             raise DataError("an environment needs at least one user")
 
     @classmethod
+    @checked_arguments
     def from_ratings(
         cls,
-        ratings: Ratings,
+        ratings: Any,
         *,
         dim: int = 10,
         k: int = 10,
@@ -125,7 +129,8 @@ class Environment:
         """Sample users, binarise, split in half, take features from one half, users from the other.
 
         Args:
-            ratings: Who rated what, such as `load_dataset("ml-1m")`.
+            ratings: Who rated what, such as `load_dataset("ml-1m")`, or what `load_dataset` takes:
+                a data set's name, a file or a DataFrame.
             dim: Number of features, d.
             k: Length of a slate, K.
             seed: Of the sample and the split.
@@ -167,6 +172,8 @@ class Environment:
             click_rate=click_rate,
             preferences=preferences,
         )
+        if not isinstance(ratings, Ratings):
+            ratings = load_dataset(ratings)
         if merit_floor <= 0:
             raise ParameterError("merit_floor", "must be positive", merit_floor)
         dim, k, seed, users = (
@@ -235,6 +242,7 @@ class Environment:
         return env
 
     @classmethod
+    @checked_arguments
     def from_arrays(
         cls,
         features: Floats,
