@@ -10,10 +10,12 @@ import pytest
 
 from faircascade.data.base import Ratings
 from faircascade.data.load import load_dataset
+from faircascade.engine import simulate, simulation
 from faircascade.environment import Environment
 from faircascade.environment.agreement import agreement
 from faircascade.environment.worlds import WORLDS, calibrate
 from faircascade.errors import ParameterError
+from faircascade.policies import EALinUCB, LinUCB
 
 
 @pytest.fixture(scope="module")
@@ -145,3 +147,16 @@ def test_what_decides_the_outcome_is_said(synthetic: Ratings) -> None:
     assert "optimal slates get 0.90 clicks" in words(click_rate=0.9)
     assert "of the ratings count as liked" in words(threshold=1.0)
     assert "have no features" in words(few_likes(synthetic))
+
+
+def test_a_policy_that_does_harm_in_a_world_says_so_once(synthetic: Ratings, caplog: Any) -> None:
+    simulation._warn_of_harm.cache_clear()
+    paper, popular = (Environment.from_ratings(synthetic, world=w) for w in ("paper", "popular"))
+    caplog.clear()
+    for env in (paper, popular, popular):
+        simulate(env, EALinUCB(weight="linear"), rounds=2)
+        simulate(env, EALinUCB(), rounds=2)
+        simulate(env, LinUCB(), rounds=2)
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert "EALinUCB linear" in message
+    assert "'popular'" in message

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from numbers import Integral
 from pathlib import Path
 from typing import NamedTuple
@@ -229,7 +230,10 @@ def _checked(
 
 
 def warn(job: Job) -> None:
-    """Say before a run what its reader must know: badly scaled features, inexact optimal slates."""
+    """Say before a run what its reader must know: harm, bad scales, inexact optimal slates."""
+    world = job.env.info.get("world")
+    if world is not None and job.policy.harmful_in == world:
+        _warn_of_harm(job.policy.label, world)
     rows = job.rounds * job.activity * job.env.k
     warning = job.policy.scale_warning(job.env.items.pool.radius, rows)
     if warning:
@@ -239,6 +243,17 @@ def warn(job: Job) -> None:
         log.warning(
             "Click model %r does not know the best slates: regret is against good ones.", model.name
         )
+
+
+@cache
+def _warn_of_harm(label: str, world: str) -> None:
+    """Say it once."""
+    log.warning(
+        "%s is known to make exposure less equal than LinUCB does where world = %r; "
+        "see docs/explanation/worlds.md.",
+        label,
+        world,
+    )
 
 
 def check_engine(engine: str, precision: str = "float64") -> None:

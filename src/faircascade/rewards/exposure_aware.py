@@ -36,6 +36,10 @@ class ExposureAware(RewardModel):
         object.__setattr__(self, "weight", as_weight(self.weight))
         self.table(self.weight.probe_length)  # a mistake shows now, not in the middle of a run
 
+    @property
+    def harmful_in(self) -> str | None:
+        return self.weight.harms.get(self.reading)
+
     def table(self, k: int) -> RewardTable:
         return _TABLES[self.reading](self.weight, self.gamma, k)
 
