@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from faircascade.experiment.environment_options import all_options, canonical_options
 from faircascade.policies import Policy
-from faircascade.registry import Component, from_spec, nested, own_code, to_spec
+from faircascade.registry import (
+    Component,
+    find,
+    from_spec,
+    nested,
+    own_code,
+    own_parts,
+    to_spec,
+)
 
 FORMAT = 4
 """Part of every key: a change in what cells hold makes new ones."""
@@ -35,6 +43,8 @@ class Cell:
     """Of the split and of the run."""
     rounds: int
     checkpoints: tuple[int, ...]
+    own_code: Mapping[str, str] = field(default_factory=dict)
+    """Hashes of own modules as they were when the cell was run, if not as they are now."""
 
     @cached_property
     def environment_id(self) -> str:
@@ -50,6 +60,7 @@ class Cell:
     def settings(self) -> dict[str, Any]:
         """Everything that decides the result, as plain data, defaults filled in."""
         code = {module: source for part in self.parts for module, source in own_code(part).items()}
+        code |= {module: source for module, source in self.own_code.items() if module in code}
         return {
             "format": FORMAT,
             "data": self.fingerprint,
@@ -98,6 +109,14 @@ class Cell:
         policy = from_spec("policy", document["policy"])
         checkpoints = tuple(document["checkpoints"])
         return cls(**{**document, "policy": policy, "checkpoints": checkpoints})
+
+
+def own_parts_of(cells: Iterable[Cell]) -> list[type[Component]]:
+    """Return the classes outside this package that it takes to run cells: parts, data, metrics."""
+    own = dict.fromkeys(own_parts())
+    needed = {type(part) for cell in cells for part in cell.parts}
+    needed |= {cls for cell in cells if (cls := find("data", cell.data.get("name")))}
+    return [cls for cls in own if cls in needed or cls.kind == "metric"]
 
 
 def environment_name(data: Mapping[str, Any], environment: Mapping[str, Any]) -> str:

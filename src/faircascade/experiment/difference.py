@@ -95,10 +95,11 @@ def _equal(one: FinishedCell, other: FinishedCell) -> bool:
 
 
 def _asked(studies: Iterable[Study]) -> dict[str, dict[str, str]]:
-    """Return every value of each spec by its path, and what the data is."""
+    """Return every value of each spec by its path, and what files hold, wherever they are."""
     return {
-        study.spec.name: dict(_flat(study.spec.document()))
+        study.spec.name: {n: v for n, v in _flat(study.spec.document()) if n != "components"}
         | {"contents of the data": ", ".join({cell.fingerprint: "" for cell in study.cells})}
+        | {f"source of {module}": code for module, code in study.own_code.items()}
         for study in studies
     }
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from faircascade.experiment.machine import platform_versions
 from faircascade.experiment.spec import Spec
+from faircascade.experiment.spec.errors import SpecSource
 from faircascade.experiment.store.files import write_json
 from faircascade.experiment.store.locks import claimed
 from faircascade.experiment.store.results import Results
@@ -66,6 +68,7 @@ def _entry(study: Study) -> dict[str, Any]:
             next(cell.fingerprint for cell in study.cells if cell.data == source)
             for source in (study.spec.sources() if study.cells else ())
         ],
+        "own_code": study.own_code,
         "cells": len({cell.key for cell in study.cells}),
     }
 
@@ -78,8 +81,11 @@ def _others(entries: Iterable[Mapping[str, Any]], folder: Path) -> Iterator[Stud
 
 
 def _study(entry: Mapping[str, Any], folder: Path) -> Study:
-    spec = Spec.of(entry["spec"])
-    return Study(spec, tuple(spec.cells(entry["fingerprints"])), Results(folder))
+    """Return a recorded study; parts of one's own may have changed since, and results stay."""
+    spec = Spec.of(entry["spec"], source=SpecSource(str(folder / MANIFEST)))
+    cells = spec.cells(entry["fingerprints"])
+    own_code = entry.get("own_code", {})
+    return Study(spec, tuple(replace(c, own_code=own_code) for c in cells), Results(folder))
 
 
 def _cells(study: Study) -> dict[str, dict[str, Any]]:
