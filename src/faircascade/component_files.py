@@ -48,11 +48,13 @@ def references(needed: Collection[type[Component]]) -> dict[str, Any]:
     modules = {cls.__module__: cls for cls in needed if cls.__module__ not in known}
     for cls in needed:
         if "<locals>" in cls.__qualname__:
-            raise ValueError(f"{cls.kind} {cls.name!r} is defined inside a function")
+            raise ValueError(
+                f"{cls.kind} {cls.name!r} is defined inside a function; define it outside"
+            )
     main = modules.pop(MAIN, None)
     for module, cls in modules.items():
         if module not in _files and not _is_importable(module):
-            raise ValueError(f"{cls.kind} {cls.name!r} is defined in no file")
+            raise _no_file(cls)
     found = [str(_files[m][0]) if m in _files else m for m in modules]
     return {"components": found, "main": {} if main is None else _main(main)}
 
@@ -137,12 +139,20 @@ def _main(cls: type[Component]) -> dict[str, str]:
     main = sys.modules[MAIN]
     file, spec = _file_of(main), getattr(main, "__spec__", None)
     if file is None or not file.is_file():
-        raise ValueError(f"{cls.kind} {cls.name!r} is defined in no file")
+        raise _no_file(cls)
     if not _is_guarded(file.read_bytes()):
-        raise ValueError(f"{file.name} does not say if __name__ == '__main__' before what it runs")
+        raise ValueError(
+            f"put what {file.name} runs under if __name__ == '__main__': so that worker processes "
+            "can import its parts"
+        )
     return (
         {"init_main_from_path": str(file)} if spec is None else {"init_main_from_name": spec.name}
     )
+
+
+def _no_file(cls: type[Component]) -> ValueError:
+    what = f"{cls.kind} {cls.name!r}"
+    return ValueError(f"{what} is in no file; put it into one and name that in components = [...]")
 
 
 def _is_guarded(source: bytes) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -43,8 +43,8 @@ class Cell:
     """Of the split and of the run."""
     rounds: int
     checkpoints: tuple[int, ...]
-    own_code: Mapping[str, str] = field(default_factory=dict)
-    """Hashes of own modules as they were when the cell was run, if not as they are now."""
+    recorded_key: str = ""
+    """What its key was when it was run: parts of one's own may have changed since."""
 
     @cached_property
     def environment_id(self) -> str:
@@ -60,7 +60,6 @@ class Cell:
     def settings(self) -> dict[str, Any]:
         """Everything that decides the result, as plain data, defaults filled in."""
         code = {module: source for part in self.parts for module, source in own_code(part).items()}
-        code |= {module: source for module, source in self.own_code.items() if module in code}
         return {
             "format": FORMAT,
             "data": self.fingerprint,
@@ -75,7 +74,7 @@ class Cell:
     @cached_property
     def key(self) -> str:
         """A hash of the settings, 16 hex digits."""
-        return hash_of(self.settings)
+        return self.recorded_key or hash_of(self.settings)
 
     @cached_property
     def environment_key(self) -> str:

@@ -99,9 +99,17 @@ def _asked(studies: Iterable[Study]) -> dict[str, dict[str, str]]:
     return {
         study.spec.name: {n: v for n, v in _flat(study.spec.document()) if n != "components"}
         | {"contents of the data": ", ".join({cell.fingerprint: "" for cell in study.cells})}
-        | {f"source of {module}": code for module, code in study.own_code.items()}
+        | dict(_own_code(study))
         for study in studies
     }
+
+
+def _own_code(study: Study) -> Iterable[tuple[str, str]]:
+    """Yield the hash of every module of somebody's own that finished cells ran."""
+    for environment in study.environments:
+        for run in (run for runs in environment.runs.values() for run in runs):
+            for module, code in run.about["settings"].get("own_code", {}).items():
+                yield f"source of {module}", code
 
 
 def _flat(value: Any, path: str = "") -> Iterable[tuple[str, str]]:

@@ -60,12 +60,6 @@ class Study(StudyResults):
     def keys(self) -> frozenset[str]:
         return frozenset(cell.key for cell in self.cells)
 
-    @property
-    def own_code(self) -> dict[str, str]:
-        """Hashes of the modules outside this package that its cells run."""
-        found = (cell.settings.get("own_code", {}) for cell in self.cells)
-        return {module: code for some in found for module, code in some.items()}
-
     @cached_property
     def environments(self) -> tuple[EnvironmentResults, ...]:
         by_environment: dict[str, dict[str, list[FinishedCell]]] = {}

@@ -68,8 +68,8 @@ def _entry(study: Study) -> dict[str, Any]:
             next(cell.fingerprint for cell in study.cells if cell.data == source)
             for source in (study.spec.sources() if study.cells else ())
         ],
-        "own_code": study.own_code,
         "cells": len({cell.key for cell in study.cells}),
+        "keys": [cell.key for cell in study.cells],
     }
 
 
@@ -84,8 +84,10 @@ def _study(entry: Mapping[str, Any], folder: Path) -> Study:
     """Return a recorded study; parts of one's own may have changed since, and results stay."""
     spec = Spec.of(entry["spec"], source=SpecSource(str(folder / MANIFEST)))
     cells = spec.cells(entry["fingerprints"])
-    own_code = entry.get("own_code", {})
-    return Study(spec, tuple(replace(c, own_code=own_code) for c in cells), Results(folder))
+    keys = entry.get("keys", ())
+    if len(keys) == len(cells):
+        cells = [replace(c, recorded_key=key) for c, key in zip(cells, keys, strict=True)]
+    return Study(spec, tuple(cells), Results(folder))
 
 
 def _cells(study: Study) -> dict[str, dict[str, Any]]:
