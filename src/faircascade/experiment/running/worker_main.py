@@ -71,7 +71,7 @@ def main() -> None:
 
     from faircascade.component_files import load_references
     from faircascade.experiment.cell import Cell
-    from faircascade.experiment.running.run_cell import run_cell
+    from faircascade.experiment.running.run_cell import CellStatus, run_cell
     from faircascade.experiment.store.environments import EnvironmentStore, Sources
     from faircascade.experiment.store.results import Results
 
@@ -81,7 +81,12 @@ def main() -> None:
     environments = EnvironmentStore(results.environments, Sources())
     while True:
         job = jobs.get()
-        cell = Cell.of(job["cell"])
+        try:
+            cell = Cell.of(job["cell"])
+        except ValueError as error:  # its part is registered in what a script alone runs
+            reason = f"worker processes do not know it: {error}"
+            say(out, status=CellStatus.IMPOSSIBLE, reason=reason)
+            continue
         tell = throttled(lambda share: say(out, share=share), TELL_SECONDS)
         try:
             ending = run_cell(cell, results, environments, threads=job["threads"], progress=tell)
