@@ -12,6 +12,7 @@ import pytest
 
 from faircascade.cli.main import app
 from faircascade.cli.policy_options import POLICY_FLAGS
+from faircascade.installation import install_command
 from faircascade.policies import EALinUCB, EpsilonGreedy, LinTS, LinUCB
 from faircascade.ranker import Ranker
 from faircascade.service import logs, server
@@ -238,5 +239,5 @@ def test_a_store_that_is_down_is_one_line_and_exit_code_one(run, served: Served)
 def test_a_missing_library_is_told_with_how_to_get_it(run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "faircascade.service.server")
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    message = "serving needs uvicorn: pip install 'faircascade[serve]'"
+    message = f"serving needs uvicorn: {install_command('serve')}"
     expect_one_line(run("serve", "--port", "0"), message)

@@ -34,6 +34,7 @@ from faircascade.experiment.running.run_cell import (
     simulate_cell,
     write_cell,
 )
+from faircascade.installation import install_command
 from faircascade.registry import Component, adopt, own_code
 
 OwnParts = dict[type[Component], dict[str, str]]
@@ -96,7 +97,7 @@ def connected(settings: Ray) -> Iterator[Any]:
     try:
         import ray
     except ImportError:
-        raise ValueError("the ray executor needs Ray: pip install 'faircascade[ray]'") from None
+        raise ValueError(f"the ray executor needs Ray: {install_command('ray')}") from None
     already = ray.is_initialized()
     if not already:
         check_there(settings.address)
