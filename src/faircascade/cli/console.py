@@ -160,16 +160,21 @@ def progress(what: str) -> Iterator[Report]:
         return
     begin = last = time.monotonic()
     told = -1.0
+    first: tuple[float, float] | None = None
+    """When work began to show, and how much of it: until then engines are compiled."""
 
     def tell(label: str, share: float) -> None:
-        nonlocal told, last
+        nonlocal told, last, first
         now = time.monotonic()
+        if first is None and share > 0:
+            first = now, share
         step = math.floor(share / _PLAIN_STEP + 1e-9)
         if now - begin < _PLAIN_QUIET or (step <= told and now - last < _PLAIN_PATIENCE):
             return
         told, last = step, now
-        left = (now - begin) * (1 / share - 1) if share > 0 else 0.0
-        estimate = f", about {left:,.0f} s left" if left >= 1 and share >= _PLAIN_SURE else ""
+        since, done = (now - first[0], share - first[1]) if first is not None else (0.0, 0.0)
+        left = since * (1 - share) / done if done >= _PLAIN_SURE else 0.0
+        estimate = f", about {left:,.0f} s left" if left >= 1 else ""
         remark(f"{what} {label}".strip() + f": {share:.0%}{estimate}")
 
     yield tell
