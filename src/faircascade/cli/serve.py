@@ -21,6 +21,7 @@ from faircascade.cli.options import (
     Epsilon,
     Gamma,
     OtherParameters,
+    OwnComponents,
     PolicyName,
     ReadingName,
     Ridge,
@@ -69,6 +70,7 @@ def serve(
     sigma: Sigma = None,
     ridge: Ridge = None,
     settings: OtherParameters = None,
+    components: OwnComponents = None,
     seed: Annotated[
         int | None, typer.Option(help="Seed of random draws.", show_default="0")
     ] = None,
