@@ -55,14 +55,16 @@ setup: $(DEV)
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "faircascade needs Python 3.11 or newer; try: make PYTHON=python3.11"; exit 1; }
-	$(PYTHON) -m venv .venv
+	@$(PYTHON) -m venv .venv
 
 $(RUNTIME): pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) -e .
+	@echo "Installing into .venv (about a minute) ..."
+	@$(PIP) -e .
 	@touch $@
 
 $(DEV): pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) -e '.[dev]'
+	@echo "Installing into .venv, with what tests need (a few minutes) ..."
+	@$(PIP) -e '.[dev]'
 	@touch $@ $(RUNTIME)
 
 clean:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import signal
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("faircascade", deadline=None, print_blob=True)  # machines are busy
+settings.register_profile(
+    "faircascade",
+    deadline=None,  # machines are busy
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+)
 settings.load_profile("faircascade")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -39,6 +39,35 @@ def _tables() -> ModuleType:
 tables = _tables()
 
 
+OPTIONAL = {
+    "pandas": "pandas",
+    "polars": "polars",
+    "ray": r"\[[\w,]*ray",
+    "optuna": r"\[[\w,]*tune",
+    "mlflow": r"\[[\w,]*mlflow",
+    "httpx": r"\[[\w,]*(client|serve)",
+    "fastapi": r"\[[\w,]*serve",
+    "redis": r"\[[\w,]*serve",
+}
+"""What `pip install .` does not bring, and how a page says that it is needed."""
+
+
+class WithoutPackages:
+    """A finder of modules that does not find those of some packages."""
+
+    def __init__(self, finder, packages: set[str]) -> None:
+        self.finder = finder
+        self.packages = packages
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in self.packages:
+            return None
+        return self.finder.find_spec(name, path, target)
+
+    def __getattr__(self, name: str):
+        return getattr(self.finder, name)
+
+
 @pytest.fixture
 def registry_restored():
     before = {kind: registry.components(kind) for kind in registry.kinds()}
@@ -53,6 +82,10 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capsys, registry_r
     module = ModuleType("page")
     monkeypatch.setitem(sys.modules, "page", module)  # dataclasses look their module up
     text = page.read_text(encoding="utf-8")
+    missing = {p for p, it in OPTIONAL.items() if not re.search(rf"pip install '?\.?{it}", text)}
+    monkeypatch.setattr(sys, "meta_path", [WithoutPackages(f, missing) for f in sys.meta_path])
+    for package in missing:
+        monkeypatch.delitem(sys.modules, package, raising=False)
     with ExitStack() as stack:
         if SERVICE in text:
             server = stack.enter_context(running("--demo", folder=tmp_path))

@@ -51,6 +51,7 @@ def test_the_checks_of_the_library_pass(own: ModuleType) -> None:
     testing.check_reward_model(own.TopHeavy())
     testing.check_metric(own.TopItem())
     testing.check_dataset(own.CoinFlips())
+    testing.check_policy(own.MostClicked())
 
 
 @pytest.mark.parametrize("engine", ["auto", "loop"])
@@ -78,6 +79,7 @@ def test_several_clicks_are_counted_learned_and_traced(
         (["--click-model", "skimmer", "--set", "click_model.patience=0.8"], None),
         (["--policy", "bandit", "--set", "estimator=item_mean"], None),
         (["--dynamics", "rotation", "--set", "dynamics.period=20"], None),
+        (["--policy", "most-clicked"], None),
         (["--click-model", "skimmer", "--set", "click_model.patience=2"], "patience"),
         (["--click-model", "skimer"], "did you mean 'skimmer'"),
         (["--dynamics", "rotation", "--engine", "cpu"], "does not support dynamics 'rotation'"),
@@ -130,6 +132,20 @@ def test_a_tabular_estimator_works_online_while_items_come_and_go(own: ModuleTyp
     ranker.update(slate, clicked=[slate.items.index("c") + 1])
     assert set(ranker.recommend("u", k=4).items) == set("acde")
     assert ranker._states["u"].learned.ids.tolist()[-1] in "abcd"
+
+
+def test_a_policy_without_parts_learns_offline_and_online(own: ModuleType, tmp_path: Path) -> None:
+    env = small_environment(users=20, items=12, k=3)
+    learned, drawn = (
+        fc.simulate(env, policy, rounds=300, seed=1) for policy in (own.MostClicked(), fc.Random())
+    )
+    assert learned.clicks > 1.2 * drawn.clicks
+    ranker = fc.Ranker(own.MostClicked(), items=np.eye(6), item_ids=list("abcdef"))
+    for _ in range(3):
+        slate = ranker.recommend("u", k=6)
+        ranker.update(slate, clicked=slate.items.index("e") + 1)
+    ranker.save(tmp_path / "ranker.npz")
+    assert fc.Ranker.load(tmp_path / "ranker.npz").recommend("u", k=2).items[0] == "e"
 
 
 def test_parts_that_do_not_fit_are_refused(own: ModuleType) -> None:

@@ -84,15 +84,15 @@ def _bar(what: str) -> Iterator[Report]:
 @contextmanager
 def _notebook_line(what: str) -> Iterator[Report]:
     """Rewrite one line, which every notebook can do, and leave it empty."""
-    begin = time.monotonic()
-    last, width = -math.inf, 0
+    pace, last, width = _Pace(), -math.inf, 0
 
     def tell(label: str, share: float) -> None:
         nonlocal last, width
         now = time.monotonic()
+        left = pace.left(now, share)
         if now - last < _NOTEBOOK_STEP:
             return
-        text = _line(what, label, share, now - begin)
+        text = _line(what, label, share, left)
         print(f"\r{text:<{width}}", end="", file=sys.stderr, flush=True)
         last, width = now, len(text)
 
@@ -106,22 +106,37 @@ def _notebook_line(what: str) -> Iterator[Report]:
 @contextmanager
 def _lines(what: str) -> Iterator[Report]:
     begin = last = time.monotonic()
-    told = -1.0
+    pace, told = _Pace(), -1.0
 
     def tell(label: str, share: float) -> None:
         nonlocal told, last
         now = time.monotonic()
+        left = pace.left(now, share)
         step = math.floor(share / _PLAIN_STEP + 1e-9)
         if now - begin < _PLAIN_QUIET or (step <= told and now - last < _PLAIN_PATIENCE):
             return
         told, last = step, now
-        print(_line(what, label, share, now - begin), file=sys.stderr, flush=True)
+        print(_line(what, label, share, left), file=sys.stderr, flush=True)
 
     yield tell
 
 
-def _line(what: str, label: str, share: float, passed: float) -> str:
+class _Pace:
+    """How long the rest will take, by what was done since work began to show: until then engines
+    are compiled."""
+
+    def __init__(self) -> None:
+        self._first: tuple[float, float] | None = None
+
+    def left(self, now: float, share: float) -> float:
+        """Return the seconds left, 0 where that would be a guess."""
+        if self._first is None and share > 0:
+            self._first = now, share
+        since, done = (now - self._first[0], share - self._first[1]) if self._first else (0.0, 0.0)
+        return since * (1 - share) / done if done >= _PLAIN_SURE else 0.0
+
+
+def _line(what: str, label: str, share: float, left: float) -> str:
     """Return how far it is and, where that is more than a guess, how long it will take."""
-    left = passed * (1 / share - 1) if share > 0 else 0.0
-    estimate = f", about {left:,.0f} s left" if left >= 1 and share >= _PLAIN_SURE else ""
+    estimate = f", about {left:,.0f} s left" if left >= 1 else ""
     return f"{what} {label}".strip() + f": {share:.0%}{estimate}"

@@ -13,10 +13,10 @@ import numpy as np
 from faircascade.errors import ParameterError
 from faircascade.parameters import checked_arguments
 from faircascade.policies import Policy
+from faircascade.ranker_feedback import Answer, Positions, clicks_of, names_of, read_answer
 from faircascade.ranker_file import SavedRanker
 from faircascade.registry import as_component, declared
 from faircascade.types import (
-    Bools,
     Feedback,
     Floats,
     Ids,
@@ -83,7 +83,7 @@ class Ranker:
         """Rank `items`, a catalogue or feature rows (m, d), with a policy or the name of one.
 
         Ids of users and items are text here: 7 and "7" are the same. Of each user the last
-        `max_open` slates without feedback are remembered.
+        `max_open` slates without feedback are remembered, and as many answers.
         """
         chosen: Policy = as_component("policy", policy)
         if chosen.shares:
@@ -104,6 +104,7 @@ class Ranker:
         self._states: dict[str, Any] = {}
         self._slates: dict[str, int] = {}  # slates each user has had
         self._open: dict[str, dict[str, None]] = {}  # ids that wait for feedback, oldest first
+        self._answers: dict[str, dict[str, Answer]] = {}  # what was learned, oldest first
         self._set_items(items)
 
     @classmethod
@@ -154,8 +155,8 @@ class Ranker:
     ) -> Slate:
         """Return a ranked slate of k items, fewer if there are not as many to choose from.
 
-        `candidates` limits the choice to some items; ids in `exclude` are left out (unknown ones
-        are ignored there: an item may have been removed meanwhile).
+        `candidates` limits the choice to some items; ids in `exclude` are left out. Unknown ids
+        are ignored in both: an item may have been removed meanwhile.
         """
         k = whole(k, "k")
         if k < 1:
@@ -172,8 +173,7 @@ class Ranker:
         self._slates[name] = round
         waiting = self._open.setdefault(name, {})
         waiting[slate_id] = None
-        while len(waiting) > self.max_open:
-            del waiting[next(iter(waiting))]
+        _keep_last(waiting, self.max_open)
         rows = slates.items[0]
         return Slate(
             slate_id=slate_id,
@@ -187,29 +187,30 @@ class Ranker:
     def update(
         self,
         slate: Slate,
-        clicked: int | Iterable[int] | None = None,
+        clicked: Positions = None,
         *,
+        clicked_item: object = None,
         shown: int | None = None,
     ) -> None:
         """Learn what the user did: the 1-based position of the click, several, or None.
 
-        `shown` says how many positions were on the screen, counted from the top, if not all.
-        Feedback that is refused, such as a second one for the same slate, changes nothing.
+        `clicked_item` is the clicked item (or a list of them) in place of its position. `shown`
+        says how many positions were on the screen, counted from the top, if not all. The same
+        answer again changes nothing; feedback that is refused, such as another answer for the same
+        slate, changes nothing either.
         """
         if not isinstance(slate, Slate):
             raise ParameterError("slate", "must be what recommend returned", slate)
-        clicks, shown = _outcome(len(slate), clicked, shown)
+        answer = read_answer(slate, clicked, clicked_item, shown)
         waiting = self._open.get(slate.user, {})
         if slate.slate_id not in waiting:
-            raise ValueError(
-                f"slate {slate.slate_id!r} is not open: it was already learned, is too old, "
-                "or comes from another ranker"
-            )
+            self._check_repeated(slate, answer)
+            return
         feedback = Feedback(
             items=np.array([slate.items]),
             features=slate.features[None],
-            clicks=clicks[None],
-            shown=np.array([shown]),
+            clicks=clicks_of(answer, len(slate))[None],
+            shown=np.array([answer[1]]),
         )
         learned = self.policy.take(self._states[slate.user], slice(None))
         try:
@@ -222,6 +223,23 @@ class Ranker:
             ) from error
         self._states[slate.user] = learned
         del waiting[slate.slate_id]
+        answers = self._answers.setdefault(slate.user, {})
+        answers[slate.slate_id] = answer
+        _keep_last(answers, self.max_open)
+
+    def _check_repeated(self, slate: Slate, answer: Answer) -> None:
+        """Accept the answer that a slate had before, and refuse any other."""
+        before = self._answers.get(slate.user, {}).get(slate.slate_id)
+        if before is None:
+            raise ValueError(
+                f"slate {slate.slate_id!r} is not known: it is too old or comes from another ranker"
+            )
+        clicks = np.stack([clicks_of(each, len(slate)) for each in (answer, before)])
+        seen = self.policy.seen(clicks, np.array([answer[1], before[1]]))
+        if (clicks[0] != clicks[1]).any() or (seen[0] != seen[1]).any():
+            raise ValueError(
+                f"slate {slate.slate_id!r} was answered differently before; that answer stays"
+            )
 
     def add_items(
         self,
@@ -268,7 +286,7 @@ class Ranker:
 
     def remove_items(self, item_ids: Iterable[object]) -> None:
         """Remove items; feedback on slates that show them can still be learned."""
-        gone = self._rows(item_ids, "item_ids")
+        gone = self._rows(item_ids)
         stay = np.setdiff1d(np.arange(len(self._items)), gone)
         if len(stay) == 0:
             raise ParameterError("item_ids", "must leave at least one item", item_ids)
@@ -296,6 +314,7 @@ class Ranker:
             users=list(self.users),
             slates=[self._slates[name] for name in self.users],
             open=[list(self._open.get(name, ())) for name in self.users],
+            answers=[self._answers.get(name, {}) for name in self.users],
             state=self._everybody(),
         ).write(path)
 
@@ -308,6 +327,7 @@ class Ranker:
             ranker._states[name] = ranker.policy.take(saved.state, slice(row, row + 1))
             ranker._slates[name] = saved.slates[row]
             ranker._open[name] = dict.fromkeys(saved.open[row])
+            ranker._answers[name] = saved.answers[row]
         return ranker
 
     def _everybody(self) -> Any:
@@ -325,49 +345,29 @@ class Ranker:
             return known
         return self.policy.start(Users(ids=np.array([name])), self._items.dim)
 
-    def _rows(self, item_ids: Iterable[object], what: str) -> Ints:
-        names = _names(item_ids, what)
+    def _rows(self, item_ids: Iterable[object]) -> Ints:
+        names = names_of(item_ids, "item_ids")
         for name in names:
             if name not in self._row:
-                raise ParameterError(what, "must be items of the catalogue", name)
+                raise ParameterError("item_ids", "must be items of the catalogue", name)
         return np.array([self._row[name] for name in names], dtype=np.int64)
 
     def _pool(self, candidates: Iterable[object] | None, exclude: Iterable[object]) -> Pool:
-        left_out = {self._row[name] for name in _names(exclude, "exclude") if name in self._row}
+        left_out = {self._row[name] for name in names_of(exclude, "exclude") if name in self._row}
         if candidates is None and not left_out:
             pool = self._items.pool
         else:
             rows = self._items.pool.rows
             if candidates is not None:
-                rows = np.intersect1d(rows, self._rows(candidates, "candidates"))
+                known = [self._row.get(name, -1) for name in names_of(candidates, "candidates")]
+                rows = np.intersect1d(rows, np.array(known, dtype=np.int64))
             pool = self._items.among(np.setdiff1d(rows, np.array(sorted(left_out), dtype=np.int64)))
         if len(pool) == 0:
-            raise ValueError("no item is left to recommend after candidates and exclude")
+            raise ValueError("candidates and exclude leave no item to recommend")
         return pool
 
 
-def _outcome(
-    size: int, clicked: int | Iterable[int] | None, shown: int | None
-) -> tuple[Bools, int]:
-    """Return the clicks (K,) and positions shown of feedback on a slate of some size."""
-    shown = size if shown is None else whole(shown, "shown")
-    if not 1 <= shown <= size:
-        raise ParameterError("shown", f"must be between 1 and {size}", shown)
-    positions: Iterable[Any] = () if clicked is None else (clicked,)
-    if isinstance(clicked, Iterable) and not isinstance(clicked, str | bytes):
-        positions = clicked
-    clicks = np.zeros(size, dtype=bool)
-    for position in (whole(given, "clicked") for given in positions):
-        if not 1 <= position <= size:
-            rule = f"must be a position from 1 to {size}, several, or None"
-            raise ParameterError("clicked", rule, position)
-        if position > shown:
-            raise ParameterError("clicked", f"must be among the {shown} positions shown", position)
-        clicks[position - 1] = True
-    return clicks, shown
-
-
-def _names(item_ids: Iterable[object], what: str) -> list[str]:
-    if isinstance(item_ids, str | bytes) or not isinstance(item_ids, Iterable):
-        raise TypeError(f"{what} must be a list of ids, got {item_ids!r}")
-    return [str(i) for i in item_ids]
+def _keep_last(entries: dict[str, Any], most: int) -> None:
+    """Drop the oldest entries of a dictionary that has more than it should."""
+    while len(entries) > most:
+        del entries[next(iter(entries))]

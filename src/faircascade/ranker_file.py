@@ -10,6 +10,7 @@ import numpy as np
 
 from faircascade import storage
 from faircascade.policies import Policy
+from faircascade.ranker_feedback import Answer
 from faircascade.registry import from_spec, to_spec
 from faircascade.types import Items, Users
 
@@ -30,6 +31,8 @@ class SavedRanker:
     """How many slates each user has had."""
     open: list[list[str]]
     """Ids of each user's slates that wait for feedback, oldest first."""
+    answers: list[dict[str, Answer]]
+    """What was learned from each user's slates, by their ids, oldest first."""
     state: Any
     """What the policy learned, one row per user; None if there are no users."""
 
@@ -47,6 +50,7 @@ class SavedRanker:
                 "users": self.users,
                 "slates": self.slates,
                 "open": self.open,
+                "answers": self.answers,
             },
             arrays=self.items.arrays() | {_STATE + name: a for name, a in learned.items()},
         )
@@ -70,5 +74,12 @@ class SavedRanker:
             users=meta["users"],
             slates=meta["slates"],
             open=meta["open"],
+            answers=_answers(meta),
             state=policy.restore(users, learned) if len(users) else None,
         )
+
+
+def _answers(meta: dict[str, Any]) -> list[dict[str, Answer]]:
+    """Return what was learned from slates; the first files did not say."""
+    kept = meta.get("answers", [{} for _ in meta["users"]])
+    return [{slate: (a[0], a[1]) for slate, a in answers.items()} for answers in kept]

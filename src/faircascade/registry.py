@@ -3,7 +3,8 @@
 A component is a frozen dataclass of its parameters that derives from the base class of its room
 (`Exploration`, `RewardModel`, ...). `@register("name")` is all it takes to be found: the modules
 of each room, and those that other packages advertise under the entry-point group
-`faircascade.components`, are imported when a name is first looked up.
+`faircascade.components`, are imported when a name is first looked up. Others are loaded by
+`component_files`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, wraps
 from pathlib import Path
 from traceback import walk_tb
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from faircascade.errors import (
     MissingParameterError,
@@ -29,6 +30,9 @@ from faircascade.parameters import Parameter, descriptions_of, parameters_by_nam
 from faircascade.parameters import parameters_of as parameters_of
 from faircascade.settings import part_table, underscored
 from faircascade.source_code import is_ours, own_sources
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
 
 ROOMS = (
     "data",
@@ -148,13 +152,11 @@ def _full_name(cls: type) -> str:
 
 @cache
 def _import_rooms() -> None:
-    from importlib.metadata import entry_points  # slow to import, and needed only here
-
     for room in ROOMS:
         package = importlib.import_module(f"faircascade.{room}")
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
-    for entry in entry_points(group=ENTRY_POINTS):
+    for entry in _advertised():
         try:
             entry.load()
         except Exception as error:  # whatever somebody else's module raises
@@ -162,6 +164,42 @@ def _import_rooms() -> None:
                 f"entry point {entry.name!r} ({entry.value}) of group {ENTRY_POINTS!r} cannot be "
                 f"imported: {error}"
             ) from error
+
+
+def _advertised() -> EntryPoints:
+    from importlib.metadata import entry_points  # slow to import, and needed only here
+
+    return entry_points(group=ENTRY_POINTS)
+
+
+def advertised_modules() -> set[str]:
+    """Return the modules that other packages advertise: every process imports them by itself."""
+    return {entry.module for entry in _advertised()}
+
+
+def _own() -> Iterator[type[Component]]:
+    every = (cls for some in _registered.values() for cls in some.values())
+    return (cls for cls in every if not is_ours(cls.__module__))
+
+
+def own_parts() -> list[type[Component]]:
+    """Return the registered classes that are not part of this package."""
+    _import_rooms()
+    return list(_own())
+
+
+def adopt(cls: type[Component], sources: dict[str, str]) -> None:
+    """Know a class that was registered in another process, with what `own_code` is of it there."""
+    _import_rooms()
+    _registered.setdefault(cls.kind, {})[cls.name] = cls
+    _sources[cls] = sources
+
+
+def unregister(module: str) -> None:
+    """Forget the parts of a module, which is to be loaded again."""
+    for some in _registered.values():
+        for name in [name for name, cls in some.items() if cls.__module__ == module]:
+            del some[name]
 
 
 def kinds() -> list[str]:
@@ -301,13 +339,13 @@ def identity(component: Component) -> dict[str, Any]:
         return {"class": f"{cls.__module__}.{cls.__qualname__}", "repr": repr(component)}
 
 
-def own_code(component: Component) -> dict[str, str]:
+def own_code(component: Component | type[Component]) -> dict[str, str]:
     """Return a hash of the source of every module outside this package that a component runs.
 
     What such a component does is known by its source alone, so that stored results of it hold
     for that source only.
     """
-    cls = type(component)
+    cls = component if isinstance(component, type) else type(component)
     if cls not in _sources:
         _sources[cls] = own_sources(cls)
     return _sources[cls]
@@ -320,10 +358,10 @@ def own_fault(error: BaseException) -> str:
     """
     if isinstance(error, ParameterError):
         return ""
-    parts = {cls.__module__ for some in _registered.values() for cls in some.values()}
+    parts = {cls.__module__ for cls in _own()}
     for frame, line in reversed([*walk_tb(error.__traceback__)]):
         module = frame.f_globals.get("__name__", "")
-        if module in parts and not is_ours(module):
+        if module in parts:
             file = Path(frame.f_code.co_filename).name
             place = f"{frame.f_code.co_qualname} ({file}, line {line})"
             return f"{type(error).__name__}: {error} in {place}"

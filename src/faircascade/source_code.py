@@ -33,7 +33,8 @@ def own_sources(cls: type) -> dict[str, str]:
         if name in found or module is None:
             continue
         source = _source(module)
-        found[name] = hashlib.sha256(source).hexdigest()[:16] if source else token_hex(8)
+        known_as = "__main__" if name == "__mp_main__" else name  # a script, in a worker process
+        found[known_as] = hashlib.sha256(source).hexdigest()[:16] if source else token_hex(8)
         waiting += [other for other in _imports(module, source) if _belongs(other, name)]
     return dict(sorted(found.items()))
 

@@ -16,6 +16,7 @@ from faircascade.environment import Environment
 from faircascade.experiment import bench
 from faircascade.experiment.bench import isolated_run, peer
 from faircascade.experiment.bench.environments import low_rank, more_items
+from faircascade.installation import install_command
 from faircascade.policies import LinUCB
 from tests.cli.processes import interrupted
 from tests.environments import small_environment
@@ -99,7 +100,7 @@ def test_a_package_that_is_not_installed_is_told_before_anything_is_measured(
     monkeypatch.setattr(peer, "find_spec", lambda _: None)
     code, out, err = run("--against", "fairdynamicrec")
     assert (code, out) == (2, "")
-    assert "pip install 'faircascade[peers]'" in err
+    assert install_command("peers") in err
     assert len(err.splitlines()) == 1
 
 

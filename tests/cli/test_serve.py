@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from faircascade import registry
 from faircascade.cli.main import app
 from faircascade.cli.policy_options import POLICY_FLAGS
+from faircascade.installation import install_command
 from faircascade.policies import EALinUCB, EpsilonGreedy, LinTS, LinUCB
 from faircascade.ranker import Ranker
 from faircascade.service import logs, server
@@ -235,8 +237,29 @@ def test_a_store_that_is_down_is_one_line_and_exit_code_one(run, served: Served)
     expect_one_line(run("serve", "--port", "0"), "redis at cache:6379 cannot be used now", code=1)
 
 
+def test_a_policy_of_ones_own_is_served_from_its_file(run, served: Served, tmp_path: Path) -> None:
+    file = tmp_path / "mine_to_serve.py"
+    file.write_text(
+        "from dataclasses import dataclass\n"
+        "from faircascade import LinUCB\n"
+        "from faircascade.registry import register\n"
+        "@register('mine-to-serve')\n"
+        "@dataclass(frozen=True, kw_only=True)\n"
+        "class Mine(LinUCB):\n"
+        "    'Mine.'\n",
+        encoding="utf-8",
+    )
+    try:
+        given = ("--components", str(file), "--policy", "mine-to-serve")
+        policy = plan_of(run, served, "--demo", *given).policy
+        assert policy is not None
+        assert policy(None).name == "mine-to-serve"
+    finally:
+        registry.unregister("mine_to_serve")
+
+
 def test_a_missing_library_is_told_with_how_to_get_it(run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "faircascade.service.server")
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    message = "serving needs uvicorn: pip install 'faircascade[serve]'"
+    message = f"serving needs uvicorn: {install_command('serve')}"
     expect_one_line(run("serve", "--port", "0"), message)

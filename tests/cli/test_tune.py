@@ -11,6 +11,7 @@ import pytest
 
 from faircascade.experiment.spec import Spec
 from faircascade.experiment.store.manifest import read_studies
+from faircascade.installation import install_command
 from tests.cli.processes import interrupted
 from tests.experiment.specs import TUNE
 
@@ -136,7 +137,7 @@ def test_without_optuna_it_says_how_to_get_it(
     monkeypatch.setitem(sys.modules, "optuna", None)
     code, _, err = run("tune", "small.toml")
     assert code == 2
-    assert err == "Error: tuning needs Optuna: pip install 'faircascade[tune]'\n"
+    assert err == f"Error: tuning needs Optuna: {install_command('tune')}\n"
 
 
 @pytest.mark.slow

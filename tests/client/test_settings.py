@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from faircascade.client import AsyncClient, Client, Impression, ServiceError
+from faircascade.installation import install_command
 from faircascade.service.http import schemas
 from tests.client.examples import IMPRESSION, example
 from tests.client.server import Server, refuses, says
@@ -73,7 +75,7 @@ def test_settings_are_checked_without_telling_the_key(
 @pytest.mark.parametrize("cls", [Client, AsyncClient])
 def test_without_httpx_it_says_what_to_install(cls: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(ValueError, match=r"pip install 'faircascade\[client\]'"):
+    with pytest.raises(ValueError, match=re.escape(install_command("client"))):
         cls("http://127.0.0.1:8000")
 
 

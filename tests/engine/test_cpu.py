@@ -323,9 +323,11 @@ def test_thompson_sampling_scores_every_item() -> None:
     assert run.work[-1] == 60
 
 
-def test_compiling_is_announced_once_and_kept(caplog, tmp_path: Path) -> None:
+def test_compiling_is_announced_once_whatever_the_kernels_and_kept(caplog, tmp_path: Path) -> None:
     class Kernel:
-        __name__ = "serve"
+        def __init__(self, name: str = "serve") -> None:
+            self.__name__ = name
+
         signatures: tuple = ()
 
         class stats:  # noqa: N801
@@ -335,9 +337,18 @@ def test_compiling_is_announced_once_and_kept(caplog, tmp_path: Path) -> None:
         compiling.announce(Kernel())
         assert "Compiling the cpu engine" in caplog.text
         caplog.clear()
+        compiling.announce(Kernel("another"))
+        assert caplog.text == ""
+        compiling._note.cache_clear()
         (tmp_path / "bandit.serve-12.py311.nbi").touch()
         compiling.announce(Kernel())
         assert caplog.text == ""
+
+
+def test_the_seconds_of_a_run_are_not_those_of_compiling(monkeypatch) -> None:
+    monkeypatch.setattr(cpu.CpuRun, "_compile", lambda self: -100.0)
+    env = small_environment(users=3, items=50)
+    assert simulate(env, LinUCB(), rounds=5, engine="cpu").seconds > 100
 
 
 def test_a_folder_that_cannot_be_written_is_no_obstacle(monkeypatch, tmp_path: Path) -> None:

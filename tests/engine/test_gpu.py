@@ -122,7 +122,10 @@ bandits = st.builds(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(env=environments(), policy=bandits, data=st.data())
 def test_gpu_gives_what_loop_gives_bit_for_bit(device, env, policy, data, tmp_path_factory) -> None:
     folder = tmp_path_factory.mktemp("traces")

@@ -16,6 +16,7 @@ from faircascade.engine.gpu.device import NoGPU
 from faircascade.engine.gpu.source import Shape
 from faircascade.engine.job import Job
 from faircascade.experiment.bench import check_engine
+from faircascade.installation import install_command
 from faircascade.policies import LinUCB, Optimal, Random
 from tests.engine.emulated import Emulated, compiler
 from tests.environments import small_environment
@@ -66,7 +67,7 @@ def forgotten() -> Any:
 @pytest.mark.parametrize(
     ("cupy", "said"),
     [
-        (None, "needs CuPy, which is not here: pip install 'faircascade[gpu]'"),
+        (None, f"needs CuPy, which is not here: {install_command('gpu')}"),
         (fake_cupy(0), "finds no GPU; the cpu engine"),
         (
             fake_cupy(CUDARuntimeError(35, "insufficient driver")),

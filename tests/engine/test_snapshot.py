@@ -93,7 +93,10 @@ def test_a_run_goes_on_in_either_engine_to_the_same_bits(
 
 
 @pytest.mark.slow
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(env=environments(), policy=policies, data=st.data())
 def test_any_run_stopped_any_number_of_times_is_the_same(
     env, policy, data, tmp_path_factory
@@ -231,7 +234,10 @@ def go_on(halfway: tuple[Environment, Any, bytes], path: Path, contents: bytes) 
 
 
 @pytest.mark.slow
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(place=st.floats(0, 1, exclude_max=True), mask=st.integers(1, 255))
 def test_a_changed_byte_never_changes_a_number(halfway, place, mask, tmp_path) -> None:
     damaged = bytearray(halfway[2])
@@ -239,7 +245,10 @@ def test_a_changed_byte_never_changes_a_number(halfway, place, mask, tmp_path) -
     go_on(halfway, tmp_path / "run.npz", bytes(damaged))
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(share=st.floats(0, 1))
 def test_a_file_that_was_cut_short_is_replaced(halfway, share, tmp_path) -> None:
     contents = halfway[2]
@@ -398,15 +407,15 @@ def test_seconds_are_those_of_all_attempts(engine: str, tmp_path: Path, monkeypa
     run: dict[str, Any] = {"rounds": 20, "engine": engine, "snapshot": path}
     simulate(small_environment(), LinUCB(), progress=stop_after(0.3), **run)
     meta, arrays = storage.load_arrays(path, kind="snapshot", version=snapshot.VERSION)
-    assert 0 < meta["seconds"] < 60
+    assert meta["seconds"] > 0
     del meta["contents"]
     meta["seconds"] = 1000.0
     meta["contents"] = storage.fingerprint(arrays, meta)
     storage.save_arrays(path, kind="snapshot", version=snapshot.VERSION, meta=meta, arrays=arrays)
     again = simulate(small_environment(), LinUCB(), progress=stop_after(0.6), **run)
-    assert 1000 < again.seconds < 1060
+    assert 1000 < again.seconds < 2000  # counted once
     last = simulate(small_environment(), LinUCB(), **run)
-    assert 1000 < last.seconds < 1060
+    assert 1000 < last.seconds < 2000
     assert last.summary()["seconds"] == last.seconds
 
 

@@ -11,14 +11,13 @@ import faircascade as fc
 from faircascade import registry
 from faircascade.clicks import Cascade
 from faircascade.errors import ParameterError
-from faircascade.experiment.cell import Cell
+from faircascade.experiment.cell import Cell, own_parts_of
 from faircascade.experiment.environment_options import (
     build_options,
     canonical_options,
     environment_options,
     flat_options,
 )
-from faircascade.experiment.running.executors.local import own_modules
 from faircascade.experiment.spec import Spec, SpecError
 from faircascade.experiment.store.environments import EnvironmentStore, Sources
 from tests.experiment.specs import TINY
@@ -117,7 +116,7 @@ def test_cells_meet_the_part_that_their_spec_asks_for() -> None:
     ratings = sources.load(cell.data)
     cell = Cell.of({**cell.document(), "fingerprint": ratings.fingerprint})
     assert EnvironmentStore(None, sources).of(cell).click_model == Hasty(stop=0.7)
-    assert __name__ in own_modules([cell])  # so that worker processes can import it
+    assert own_parts_of([cell]) == [Hasty]  # so that worker processes can import it
 
 
 def test_every_part_of_an_environment_is_an_option() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from faircascade.experiment.store.manifest import record
 from faircascade.experiment.store.results import FinishedCell, Results
 from faircascade.experiment.study import Study
 from faircascade.experiment.tracking import log_to_mlflow
+from faircascade.installation import install_command
 from tests.experiment.specs import TINY
 
 mlflow = pytest.importorskip("mlflow")
@@ -192,5 +194,5 @@ def test_what_is_not_installed_is_named(
     package: str, run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ValueError, match=r"needs .*: pip install 'faircascade\[mlflow\]'"):
+    with pytest.raises(ValueError, match=rf"needs .*: {re.escape(install_command('mlflow'))}"):
         log_to_mlflow(run, uri="sqlite:///mlflow.db")

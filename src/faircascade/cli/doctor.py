@@ -11,18 +11,20 @@ from typing import Annotated, Any
 import typer
 
 from faircascade.cli.console import print_json, print_table
+from faircascade.installation import install_command
 
 _OPTIONAL = {
-    "pandas": "pandas DataFrames, in and out",
-    "polars": "polars DataFrames, in and out",
-    "ray": "experiments on a cluster (the `ray` extra)",
-    "optuna": "`faircascade tune` (the `tune` extra)",
-    "mlflow-skinny": "`--mlflow` (the `mlflow` extra)",
-    "fastapi": "`faircascade serve` (the `serve` extra)",
-    "redis": "several services on one store (the `serve` extra)",
-    "httpx": "`fc.Client` (the `client` extra)",
-    "FairDynamicRec": "comparison with the authors' package (the `peers` extra)",
+    "pandas": ("pandas DataFrames, in and out", ""),
+    "polars": ("polars DataFrames, in and out", ""),
+    "ray": ("experiments on a cluster", "ray"),
+    "optuna": ("`faircascade tune`", "tune"),
+    "mlflow-skinny": ("`--mlflow`", "mlflow"),
+    "fastapi": ("`faircascade serve`", "serve"),
+    "redis": ("several services on one store", "serve"),
+    "httpx": ("`fc.Client`", "client"),
+    "FairDynamicRec": ("comparison with the authors' package", "peers"),
 }
+"""What packages are for, and the extra that each belongs to, if any."""
 
 
 def doctor(
@@ -82,8 +84,9 @@ def examine() -> dict[str, Any]:
         "packages": packages,
         "problems": problems,
         "optional": [
-            f"{name} is not installed ({what}): pip install {name}"
-            for name, what in _OPTIONAL.items()
+            f"{name} is not installed ({what}): "
+            + (install_command(extra) if extra else f"pip install {name}")
+            for name, (what, extra) in _OPTIONAL.items()
             if _version(name) is None
         ],
     }

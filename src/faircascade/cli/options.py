@@ -7,6 +7,25 @@ from typing import Annotated
 
 import typer
 
+from faircascade.component_files import load_components
+
+
+def _load(names: list[str] | None) -> list[str] | None:
+    load_components(names or ())
+    return names
+
+
+OwnComponents = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--components",
+        metavar="FILE",
+        callback=_load,
+        is_eager=True,
+        help="File (.py) or module with parts of your own. May be repeated.",
+    ),
+]
+"""Loaded before anything else is read, so that the parts are known by name."""
 SpecFile = Annotated[Path, typer.Argument(metavar="SPEC", help="Spec file (.toml).")]
 SpecSettings = Annotated[
     list[str] | None,

@@ -21,6 +21,7 @@ from faircascade.cli.options import (
     Epsilon,
     Gamma,
     OtherParameters,
+    OwnComponents,
     PolicyName,
     ReadingName,
     Ridge,
@@ -30,6 +31,7 @@ from faircascade.cli.options import (
 )
 from faircascade.cli.policy_options import POLICY_FLAGS, changed_policy
 from faircascade.errors import ParameterError
+from faircascade.installation import install_command
 
 if TYPE_CHECKING:
     from faircascade.service.bootstrap import PolicyChoice
@@ -68,6 +70,7 @@ def serve(
     sigma: Sigma = None,
     ridge: Ridge = None,
     settings: OtherParameters = None,
+    components: OwnComponents = None,
     seed: Annotated[
         int | None, typer.Option(help="Seed of random draws.", show_default="0")
     ] = None,
@@ -153,7 +156,7 @@ def _extra() -> Iterator[None]:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("faircascade"):
             raise
-        raise ValueError(f"serving needs {error.name}: pip install 'faircascade[serve]'") from None
+        raise ValueError(f"serving needs {error.name}: {install_command('serve')}") from None
 
 
 def _on_the_command_line(context: typer.Context, name: str) -> bool:

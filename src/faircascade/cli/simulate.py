@@ -24,6 +24,7 @@ from faircascade.cli.options import (
     Epsilon,
     Gamma,
     OtherParameters,
+    OwnComponents,
     PolicyName,
     ReadingName,
     Ridge,
@@ -83,6 +84,7 @@ def simulate(
         int, typer.Option(help="Draws per slate to estimate propensities that are not exact.")
     ] = 0,
     settings: OtherParameters = None,
+    components: OwnComponents = None,
     out: Annotated[Path | None, typer.Option(help="Folder for results and report.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from faircascade.client.retry import Attempt, Failure
 from faircascade.client.transport import Reply
+from faircascade.installation import install_command
 
 if TYPE_CHECKING:
     import httpx
@@ -113,4 +114,4 @@ def require_httpx() -> None:
     try:
         import httpx  # noqa: F401
     except ModuleNotFoundError:
-        raise ValueError("the client needs HTTPX: pip install 'faircascade[client]'") from None
+        raise ValueError(f"the client needs HTTPX: {install_command('client')}") from None

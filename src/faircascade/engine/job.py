@@ -56,6 +56,8 @@ class Outcome:
     interrupted: bool
     earlier: float = 0.0
     """Seconds of the attempts that the run continued."""
+    compiling: float = 0.0
+    """Seconds until its kernel was compiled or loaded, which say nothing of the run itself."""
 
 
 def not_finite(job: Job, last: int) -> FloatingPointError:

@@ -144,7 +144,8 @@ def simulate(
         run, name, reason = _on_processor(engine, job)
         reason = f"{reason} now: {trouble}"
         outcome = run(job)
-    return _result(job, outcome, name, reason, time.perf_counter() - begin)
+    seconds = time.perf_counter() - begin - outcome.compiling
+    return _result(job, outcome, name, reason, seconds)
 
 
 class Wanted(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,15 @@ from typing import Any
 
 from faircascade.experiment.environment_options import all_options, canonical_options
 from faircascade.policies import Policy
-from faircascade.registry import Component, from_spec, nested, own_code, to_spec
+from faircascade.registry import (
+    Component,
+    find,
+    from_spec,
+    nested,
+    own_code,
+    own_parts,
+    to_spec,
+)
 
 FORMAT = 4
 """Part of every key: a change in what cells hold makes new ones."""
@@ -35,6 +43,8 @@ class Cell:
     """Of the split and of the run."""
     rounds: int
     checkpoints: tuple[int, ...]
+    recorded_key: str = ""
+    """What its key was when it was run: parts of one's own may have changed since."""
 
     @cached_property
     def environment_id(self) -> str:
@@ -64,7 +74,7 @@ class Cell:
     @cached_property
     def key(self) -> str:
         """A hash of the settings, 16 hex digits."""
-        return hash_of(self.settings)
+        return self.recorded_key or hash_of(self.settings)
 
     @cached_property
     def environment_key(self) -> str:
@@ -98,6 +108,14 @@ class Cell:
         policy = from_spec("policy", document["policy"])
         checkpoints = tuple(document["checkpoints"])
         return cls(**{**document, "policy": policy, "checkpoints": checkpoints})
+
+
+def own_parts_of(cells: Iterable[Cell]) -> list[type[Component]]:
+    """Return the classes outside this package that it takes to run cells: parts, data, metrics."""
+    own = dict.fromkeys(own_parts())
+    needed = {type(part) for cell in cells for part in cell.parts}
+    needed |= {cls for cell in cells if (cls := find("data", cell.data.get("name")))}
+    return [cls for cls in own if cls in needed or cls.kind == "metric"]
 
 
 def environment_name(data: Mapping[str, Any], environment: Mapping[str, Any]) -> str:

@@ -95,12 +95,21 @@ def _equal(one: FinishedCell, other: FinishedCell) -> bool:
 
 
 def _asked(studies: Iterable[Study]) -> dict[str, dict[str, str]]:
-    """Return every value of each spec by its path, and what the data is."""
+    """Return every value of each spec by its path, and what files hold, wherever they are."""
     return {
-        study.spec.name: dict(_flat(study.spec.document()))
+        study.spec.name: {n: v for n, v in _flat(study.spec.document()) if n != "components"}
         | {"contents of the data": ", ".join({cell.fingerprint: "" for cell in study.cells})}
+        | dict(_own_code(study))
         for study in studies
     }
+
+
+def _own_code(study: Study) -> Iterable[tuple[str, str]]:
+    """Yield the hash of every module of somebody's own that finished cells ran."""
+    for environment in study.environments:
+        for run in (run for runs in environment.runs.values() for run in runs):
+            for module, code in run.about["settings"].get("own_code", {}).items():
+                yield f"source of {module}", code
 
 
 def _flat(value: Any, path: str = "") -> Iterable[tuple[str, str]]:

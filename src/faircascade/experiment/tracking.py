@@ -17,6 +17,7 @@ from faircascade.experiment.environment_options import flat_options
 from faircascade.experiment.store.locks import claimed
 from faircascade.experiment.store.manifest import read_studies
 from faircascade.experiment.store.results import FinishedCell
+from faircascade.installation import install_command
 from faircascade.registry import flat_spec
 from faircascade.storage import check_folder
 
@@ -94,7 +95,7 @@ def _troubles(uri: str) -> tuple[type[Exception], ...]:
         from sqlalchemy.exc import SQLAlchemyError
     except ImportError as error:
         raise ValueError(
-            f"logging to MLflow needs {error.name}: pip install 'faircascade[mlflow]'"
+            f"logging to MLflow needs {error.name}: {install_command('mlflow')}"
         ) from None
     return (MlflowException, SQLAlchemyError)
 

@@ -1,7 +1,7 @@
 """Policies: the composition, the named recipes, and yardsticks."""
 
 from faircascade.policies.bandit import Bandit, BanditState, ComposedPolicy, Parts
-from faircascade.policies.base import Policy
+from faircascade.policies.base import Policy, PolicyState
 from faircascade.policies.recipes import (
     EAEpsilonGreedy,
     EALinTS,
@@ -30,6 +30,7 @@ __all__ = [
     "Optimal",
     "Parts",
     "Policy",
+    "PolicyState",
     "Random",
     "Yardstick",
 ]

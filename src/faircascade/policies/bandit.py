@@ -15,7 +15,7 @@ from faircascade.estimators import Estimator, Evidence, Ridge
 from faircascade.exploration import UCB, Exploration, SlateRequest
 from faircascade.numerics import ordered_sum
 from faircascade.observations import FirstClick, Observation
-from faircascade.policies.base import Policy
+from faircascade.policies.base import Policy, PolicyState
 from faircascade.propensities import Propensities, is_drawn, knows_chances
 from faircascade.registry import Component, as_component, register
 from faircascade.rerankers import Identity, Ledger, Reranker, Shown
@@ -25,12 +25,9 @@ from faircascade.types import Bools, Feedback, Floats, Ints, Pool, Rows, Slates,
 
 
 @dataclass(kw_only=True, eq=False)
-class BanditState:
-    """What a bandit knows: its users, what was learned of them and, if kept, their exposure."""
+class BanditState(PolicyState):
+    """What was learned is the estimator's state; the exposure of users is there if it is kept."""
 
-    users: Users
-    learned: Any
-    """The estimator's state."""
     ledger: Ledger | None = None
 
 

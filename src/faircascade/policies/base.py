@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,8 +18,21 @@ from faircascade.rewards import RewardTable
 from faircascade.types import Bools, Feedback, Floats, Ints, Pool, Rows, Slates, Users
 
 
+@dataclass(kw_only=True, eq=False)
+class PolicyState:
+    """What a policy knows: its users, and what was learned of them, a row for each."""
+
+    users: Users
+    learned: Any
+    """Has the methods `take`, `join`, `arrays` and `restore`, as `ItemSums` has."""
+
+
 class Policy(Component):
-    """Parameters only; what is learned lives in the state that `start` returns."""
+    """Parameters only; what is learned lives in the state that `start` returns.
+
+    A policy must have `start` and `recommend`, and `update` if it learns. One whose state is not a
+    `PolicyState` must have `take`, `join`, `arrays` and `restore`, too.
+    """
 
     kind: ClassVar[str] = "policy"
 
@@ -144,18 +158,22 @@ class Policy(Component):
         """Return what is known of one user as plain data, for people to look at."""
         return {}
 
-    @abstractmethod
     def join(self, states: Sequence[Any]) -> Any:
         """Return one state for the users of several, in their order."""
+        learned = [state.learned for state in states]
+        users = Users.join([state.users for state in states])
+        return PolicyState(users=users, learned=type(learned[0]).join(learned))
 
-    @abstractmethod
     def take(self, state: Any, users: Rows) -> Any:
         """Return a copy of the state with some of its users."""
+        return PolicyState(users=state.users[users], learned=state.learned.take(users))
 
-    @abstractmethod
     def arrays(self, state: Any) -> dict[str, NDArray[Any]]:
         """Return what was learned as arrays, to be stored."""
+        arrays: dict[str, NDArray[Any]] = state.learned.arrays()
+        return arrays
 
-    @abstractmethod
     def restore(self, users: Users, arrays: Mapping[str, NDArray[Any]]) -> Any:
         """Return the state that `arrays` described."""
+        kind = type(self.start(users, 1).learned)
+        return PolicyState(users=users, learned=kind.restore(arrays))

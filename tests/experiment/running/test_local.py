@@ -20,9 +20,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from faircascade import registry
+from faircascade.component_files import references
 from faircascade.data.load import load_dataset
 from faircascade.engine import simulate, snapshot
-from faircascade.experiment.cell import Cell
+from faircascade.experiment.cell import Cell, own_parts_of
 from faircascade.experiment.running import run_cell, worker_pool
 from faircascade.experiment.running.cost_model import CostModel
 from faircascade.experiment.running.executors import Local
@@ -206,7 +207,7 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_undisturbed(
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         while list(processes_of(results.folder)):  # they notice that they are alone
             assert time.monotonic() < deadline
             time.sleep(0.01)
@@ -333,7 +334,7 @@ def test_components_of_ones_own_module_are_found_by_the_processes(
     try:
         spec = Spec.parse(TINY.replace('"random"', '"mine-for-workers"'))
         cells = [c for c in spec.cells(RATINGS.fingerprint) if c.policy.name == "mine-for-workers"]
-        assert executor.own_modules(cells) == ["mine_for_workers"]
+        assert references(own_parts_of(cells))["components"] == ["mine_for_workers"]
         ended = run_cells(cells, SOURCES, Results(tmp_path), executor=Local(workers=2))
     finally:
         registry._registered.clear()

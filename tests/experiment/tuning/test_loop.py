@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 import sys
 import tomllib
@@ -33,6 +34,7 @@ from faircascade.experiment.tuning.tuned import (
     write_comparison,
     write_trials,
 )
+from faircascade.installation import install_command
 from tests.experiment.specs import TUNE
 
 pytest.importorskip("optuna")
@@ -393,5 +395,5 @@ def test_optuna_keeps_its_remarks_to_itself(
 
 def test_without_optuna_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(ValueError, match=r"pip install 'faircascade\[tune\]'"):
+    with pytest.raises(ValueError, match=re.escape(install_command("tune"))):
         tuning.require_optuna()

@@ -68,6 +68,7 @@ class CpuRun:
         self.step = max(1, FIRST_STEP // self.n)
         self.rows: list[TraceRows] = []
         self.parts = list(pairwise(groups * part // parts for part in range(parts + 1)))
+        self.compiling = self._compile()
         self.snapshot = Snapshot(job)
         reached = self.snapshot.reached()
         self.done, self.tally = reached.rounds, reached.tally
@@ -76,7 +77,6 @@ class CpuRun:
 
     def to_the_end(self) -> Outcome:
         """Run to the last checkpoint, or until Ctrl-C."""
-        self._compile()
         interrupted = False
         with (
             ThreadPoolExecutor(self.job.threads) as pool,
@@ -107,14 +107,17 @@ class CpuRun:
             state=state,
             interrupted=interrupted,
             earlier=self.snapshot.earlier,
+            compiling=self.compiling,
         )
 
-    def _compile(self) -> None:
-        """Compile or load the kernel by a call that serves nobody."""
+    def _compile(self) -> float:
+        """Compile or load the kernel by a call that serves nobody; return the seconds it took."""
+        begin = time.perf_counter()
         announce(self.users.kernel)
         books = packing.make_counts(self.job, 1, len(self.users.shortlist.room))
         trace = packing.make_trace(self.job, 1)
         self.users.serve(books, trace, self.scratch[0], self.stop, (0, 0), 1, 1)
+        return time.perf_counter() - begin
 
     def _next_step(self, rounds: int, seconds: float) -> int:
         longer = int(rounds * min(4.0, STEP_SECONDS / max(seconds, 1e-6)))

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from faircascade.engine.gpu.source import LANES, WARPS, Shape, cuda_words, source_of
+from faircascade.installation import install_command
 
 MOST_BLOCKS = {"float64": (4, 3), "float32": (6, 3)}
 """Blocks of a multiprocessor that share its registers at most, with few features and with many."""
@@ -104,7 +105,7 @@ class Cuda:
             why = str(error).strip().splitlines() or [type(error).__name__]
             raise NoGPU(
                 f"engine 'gpu' cannot compile for this {self.name}: {why[0]}; NVRTC comes with "
-                "pip install 'faircascade[gpu]'"
+                f"{install_command('gpu')}"
             ) from error
 
     def free_bytes(self) -> int:
@@ -181,7 +182,7 @@ def _cupy() -> Any:
     try:
         import cupy
     except ImportError as error:
-        how = "pip install 'faircascade[gpu]' (CUDA 13) or pip install cupy-cuda12x"
+        how = f"{install_command('gpu')} (CUDA 13) or pip install cupy-cuda12x"
         here = find_spec("cupy") is not None
         what = f"which cannot be imported ({error}): again" if here else "which is not here:"
         raise NoGPU(f"engine 'gpu' needs CuPy, {what} {how}") from error

@@ -110,7 +110,7 @@ class TimedRun:
 
     def time(self, env: Environment, progress: Progress | None) -> Timing:
         env.optimum(1)  # known before the clock starts
-        if self.engine == "gpu":  # a kernel is compiled for the sizes of an environment
+        if self.engine in ("cpu", "gpu"):  # compiles or loads the kernel
             self._simulate(env, 1, None)
         begin = time.process_time()
         result = self._simulate(env, self.rounds, progress)

@@ -17,6 +17,7 @@ from faircascade.engine.job import Progress
 from faircascade.environment import Environment
 from faircascade.errors import ParameterError
 from faircascade.experiment.bench.measurement import SEED, Measurement
+from faircascade.installation import install_command
 from faircascade.registry import suggest
 
 PEERS = {"fairdynamicrec": "fair_dynamic_rec"}
@@ -32,7 +33,7 @@ def check_peer(name: str) -> None:
         )
     if find_spec(PEERS[name]) is None:
         raise ValueError(
-            f"against {name}: the package is not installed; pip install 'faircascade[peers]'"
+            f"against {name}: the package is not installed; {install_command('peers')}"
         )
 
 

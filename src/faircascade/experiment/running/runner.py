@@ -101,7 +101,9 @@ def run_experiment(
     results = Results(Path(out) if out is not None else asked.default_folder)
     studies, sources = plan_studies([asked], results)
     try_environments(studies, sources)
-    ended = run_studies(studies, sources, results, executor=where, progress=progress)
+    ended = run_studies(
+        studies, sources, results, executor=where, progress=progress, say=log.warning
+    )
     for cell, reason in ended.failures.items():
         log.warning("Not run: %s: %s", cell, reason)
     if len(ended.failures) == len({cell.key for cell in studies[0].cells}):

@@ -1,6 +1,7 @@
-"""A process that works on cells: `python -m ...running.worker_main FOLDER MODULE...`.
+"""A process that works on cells: `python -m ...running.worker_main FOLDER COMPONENTS`.
 
-The modules are those of components that nobody advertises, and are imported first.
+Components are files and modules of somebody's own, as `component_files.references` names them, in
+JSON; they are loaded first.
 It reads one line of JSON for each job on its standard input and answers on its standard output;
 when its input ends, so does it, whatever it is doing: what it writes is whole or not at all.
 """
@@ -16,7 +17,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
@@ -69,19 +69,24 @@ def main() -> None:
     threading.Thread(target=listen, args=(jobs,), daemon=True).start()
     logging.getLogger("faircascade").addHandler(MessageHandler(out))
 
+    from faircascade.component_files import load_references
     from faircascade.experiment.cell import Cell
-    from faircascade.experiment.running.run_cell import run_cell
+    from faircascade.experiment.running.run_cell import CellStatus, run_cell
     from faircascade.experiment.store.environments import EnvironmentStore, Sources
     from faircascade.experiment.store.results import Results
 
-    for module in sys.argv[2:]:
-        import_module(module)
+    load_references(json.loads(sys.argv[2]))
     say(out, ready=True)
     results = Results(Path(sys.argv[1]))
     environments = EnvironmentStore(results.environments, Sources())
     while True:
         job = jobs.get()
-        cell = Cell.of(job["cell"])
+        try:
+            cell = Cell.of(job["cell"])
+        except ValueError as error:  # its part is registered in what a script alone runs
+            reason = f"worker processes do not know it: {error}"
+            say(out, status=CellStatus.IMPOSSIBLE, reason=reason)
+            continue
         tell = throttled(lambda share: say(out, share=share), TELL_SECONDS)
         try:
             ending = run_cell(cell, results, environments, threads=job["threads"], progress=tell)

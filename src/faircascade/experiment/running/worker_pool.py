@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Any
@@ -34,7 +34,10 @@ class Worker:
     """One worker process and the cell that it runs."""
 
     def __init__(
-        self, results: Results, messages: queue.Queue[WorkerMessage], modules: Iterable[str] = ()
+        self,
+        results: Results,
+        messages: queue.Queue[WorkerMessage],
+        components: Mapping[str, Any],
     ) -> None:
         self.cell: Cell | None = None
         self.share = 0.0
@@ -42,7 +45,7 @@ class Worker:
         self.is_ready = False
         """True once it accepts cells."""
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", _PROGRAM, str(results.folder), *modules],
+            [sys.executable, "-P", "-m", _PROGRAM, str(results.folder), json.dumps(components)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

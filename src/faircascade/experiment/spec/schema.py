@@ -73,6 +73,7 @@ class SpecTable(StrictTable):
     name: Annotated[str, StringConstraints(pattern=_NAME)]
     title: str | None = None
     about: str = ""
+    components: list[str] = []
     show: list[str] = list(SHOW)
     metrics: Annotated[list[str], Field(min_length=1)] = list(HEADLINE)
     baseline: str | None = None

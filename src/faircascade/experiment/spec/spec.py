@@ -3,6 +3,7 @@
     name = "alphas"
     title = "How much to explore"
     metrics = ["clicks", "equality_p"]  # columns of the tables; all are kept
+    components = ["mine.py"]  # parts of one's own: files beside the spec, or modules
 
     [data]
     name = "synthetic"        # a data set, or a file beside the spec
@@ -36,6 +37,7 @@ from typing import Any
 
 import tomli_w
 
+from faircascade.component_files import load_component
 from faircascade.engine.result import HEADLINE
 from faircascade.engine.simulation import look_at
 from faircascade.errors import ParameterError, suggest
@@ -76,6 +78,8 @@ class Spec:
     title: str = ""
     about: str = ""
     """What it is for, in a sentence or two."""
+    components: tuple[str, ...] = ()
+    """Files and modules of one's own parts."""
     show: tuple[str, ...] = SHOW
     """Tables and figures of the report, by name, in their order."""
     metrics: tuple[str, ...] = HEADLINE
@@ -157,6 +161,7 @@ class Spec:
     def _of(cls, given: Mapping[str, Any], source: SpecSource, folder: Path) -> Spec:
         said = SpecTable.check(given)
         run = said.run
+        components = _loaded(said.components, folder)
         if not said.data and run.rounds > 0:
             raise ValueError("the spec must have the table [data]")
         for name in ("data", "environment", "every_policy"):
@@ -173,6 +178,7 @@ class Spec:
             name=said.name,
             title=said.name if said.title is None else said.title,
             about=" ".join(said.about.split()),
+            components=components,
             show=tuple(said.show),
             metrics=_metrics(said.metrics),
             baseline=said.baseline,
@@ -197,6 +203,7 @@ class Spec:
             "name": self.name,
             "title": self.title,
             "about": self.about,
+            "components": list(self.components) or None,
             "show": list(self.show),
             "metrics": list(self.metrics),
             "baseline": self.baseline,
@@ -340,6 +347,15 @@ class Spec:
         else:
             spread = {*self.checkpoints, *marks}
         return tuple(sorted(checkpoint for checkpoint in spread if checkpoint <= rounds))
+
+
+def _loaded(written: Sequence[str], folder: Path) -> tuple[str, ...]:
+    """Load files and modules of one's own parts; return them as found from anywhere."""
+    found = []
+    for number, name in enumerate(written):
+        with at("components", number):
+            found.append(load_component(name, folder))
+    return tuple(found)
 
 
 def _metrics(written: Sequence[str]) -> tuple[str, ...]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from faircascade.experiment.machine import platform_versions
 from faircascade.experiment.spec import Spec
+from faircascade.experiment.spec.errors import SpecSource
 from faircascade.experiment.store.files import write_json
 from faircascade.experiment.store.locks import claimed
 from faircascade.experiment.store.results import Results
@@ -67,6 +69,7 @@ def _entry(study: Study) -> dict[str, Any]:
             for source in (study.spec.sources() if study.cells else ())
         ],
         "cells": len({cell.key for cell in study.cells}),
+        "keys": [cell.key for cell in study.cells],
     }
 
 
@@ -78,8 +81,13 @@ def _others(entries: Iterable[Mapping[str, Any]], folder: Path) -> Iterator[Stud
 
 
 def _study(entry: Mapping[str, Any], folder: Path) -> Study:
-    spec = Spec.of(entry["spec"])
-    return Study(spec, tuple(spec.cells(entry["fingerprints"])), Results(folder))
+    """Return a recorded study; parts of one's own may have changed since, and results stay."""
+    spec = Spec.of(entry["spec"], source=SpecSource(str(folder / MANIFEST)))
+    cells = spec.cells(entry["fingerprints"])
+    keys = entry.get("keys", ())
+    if len(keys) == len(cells):
+        cells = [replace(c, recorded_key=key) for c, key in zip(cells, keys, strict=True)]
+    return Study(spec, tuple(cells), Results(folder))
 
 
 def _cells(study: Study) -> dict[str, dict[str, Any]]:

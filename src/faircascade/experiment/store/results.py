@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.experiment.cell import Cell
+from faircascade.experiment.cell import Cell, hash_of
 from faircascade.experiment.cell_result import GROUP, CellOutput, CellResult
 from faircascade.experiment.store.files import write_json, write_parquet
 from faircascade.experiment.store.locks import Claim, claimed
@@ -50,7 +50,7 @@ class FinishedCell(CellResult):
     def is_whole(self, cell: Cell) -> bool:
         """Say whether the files are there, as they were written, and are of that cell."""
         try:
-            if self.about["settings"] != cell.settings or not self.about["metrics"]:
+            if hash_of(self.about["settings"]) != cell.key or not self.about["metrics"]:
                 return False
             hashes = self.about["files"]
             return all(_hash(self.folder / name) == hashes[name] for name in (_CURVES, _ITEMS))

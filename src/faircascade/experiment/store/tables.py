@@ -37,13 +37,15 @@ def load_results(run: str | Path, *, backend: str | None = None) -> Any:
     One row for each policy, seed, checkpoint (`round`) and metric, with its `value`; `last` marks
     the end of a cell. Options of the environment and parameters of policies have columns as far
     as they vary. `backend` is "pandas", "polars" or "pyarrow"; by default the first that is
-    installed.
+    installed (pyarrow always is).
     """
     chosen = backend or next(name for name in BACKENDS if find_spec(name) is not None)
     if chosen not in BACKENDS:
         raise ParameterError(
             "backend", f"must be one of {', '.join(BACKENDS)}{suggest(chosen, BACKENDS)}", chosen
         )
+    if find_spec(chosen) is None:
+        raise ValueError(f"backend {chosen!r} is not installed: pip install {chosen}")
     table = tidy(read_studies(run))
     if chosen == "pandas":
         return table.to_pandas()

@@ -21,6 +21,7 @@ from faircascade.experiment.store.results import Results
 from faircascade.experiment.tuning.bounds import total_excess
 from faircascade.experiment.tuning.candidates import entry_of
 from faircascade.experiment.tuning.search import Search, baseline_of
+from faircascade.installation import install_command
 from faircascade.progress import Report
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def require_optuna() -> Any:
     try:
         import optuna
     except ImportError:
-        raise ValueError("tuning needs Optuna: pip install 'faircascade[tune]'") from None
+        raise ValueError(f"tuning needs Optuna: {install_command('tune')}") from None
     return optuna
 
 

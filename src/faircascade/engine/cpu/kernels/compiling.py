@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
+from functools import cache
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
@@ -53,7 +54,12 @@ def announce(compiled: Any) -> None:
     if compiled.signatures or is_kept(compiled):
         return
     folder = compiled.stats.cache_path
-    kept = "there is no folder to keep it in" if folder is None else f"once; kept in {folder}"
+    _note("there is no folder to keep it in" if folder is None else f"once; kept in {folder}")
+
+
+@cache
+def _note(kept: str) -> None:
+    """Say it once, however many kernels there are."""
     log.warning("Compiling the cpu engine: up to 20 s, %s.", kept)
 
 

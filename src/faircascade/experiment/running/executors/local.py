@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from queue import Empty, Queue
 from typing import Any, ClassVar
 
+from faircascade.component_files import references
 from faircascade.engine.simulation import cores
-from faircascade.experiment.cell import Cell
+from faircascade.experiment.cell import Cell, own_parts_of
 from faircascade.experiment.running.cost_model import CostModel
 from faircascade.experiment.running.executors.base import Plan, check_counts
 from faircascade.experiment.running.run_cell import CellOutcome, CellStatus, run_cell
 from faircascade.experiment.running.worker_pool import Worker, WorkerMessage
-from faircascade.registry import ENTRY_POINTS
-from faircascade.source_code import is_ours
 
 MANY = 4
 """Cells for each core from which on each gets a core of its own."""
@@ -44,11 +42,16 @@ class Local:
     def run(self, plan: Plan) -> None:
         """Run all cells."""
         workers, threads = self.spread(plan.queue.left, plan.queue.costs)
-        modules = own_modules(plan.queue.left)
-        if workers == 1 or "__main__" in modules:  # which another process cannot import
-            run_in_process(plan, threads if workers == 1 else workers * threads)
+        if workers == 1:
+            run_in_process(plan, threads)
+            return
+        try:
+            components = references(own_parts_of(plan.queue.left))
+        except ValueError as error:
+            plan.queue.say(f"Cells run in this process, one at a time: {error}.")
+            run_in_process(plan, workers * threads)
         else:
-            run_in_processes(plan, workers, threads, modules)
+            run_in_processes(plan, workers, threads, components)
 
     def describe(self, plan: Plan) -> str:
         """Say how many cells run at once, with how many threads each."""
@@ -92,7 +95,7 @@ def run_in_process(plan: Plan, threads: int) -> None:
         queue.end(cell, ending)
 
 
-def run_in_processes(plan: Plan, workers: int, threads: int, modules: Sequence[str] = ()) -> None:
+def run_in_processes(plan: Plan, workers: int, threads: int, components: Mapping[str, Any]) -> None:
     """Run several cells at once, each in a process."""
     queue = plan.queue
     queue.longest_first()
@@ -101,7 +104,7 @@ def run_in_processes(plan: Plan, workers: int, threads: int, modules: Sequence[s
     deaths: Counter[str] = Counter()
 
     def start_worker() -> None:
-        workers_running.append(Worker(plan.results, messages, modules))
+        workers_running.append(Worker(plan.results, messages, components))
 
     try:
         for _ in range(min(workers, len(queue))):
@@ -160,10 +163,3 @@ def handle_crash(plan: Plan, worker: Worker, deaths: Counter[str]) -> None:
         plan.queue.left.append(cell)
     else:
         plan.queue.end(cell, CellOutcome(CellStatus.IMPOSSIBLE, f"{words} ({TRIES} times)"))
-
-
-def own_modules(cells: Iterable[Cell]) -> list[str]:
-    """Return the modules of parts that other processes do not know of."""
-    found = {type(part).__module__: None for cell in cells for part in cell.parts}
-    advertised = {entry.module for entry in entry_points(group=ENTRY_POINTS)}
-    return [name for name in found if not is_ours(name) and name not in advertised]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,7 +21,7 @@ from faircascade.engine import Result
 from faircascade.engine.merging import join_parts, splittable
 from faircascade.engine.simulation import cores
 from faircascade.environment import Environment
-from faircascade.experiment.cell import Cell
+from faircascade.experiment.cell import Cell, own_parts_of
 from faircascade.experiment.cell_result import CellOutput
 from faircascade.experiment.machine import platform_versions
 from faircascade.experiment.running.cost_model import CostModel
@@ -33,6 +34,11 @@ from faircascade.experiment.running.run_cell import (
     simulate_cell,
     write_cell,
 )
+from faircascade.installation import install_command
+from faircascade.registry import Component, adopt, own_code
+
+OwnParts = dict[type[Component], dict[str, str]]
+"""Parts that the cluster does not know, with the hashes of their sources."""
 
 PART_SECONDS = 30.0
 """Cells that take longer are cut into parts of about this length if there are cores to spare."""
@@ -70,10 +76,11 @@ class Ray:
 
     def run(self, plan: Plan) -> None:
         """Run all cells."""
-        with connected(self) as ray:
+        own = {cls: own_code(cls) for cls in own_parts_of(plan.queue.left)}
+        with connected(self) as ray, carried(ray, own):
             slots = int(ray.cluster_resources().get("CPU", 1))
             most = AHEAD * slots if self.workers is None else self.workers
-            Dispatch(ray, plan, min(slots, most), most).to_the_end()
+            Dispatch(ray, plan, own, min(slots, most), most).to_the_end()
 
     def describe(self, plan: Plan) -> str:
         """Say which Ray it is."""
@@ -90,7 +97,7 @@ def connected(settings: Ray) -> Iterator[Any]:
     try:
         import ray
     except ImportError:
-        raise ValueError("the ray executor needs Ray: pip install 'faircascade[ray]'") from None
+        raise ValueError(f"the ray executor needs Ray: {install_command('ray')}") from None
     already = ray.is_initialized()
     if not already:
         check_there(settings.address)
@@ -107,6 +114,19 @@ def connected(settings: Ray) -> Iterator[Any]:
     finally:
         if not already:
             ray.shutdown()
+
+
+@contextmanager
+def carried(ray: Any, own: OwnParts) -> Iterator[None]:
+    """Send parts of one's own along with tasks: the cluster need not have their files."""
+    modules = {name for sources in own.values() for name in sources} - {"__main__"}
+    for name in modules:
+        ray.cloudpickle.register_pickle_by_value(sys.modules[name])
+    try:
+        yield
+    finally:
+        for name in modules:
+            ray.cloudpickle.unregister_pickle_by_value(sys.modules[name])
 
 
 def check_there(address: str | None) -> None:
@@ -148,9 +168,10 @@ class Underway:
 class Dispatch:
     """Hands cells to Ray and takes their results in."""
 
-    def __init__(self, ray: Any, plan: Plan, slots: int, most: int) -> None:
+    def __init__(self, ray: Any, plan: Plan, own: OwnParts, slots: int, most: int) -> None:
         self.ray = ray
         self.plan = plan
+        self.own = own
         self.spare = ceil(AHEAD * slots / max(1, len(plan.queue)))
         """Cores for each cell: what parts come back with is large, so more parts do not pay."""
         self.most = most
@@ -209,7 +230,7 @@ class Dispatch:
         edges = cut(cell, users, self.spare, self.plan.queue.costs)
         under.parts = [None] * (len(edges) - 1)
         for number, rows in enumerate(pairwise(edges)):
-            self.waiting[self.task.remote(cell, environment, rows)] = (under, number)
+            self.waiting[self.task.remote(cell, environment, rows, self.own)] = (under, number)
 
     def _put(self, under: Underway) -> Any:
         """Return an environment in the object store; it stays until the last cell that needs it."""
@@ -275,8 +296,10 @@ class Dispatch:
         under.claim.close()
 
 
-def simulate_part(cell: Cell, env: Environment, rows: tuple[int, int]) -> CellPart:
+def simulate_part(cell: Cell, env: Environment, rows: tuple[int, int], own: OwnParts) -> CellPart:
     """Simulate some of the users of a cell's environment."""
+    for cls, sources in own.items():
+        adopt(cls, sources)
     if rows == (0, len(env.users)):
         return CellPart(
             product=CellOutput.of(cell, simulate_cell(cell, env, 1)), versions=platform_versions()

@@ -1,0 +1,21 @@
+"""How to get what is not installed, from wherever this package was installed."""
+
+from __future__ import annotations
+
+import json
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra; in a checkout that is the folder itself."""
+    return f"pip install '{'.' if _is_local() else 'faircascade'}[{extra}]'"
+
+
+def _is_local() -> bool:
+    """Say whether this package was installed from a folder, or is not installed at all."""
+    from importlib.metadata import PackageNotFoundError, distribution  # slow to import
+
+    try:
+        origin = distribution("faircascade").read_text("direct_url.json")
+    except PackageNotFoundError:
+        return True
+    return origin is not None and "dir_info" in json.loads(origin)

@@ -1,0 +1,71 @@
+"""What callers of a ranker say of a slate: clicks by position or by item, and positions shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from faircascade.errors import ParameterError
+from faircascade.types import Bools, Slate, whole
+
+Positions = int | Iterable[int] | None
+"""The 1-based position of a click, several, or None."""
+Answer = tuple[list[int], int]
+"""The clicked positions of a slate, and how many were shown."""
+
+
+def read_answer(
+    slate: Slate, clicked: Positions, clicked_item: object, shown: int | None
+) -> Answer:
+    """Check what is said of a slate."""
+    size = len(slate)
+    shown = size if shown is None else whole(shown, "shown")
+    if not 1 <= shown <= size:
+        raise ParameterError("shown", f"must be between 1 and {size}", shown)
+    positions = _positions(clicked)
+    for position in positions:
+        if not 1 <= position <= size:
+            rule = f"must be a position from 1 to {size}, several, or None"
+            raise ParameterError("clicked", rule, position)
+    if clicked_item is not None:
+        positions = _where(slate, positions, clicked_item)
+    for position in positions:
+        if position > shown:
+            rule = f"must be at least {position}, the clicked position"
+            raise ParameterError("shown", rule, shown)
+    return positions, shown
+
+
+def clicks_of(answer: Answer, size: int) -> Bools:
+    """Return which positions of a slate were clicked, (K,)."""
+    return np.isin(np.arange(1, size + 1), answer[0])
+
+
+def names_of(ids: Iterable[object], what: str) -> list[str]:
+    """Return ids as text."""
+    if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
+        raise TypeError(f"{what} must be a list of ids, got {ids!r}")
+    return [str(i) for i in ids]
+
+
+def _positions(clicked: Positions) -> list[int]:
+    several = isinstance(clicked, Iterable) and not isinstance(clicked, str | bytes)
+    given: Iterable[Any] = clicked if several else () if clicked is None else (clicked,)  # type: ignore[assignment]
+    return sorted({whole(position, "clicked") for position in given})
+
+
+def _where(slate: Slate, positions: Sequence[int], clicked_item: Any) -> list[int]:
+    """Return where clicked items stood; positions that were given, too, must be the same."""
+    several = isinstance(clicked_item, list | tuple | set | frozenset)
+    names = names_of(clicked_item if several else [clicked_item], "clicked_item")
+    for name in names:
+        if name not in slate.items:
+            raise ParameterError("clicked_item", "must be an item of the slate", name)
+    found = sorted({slate.items.index(name) + 1 for name in names})
+    if positions and positions != found:
+        where = ", ".join(map(str, found))
+        rule = f"must be {where}, where clicked_item stood, or left out"
+        raise ParameterError("clicked", rule, list(positions))
+    return found
