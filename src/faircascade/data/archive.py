@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from faircascade.data.base import DataError
-from faircascade.data.delimited import TextFile
+from faircascade.data.text_file import TextFile
 
 
 def find_member(archive: Path, name: str) -> TextFile | None:

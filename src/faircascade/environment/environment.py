@@ -20,7 +20,14 @@ from faircascade.data.factors import (
     truncated_svd,
     user_preferences,
 )
-from faircascade.data.prepare import Sampling, binarise, sample_users, split_positives
+from faircascade.data.prepare import (
+    Sampling,
+    Threshold,
+    binarise,
+    resolve_threshold,
+    sample_users,
+    split_positives,
+)
 from faircascade.environment.delays import Delay, NoDelay
 from faircascade.environment.dynamics import Dynamics, Still
 from faircascade.environment.merit import Merit, merit_name, merit_of, with_merit
@@ -106,7 +113,7 @@ class Environment:
         seed: int = 0,
         users: int = 1000,
         sampling: Sampling = "active",
-        threshold: float = 4.0,
+        threshold: Threshold = None,
         train_share: float = 0.5,
         normalize: bool = True,
         zero_rows: ZeroRows = "exclude",
@@ -127,7 +134,9 @@ class Environment:
             seed: Of the sample and the split.
             users: How many users to sample; all, if there are fewer.
             sampling: "active" takes those with the most ratings, "random" any.
-            threshold: The rating from which on an item counts as liked.
+            threshold: The rating from which on an item counts as liked, or a quantile of all
+                ratings ("q0.7"). By default every interaction of implicit feedback and counts,
+                and three quarters up the scale of ratings: 4 on 1 to 5, 8 on 1 to 10.
             train_share: Share of each user's liked items in the train half, in (0, 1).
             normalize: Scale feature rows to length 1/sqrt(2), as the paper does. Then popular
                 items attract no more than others; without it they do.
@@ -159,11 +168,12 @@ class Environment:
             whole(seed, "seed"),
             whole(users, "users"),
         )
-        threshold, train_share = float(threshold), float(train_share)
+        liked_from, decided = resolve_threshold(ratings, threshold)
+        train_share = float(train_share)
         if merit is not None and not isinstance(merit, str) and not callable(merit):
             ratings, merit = with_merit(ratings, merit), "column"
         sample = sample_users(ratings, users, sampling, seed)
-        positives = binarise(sample, threshold)
+        positives = binarise(sample, liked_from)
         if positives.n_items < k:
             rule = f"must be at most {positives.n_items} (the items with a positive)"
             raise ParameterError("k", rule, k)
@@ -186,7 +196,8 @@ class Environment:
             "data": ratings.name,
             "seed": seed,
             "sampling": sampling,
-            "threshold": threshold,
+            "feedback": ratings.feedback,
+            "threshold": liked_from,
             "train_share": train_share,
             "normalize": normalize,
             "zero_rows": zero_rows,
@@ -198,7 +209,7 @@ class Environment:
             "items_with_floored_merit": int((worth < merit_floor).sum()),
             "positives": len(positives),
             "users_without_positives": sample.n_users - positives.n_users,
-            "notes": list(ratings.notes),
+            "notes": [*ratings.notes, *decided],
         }
         return cls(
             items=items,
