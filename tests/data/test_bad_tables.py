@@ -97,7 +97,7 @@ def test_lines_are_numbered_whatever_the_separator(tmp_path: Path, sep: str) -> 
     ("name", "content", "expected"),
     [
         ("a.csv", b"\x7fELF\0\0\1", "a.csv: this is binary data, not text"),
-        ("a.csv", b"PK\x03\x04\0\0", "a.csv: a zip file is not a table; extract it"),
+        ("a.csv", b"PK\x03\x04\0\0", "a.csv: not a zip file, or only a part of one"),
         ("a.parquet", b"user,item,rating\n", "a.parquet: this is not a Parquet file"),
         ("a.parquet", b"", "a.parquet: this is not a Parquet file"),
         ("a.csv", b"PAR1 cut off", "a.csv: this is not a Parquet file"),

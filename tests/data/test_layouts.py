@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -106,6 +107,17 @@ def test_compressed_files_are_read_as_they_are(
     assert told
     assert {total for _, total in told} == {0}
     assert told == sorted(told)
+
+
+def test_a_zip_file_with_one_table_is_read_and_one_with_more_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mine.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("mine/ratings.csv", FILES["lenskit"][1])
+    assert load_dataset(path).ratings.tolist() == [4.5, 2, 1]
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("mine/README", "x")
+    with pytest.raises(DataError, match=r"2 files is not a table \(mine/ratings.csv, mine/README"):
+        load_dataset(path)
 
 
 @pytest.mark.parametrize("suffix", PACKERS)

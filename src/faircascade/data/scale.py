@@ -49,13 +49,15 @@ class Scale:
         >>> Scale(0, 1, 1).liked, Scale(0, 100, 1).liked, Scale(3, 3, None).liked
         (1.0, 75.0, 3.0)
         """
-        if self.low == self.high <= 0:
-            return 1.0  # nothing was liked
-        low = 1.0 if 0 < self.low < self.high and self.high in _FROM_ONE else self.low
+        if self.low == self.high:
+            return self.low if self.low > 0 else 1.0  # if all are 0, nothing was liked
+        low, step = self.low, self.step
+        if low > 0 and self.high in _FROM_ONE:
+            low, step = 1.0, min(step or 1.0, 1.0)
         way = LIKED * (self.high - low)
-        if self.step:
-            way = self.step * math.ceil(round(way / self.step, 6))
-        return round(low + way, 6)
+        if step:
+            way = step * math.ceil(round(way / step, 6))
+        return min(round(low + way, 6), self.high)
 
     def __str__(self) -> str:
         if self.low == self.high:

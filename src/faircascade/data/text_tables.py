@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from faircascade.data.archive import only_member
 from faircascade.data.base import DataError, Progress
 from faircascade.data.delimited import DecimalCommaError, Kind, Layout, place_in, read_text
 from faircascade.data.layouts import TextOptions, find_layout
@@ -31,15 +32,12 @@ def open_table(source: Any, options: TextOptions) -> Table:
             f"{path}: a folder is not a table; name the data set it holds and pass it as path="
         )
     file = TextFile.at(path)
-    with file.open() as stream:
-        head = stream.read(1 << 16)
+    head = _head(file)
     if path.suffix.lower() in (".parquet", ".pq") or head.startswith(b"PAR1"):
         return ParquetTable(path)
     if head.startswith(b"PK\x03\x04"):
-        raise DataError(
-            f"{path}: a zip file is not a table; extract it and name the file with the ratings "
-            '(a MovieLens archive is read by its name, as in "ml-1m" with path=)'
-        )
+        file = only_member(path)
+        head = _head(file)
     encoding = options.encoding.lower().replace("-", "")
     if b"\0" in head and not encoding.startswith(("utf16", "utf32")):
         raise DataError(f"{path}: this is binary data, not text; CSV, TSV or Parquet is expected")
@@ -49,6 +47,11 @@ def open_table(source: Any, options: TextOptions) -> Table:
     if options.layout == "matrix":
         return MatrixTable(file, layout)
     return TextTable(file, layout, file.label, layout.columns, notes)
+
+
+def _head(file: TextFile) -> bytes:
+    with file.open() as stream:
+        return stream.read(1 << 16)
 
 
 @dataclass(slots=True)
