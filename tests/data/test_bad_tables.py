@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ def refusal(source: Any, **options: Any) -> str:
         ("\n\n", "the file is empty"),
         ("user/item/rating\n1/2/3\n", "line 1: only one column found, 'user/item/rating'"),
         ("user/item/rating\n1/2/3\n", "sep="),
+        ("1  2  3\n", "line 1: fields are separated by more than one space"),
         ("user,thing,rating\n1,2,3\n", "no column looks like the item"),
         ("user,thing,rating\n1,2,3\n", "the columns are 'user', 'thing', 'rating'"),
         ("user,thing,rating\n1,2,3\n", "name it with item="),
@@ -101,6 +103,9 @@ def test_lines_are_numbered_whatever_the_separator(tmp_path: Path, sep: str) -> 
         ("a.parquet", b"user,item,rating\n", "a.parquet: this is not a Parquet file"),
         ("a.parquet", b"", "a.parquet: this is not a Parquet file"),
         ("a.csv", b"PAR1 cut off", "a.csv: this is not a Parquet file"),
+        ("a.parquet.gz", gzip.compress(b"PAR1"), "a.parquet.gz: Parquet files must not be compr"),
+        ("a.csv.gz", gzip.compress(b""), "a.csv.gz: the file is empty"),
+        ("a.csv.gz", gzip.compress(b"\0\1"), "a.csv.gz: this is binary data, not text"),
         ("a.csv", b"user,item,rating,caf\xe9\n1,1,1,1\n", "line 1: not utf-8 text"),
         ("a.csv", b"user,item,rating\n\xff\xfe,1,1\n", "line 2: column 'user' is not utf-8 text"),
     ],

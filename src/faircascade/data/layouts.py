@@ -56,6 +56,11 @@ def find_layout(source: TextFile, options: TextOptions) -> tuple[Layout, tuple[s
             f"{source.label}: line {line}: only one column found, {fields[0][:80]!r}; "
             "name the separator with sep="
         )
+    if layout.separator == " " and "" in fields and not options.sep:
+        raise DataError(
+            f"{source.label}: line {line}: fields are separated by more than one space; "
+            "put one tab or comma between them"
+        )
     if any(map(is_broken, fields)):
         raise DataError(
             f"{source.label}: line {line}: not {options.encoding} text; "

@@ -25,6 +25,7 @@ class TextFile:
     size: int
     """Uncompressed bytes; 0 if not known."""
     open: Callable[[], AbstractContextManager[IO[bytes]]]
+    compressed: bool = False
 
     @classmethod
     def at(cls, path: Path) -> TextFile:
@@ -35,7 +36,7 @@ class TextFile:
             raise DataError(f"{path}: cannot be read ({error.strerror})") from None
         if codec is None:
             return cls(str(path), size, lambda: path.open("rb"))
-        return cls(str(path), 0, lambda: _decompressed(path, codec))
+        return cls(str(path), 0, lambda: _decompressed(path, codec), compressed=True)
 
 
 def _codec_of(path: Path) -> str | None:

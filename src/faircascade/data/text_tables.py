@@ -34,6 +34,8 @@ def open_table(source: Any, options: TextOptions) -> Table:
     file = TextFile.at(path)
     head = _head(file)
     if path.suffix.lower() in (".parquet", ".pq") or head.startswith(b"PAR1"):
+        if file.compressed:
+            raise DataError(f"{path}: Parquet files must not be compressed as a whole; unpack it")
         return ParquetTable(path)
     if head.startswith(b"PK\x03\x04"):
         file = only_member(path)
