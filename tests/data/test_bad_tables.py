@@ -40,7 +40,7 @@ def refusal(source: Any, **options: Any) -> str:
         ("user,thing,rating\n1,2,3\n", "no column looks like the item"),
         ("user,thing,rating\n1,2,3\n", "the columns are 'user', 'thing', 'rating'"),
         ("user,thing,rating\n1,2,3\n", "name it with item="),
-        ("ann,x,3\nbob,y,6\n", "columns= if the file has no header (layout='surprise'"),
+        ("ann,x,3\nbob,y,6\n", "columns= if the file has no header (or layout='surprise')"),
         ("1,2,3,4,5\n", "line 1: 5 columns and no header; name them with columns="),
         ("1,2,3,4,5\n", "or say layout='matrix' if rows are users and columns are items"),
         ("user," + ",".join(f"x{i}" for i in range(20)), "'x8' and 11 more"),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from faircascade.cli.command import Command
-from faircascade.cli.console import print_json, print_table, progress, remark
+from faircascade.cli.console import print_json, print_table, remark
 from faircascade.cli.policy_options import description_settings, typed_settings
+from faircascade.progress import progress
 from faircascade.registry import build, components, find, parameters_of
 
 if TYPE_CHECKING:
@@ -116,12 +118,9 @@ def _contents(
     name: str, path: Path | None, options: dict[str, Any], threshold: Threshold = None
 ) -> dict[str, Any]:
     """Read the ratings and count."""
-    import faircascade as fc
     from faircascade.data.description import describe as facts_of
 
-    with showing() as report:
-        ratings = fc.load_dataset(name, path=path, progress=report, **options)
-    return facts_of(ratings, threshold)
+    return facts_of(read_ratings(name, path, options), threshold)
 
 
 def _text(value: Any) -> str:
@@ -154,6 +153,16 @@ def dataset_or_file(name: str) -> str:
     """Return the registered name of a data set that is written with '-' or '_'; else as it is."""
     found = find("data", name)
     return name if found is None else found.name
+
+
+def read_ratings(
+    data: str, path: Path | None, options: Mapping[str, Any] = MappingProxyType({})
+) -> Ratings:
+    """Load ratings, with progress."""
+    import faircascade as fc
+
+    with showing() as report:
+        return fc.load_dataset(data, path=path, progress=report, **options)
 
 
 def tell_of_ratings(

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from faircascade.cli.console import print_json, progress, remark
-from faircascade.cli.study_output import print_results
+from faircascade.cli.comparison_output import tell_comparison, write_comparison
+from faircascade.cli.console import remark
 from faircascade.errors import ParameterError
+from faircascade.progress import progress
 from faircascade.readings import Reading
 from faircascade.storage import check_folder
 
@@ -27,7 +28,6 @@ def demo(
     import numpy as np
 
     import faircascade as fc
-    from faircascade.experiment.store.tables import save_comparison
 
     check_folder(out)
     env = fc.Environment.from_ratings(fc.load_dataset("synthetic"), seed=seed)
@@ -48,8 +48,7 @@ def demo(
     ]
     with progress("Simulating") as report:
         comparison = fc.compare(served, policies, rounds=rounds, seeds=[seed], progress=report)
-    save_comparison(comparison, out)
-    page = fc.write_report(
+    page = write_comparison(
         comparison,
         out,
         title="Who gets seen? LinUCB and EALinUCB on synthetic data",
@@ -59,13 +58,4 @@ def demo(
             "click. Ignored items are not penalised here (gamma = 0).",
         ],
     )
-    if as_json:
-        print_json(comparison.document())
-    else:
-        print_results(comparison)
-    if comparison.interrupted:
-        remark(
-            f"Stopped early: the results cover {', '.join(comparison.labels)} "
-            f"over {comparison.rounds:,} rounds."
-        )
-    remark(f"Report: {page}")
+    tell_comparison(comparison, page, as_json)

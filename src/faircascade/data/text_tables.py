@@ -66,9 +66,7 @@ class TextTable(Table):
     label: str
     names: tuple[str, ...]
     notes: tuple[str, ...] = ()
-    hint: ClassVar[str] = (
-        ", or all with columns= if the file has no header (layout='surprise': user, item, rating)"
-    )
+    hint: ClassVar[str] = ", or all with columns= if the file has no header (or layout='surprise')"
 
     def read(self, wanted: Mapping[str, Role], progress: Progress | None = None) -> dict[str, Any]:
         layout = replace(self.layout, kinds={name: _KINDS[role] for name, role in wanted.items()})
