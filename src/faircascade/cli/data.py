@@ -58,17 +58,29 @@ def describe(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Read data and say what is in it: feedback, scale, likes, sizes, popularity, groups."""
+    """Read data and say what is in it, and what users made of it would be like."""
+    from faircascade.data.description import describe as facts_of
+    from faircascade.environment.description import describe_worlds
+
     name = dataset_or_file(name)
     given = description_settings(settings or [], name)
     threshold = given["environment"].get("threshold")
-    facts = {"data": name, **_contents(name, path, given["data"], threshold)}
+    ratings = read_ratings(name, path, given["data"])
+    facts = {"data": name, **facts_of(ratings, threshold)}
+    with progress("Describing the simulated users") as report:
+        worlds, why_not = describe_worlds(ratings, threshold, report)
     if as_json:
-        print_json(facts)
+        print_json(facts | {"worlds": {w: found.document() for w, found in worlds.items()}})
         return
     for note in facts.pop("notes"):
         remark(f"Note: {note}")
     print_table(["What", "Value"], list(_rows(facts)))
+    if why_not:
+        remark(f"Note: no users could be simulated: {why_not}")
+        return
+    lines = zip(*(found.lines() for found in worlds.values()), strict=True)
+    rows = [[line[0][0], *(text for _, text in line)] for line in lines]
+    print_table(["Simulated users", *(f"world {world!r}" for world in worlds)], rows)
 
 
 def _rows(facts: dict[str, Any]) -> Iterator[list[str]]:

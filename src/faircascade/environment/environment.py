@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
@@ -249,7 +249,7 @@ class Environment:
         found = list(cautions(env, ratings, sample))
         info["cautions"] = found
         for caution in found:
-            log.warning("%s.", caution)
+            _warn_once(caution)
         return env
 
     @classmethod
@@ -470,6 +470,12 @@ class Environment:
     def _arrays(self) -> dict[str, Any]:
         known = {"user_ids": self.users.ids, "preferences": self.preferences}
         return self.items.arrays() | known
+
+
+@cache
+def _warn_once(caution: str) -> None:
+    """Say it once, however many environments are like that."""
+    log.warning("%s.", caution)
 
 
 def _check_length(k: int, eligible: Bools) -> None:
