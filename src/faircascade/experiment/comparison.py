@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any
@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 
 from faircascade.engine import HEADLINE, Result, simulate
+from faircascade.engine.result import item_metrics
 from faircascade.environment import Environment
 from faircascade.errors import ParameterError
 from faircascade.experiment.cell_result import CellOutput
 from faircascade.experiment.environment_options import environment_options
 from faircascade.experiment.machine import platform_versions
 from faircascade.experiment.study_results import EnvironmentResults, StudyResults
+from faircascade.metrics import Over
+from faircascade.metrics.tally import check_over
 from faircascade.policies import Policy
 from faircascade.registry import flat_spec
 from faircascade.types import Floats, whole
@@ -36,6 +39,7 @@ class Comparison(StudyResults):
     """By label, in the order given; one result for each seed."""
     interrupted: bool = False
     """True if it was stopped before every policy and seed had run to the end."""
+    over: Over = "catalogue"
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -100,33 +104,45 @@ class Comparison(StudyResults):
                 },
                 policies={label: runs[0].policy for label, runs in self.results.items()},
                 baseline=self.baseline,
-            ),
+            ).over(self.over),
         )
 
-    def values(self, label: str, metric: str) -> Floats:
-        """Return one metric of one policy, one value for each seed."""
-        return np.array([result.metrics[metric] for result in self.results[label]])
+    def measured(self, over: Over) -> Comparison:
+        return replace(self, over=over)
 
-    def mean(self, label: str, metric: str) -> float:
+    def values(self, label: str, metric: str, *, over: Over | None = None) -> Floats:
+        """Return one metric of one policy, one value for each seed, over all or eligible items."""
+        runs, over = self.results[label], over or self.over
+        check_over(over)
+        if over == "eligible" and metric in (eligible := item_metrics(over)):
+            return np.array([run.measure(eligible[metric]) for run in runs])
+        return np.array([run.metrics[metric] for run in runs])
+
+    def mean(self, label: str, metric: str, *, over: Over | None = None) -> float:
         """Return the mean over seeds."""
-        values = self.values(label, metric)
+        values = self.values(label, metric, over=over)
         return math.fsum(values) / len(values)
 
-    def change(self, label: str, metric: str) -> float:
+    def change(self, label: str, metric: str, *, over: Over | None = None) -> float:
         """Return the change of the mean against the baseline in percent."""
-        before = self.mean(self.baseline, metric)
+        before = self.mean(self.baseline, metric, over=over)
         if before == 0:
             return float("nan")
-        return 100.0 * (self.mean(label, metric) - before) / abs(before)
+        return 100.0 * (self.mean(label, metric, over=over) - before) / abs(before)
 
-    def table(self, metrics: Iterable[str] = HEADLINE) -> list[dict[str, Any]]:
-        """Return one row for each policy: means over seeds and `<metric>_change` in percent."""
-        rows = []
+    def table(
+        self, metrics: Iterable[str] = HEADLINE, *, over: Over | None = None
+    ) -> list[dict[str, Any]]:
+        """Return one row for each policy: means over seeds and `<metric>_change` in percent.
+
+        `over="eligible"` takes metrics of items over those that can be recommended.
+        """
+        chosen, rows = tuple(metrics), []
         for label in self.labels:
             row: dict[str, Any] = {"policy": label}
-            for metric in metrics:
-                row[metric] = self.mean(label, metric)
-                row[f"{metric}_change"] = self.change(label, metric)
+            for metric in chosen:
+                row[metric] = self.mean(label, metric, over=over)
+                row[f"{metric}_change"] = self.change(label, metric, over=over)
             rows.append(row)
         return rows
 
