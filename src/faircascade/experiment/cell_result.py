@@ -123,12 +123,12 @@ class EligibleOnly(CellResult):
     @cached_property
     def about(self) -> dict[str, Any]:  # type: ignore[override]
         about = self.run.about
-        ways = {name: _only(of) for name, of in about["yardsticks"].items()}
-        return about | {"metrics": _only(about["metrics"]), "yardsticks": ways}
+        ways = {name: eligible_only(of) for name, of in about["yardsticks"].items()}
+        return about | {"metrics": eligible_only(about["metrics"]), "yardsticks": ways}
 
     @cached_property
     def curves(self) -> dict[str, Floats]:  # type: ignore[override]
-        return _only(self.run.curves)
+        return eligible_only(self.run.curves)
 
     @cached_property
     def items(self) -> dict[str, Any]:  # type: ignore[override]
@@ -136,7 +136,7 @@ class EligibleOnly(CellResult):
         return {name: column[kept] for name, column in self.run.items.items()}
 
 
-def _only(values: Mapping[str, V]) -> dict[str, V]:
+def eligible_only(values: Mapping[str, V]) -> dict[str, V]:
     """Return values by metric, those over eligible items in the place of the others."""
     own = {name: value for name, value in values.items() if not name.startswith(ELIGIBLE)}
     return {name: values.get(ELIGIBLE + name, value) for name, value in own.items()}

@@ -15,10 +15,11 @@ from faircascade.engine import HEADLINE, Result, simulate
 from faircascade.engine.result import item_metrics
 from faircascade.environment import Environment
 from faircascade.errors import ParameterError
-from faircascade.experiment.cell_result import CellOutput
+from faircascade.experiment.cell_result import CellOutput, eligible_only
 from faircascade.experiment.environment_options import environment_options
 from faircascade.experiment.machine import platform_versions
 from faircascade.experiment.study_results import EnvironmentResults, StudyResults
+from faircascade.experiment.yardsticks import mean_yardsticks, yardsticks
 from faircascade.metrics import Over
 from faircascade.metrics.tally import check_over
 from faircascade.policies import Policy
@@ -162,12 +163,24 @@ class Comparison(StudyResults):
         }
 
     def __str__(self) -> str:
-        width = max(len(label) for label in self.labels)
+        named = {f"({name} slates)": of for name, of in self.yardsticks.items()}
+        width = max(len(label) for label in (*self.labels, *named))
         lines = [" " * width + "".join(f"{metric:>13}" for metric in HEADLINE)]
         for label in self.labels:
             values = "".join(f"{self.mean(label, metric):>13.4f}" for metric in HEADLINE)
             lines.append(f"{label:<{width}}{values}")
+        for name, of in named.items():
+            values = "".join(f"{of.get(metric, math.nan):>13.4f}" for metric in HEADLINE)
+            lines.append(f"{name:<{width}}{values}")
         return "\n".join(lines)
+
+    @property
+    def yardsticks(self) -> dict[str, dict[str, float]]:
+        """Metrics of optimal and of random slates, unless a policy is that; by name."""
+        found = [yardsticks(result) for result in self.results[self.baseline]]
+        if self.over == "eligible":
+            found = [{name: eligible_only(of) for name, of in each.items()} for each in found]
+        return mean_yardsticks(found, [policy for _, policy, _ in self.lines])
 
 
 def compare(

@@ -15,14 +15,15 @@ from faircascade.engine import HEADLINE
 from faircascade.experiment.cell import environment_name
 from faircascade.experiment.cell_result import CellResult
 from faircascade.experiment.stats import estimate
+from faircascade.experiment.yardsticks import mean_yardsticks
 from faircascade.metrics import Over, higher_is_better
 from faircascade.metrics.base import GROUP
 from faircascade.metrics.exposure import FAIRNESS
-from faircascade.policies import Optimal, Policy, Random
+from faircascade.policies import Policy
 from faircascade.types import Floats
 
 SHOW = (
-    *("table", "pareto", "curves", "exploration", "exposure", "items", "groups"),
+    *("answer", "table", "pareto", "curves", "exploration", "exposure", "items", "groups"),
     *("others", "statistics", "setup"),
 )
 """Sections that a page has unless a spec names others; what cannot be drawn is left out."""
@@ -95,15 +96,9 @@ class EnvironmentResults:
         None where the environment changes, or of runs that older releases kept.
         """
         labels = self.comparable
-        abouts = [run.about.get("yardsticks", {}) for run in self.runs[labels[0]]] if labels else []
+        runs = self.runs[labels[0]] if labels else ()
         ran = [self.policies[label] for label in labels]
-        found = {}
-        for name, kind in (("optimal", Optimal), ("random", Random)):
-            every = [about[name] for about in abouts if name in about]
-            if every and len(every) == len(abouts) and not any(type(p) is kind for p in ran):
-                shared = [m for m in every[0] if all(m in of for of in every)]
-                found[name] = {m: math.fsum(of[m] for of in every) / len(every) for m in shared}
-        return found
+        return mean_yardsticks([run.about.get("yardsticks", {}) for run in runs], ran)
 
     def common(self, labels: Iterable[str] | None = None) -> EnvironmentResults:
         """Return the environment with only the seeds that policies share, as far as they have any.
@@ -242,6 +237,29 @@ class StudyResults(ABC):
     def missing(self) -> int:
         """How many runs are not finished."""
         return len(self.keys) - len(self.runs)
+
+
+def items_words(environments: Iterable[EnvironmentResults], over: Over) -> str:
+    """Say which items fairness is taken over, how many there are, and how many are eligible."""
+    sizes = sorted({size for environment in environments for size in environment.sizes})
+    if not sizes:
+        return ""
+    items, eligible = ([size[place] for size in sizes] for place in (0, 1))
+    if over == "eligible":
+        some, all_ = _span(eligible), _span(items)
+        return f"Fairness over the {some} eligible items of {all_}; the others are never shown."
+    words = f"Fairness over all {_span(items)} items"
+    if None in eligible:
+        return f"{words}."
+    if items == eligible:
+        return f"{words}; all of them are eligible."
+    return f"{words}; {_span(eligible)} of them are eligible, the others are never shown."
+
+
+def _span(values: Iterable[int | None]) -> str:
+    """Return one number, or the least and the greatest."""
+    known = sorted({value for value in values if value is not None})
+    return " to ".join(f"{value:,}" for value in dict.fromkeys((known[0], known[-1])))
 
 
 def group_metrics(column: str) -> tuple[str, ...]:

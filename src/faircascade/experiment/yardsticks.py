@@ -7,6 +7,7 @@ round, and slates drawn at random show every eligible item equally often in the 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from faircascade.engine import Result
 from faircascade.engine.result import eligible_metrics, item_metrics
 from faircascade.environment import Environment
 from faircascade.metrics import Record, Tally
+from faircascade.policies import Optimal, Policy, Random
 from faircascade.random import uniforms
 from faircascade.types import Floats
 
@@ -51,6 +53,20 @@ def yardsticks(result: Result) -> dict[str, dict[str, float]]:
         name: {metric: value for metric, value in of.items() if math.isfinite(value)}
         for name, of in found.items()
     }
+
+
+def mean_yardsticks(
+    found: Sequence[Mapping[str, Mapping[str, float]]], policies: Iterable[Policy]
+) -> dict[str, dict[str, float]]:
+    """Return the means over seeds, without those that policies are anyway."""
+    ran = {type(policy) for policy in policies}
+    means = {}
+    for name, kind in (("optimal", Optimal), ("random", Random)):
+        every = [of[name] for of in found if name in of]
+        if every and len(every) == len(found) and kind not in ran:
+            shared = [metric for metric in every[0] if all(metric in of for of in every)]
+            means[name] = {m: math.fsum(of[m] for of in every) / len(every) for m in shared}
+    return means
 
 
 def random_value(env: Environment, *, seed: int) -> float:

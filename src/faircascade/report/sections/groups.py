@@ -62,11 +62,13 @@ def _fairness(
 ) -> Table:
     """Return the fairness metrics over groups, one row for each policy."""
     looks, metrics = styles_of(environment), group_metrics(column)
-    found = changes([environment], metrics, test)
+    found, place = changes(study.matched, metrics, test), study.matched.index(environment)
 
     def cell(label: str, metric: str) -> tuple[Line, ...]:
         lines = estimate_lines(estimate(environment.values(label, metric)))
-        return (*lines, *change_lines(found, 0, environment, label, metric))
+        if environment.rounds(label) < environment.longest:  # nobody knows how others stood then
+            return tuple(lines)
+        return (*lines, *change_lines(found, place, environment, label, metric))
 
     rows = [
         Row(
