@@ -139,7 +139,7 @@ def test_the_figure_starts_at_zero_and_has_the_yardsticks(study: Study) -> None:
         blocks = section(study)
     plate = blocks[1]
     ax = plate.figure.axes[0]  # type: ignore[union-attr]
-    assert ax.get_ylim() == (0.0, 1.0)
+    assert ax.get_ylim() == (0.0, 1.05)
     assert ax.get_xlim()[0] == 0.0
     (environment,) = study.matched
     for name, of in environment.yardsticks.items():

@@ -147,6 +147,7 @@ class Result:
             "fingerprint": self.env.fingerprint,
             "users": len(self.env.users),
             "items": len(self.env.items),
+            "eligible": int(self.env.items.eligible.sum()),
             "dim": self.env.items.dim,
             "k": self.env.k,
             "rounds": self.rounds,

@@ -75,7 +75,9 @@ class CellResult:
             return self
         if self.eligible is None:
             raise ParameterError(
-                "over", "must be catalogue for runs of releases that did not keep eligible", over
+                "over",
+                "must be catalogue for runs of a release that did not keep which are eligible",
+                over,
             )
         return self if self.eligible == self.about["items"] else EligibleOnly(self)
 

@@ -155,6 +155,9 @@ class Comparison(StudyResults):
             "rounds": self.rounds,
             "seeds": list(self.seeds),
             "interrupted": self.interrupted,
+            "items": len(self.env.items),
+            "eligible": int(self.env.items.eligible.sum()),
+            "yardsticks": self.yardsticks,
             "table": [
                 {name: None if value != value else value for name, value in row.items()}
                 for row in self.table()

@@ -97,7 +97,7 @@ class EnvironmentResults:
         """
         labels = self.comparable
         runs = self.runs[labels[0]] if labels else ()
-        ran = [self.policies[label] for label in labels]
+        ran = [self.policies[label] for label in self.finished]
         return mean_yardsticks([run.about.get("yardsticks", {}) for run in runs], ran)
 
     def common(self, labels: Iterable[str] | None = None) -> EnvironmentResults:
