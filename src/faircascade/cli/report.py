@@ -8,7 +8,7 @@ from typing import Annotated, cast
 import typer
 
 from faircascade.cli.console import counted, print_json, remark
-from faircascade.cli.options import AsJson, MLflow
+from faircascade.cli.options import AsJson, ItemsOver, MLflow
 from faircascade.cli.run_output import log_cells
 from faircascade.cli.study_output import print_results, study_document
 from faircascade.storage import check_folder
@@ -18,9 +18,7 @@ def report(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
     baseline: Annotated[str | None, typer.Option(help="Label of the baseline policy.")] = None,
     test: Annotated[str, typer.Option(help="Paired test over seeds: t or wilcoxon.")] = "t",
-    over: Annotated[
-        str, typer.Option(help="Items that fairness is taken over: catalogue or eligible.")
-    ] = "catalogue",
+    over: ItemsOver = "catalogue",
     out: Annotated[Path | None, typer.Option(help="Folder for the page; default: RUN.")] = None,
     mlflow: MLflow = None,
     as_json: AsJson = False,

@@ -16,7 +16,7 @@ from faircascade.metrics import ItemMetric, Metric, Over, Record, Tally
 from faircascade.metrics.base import ELIGIBLE
 from faircascade.metrics.tally import UNIT
 from faircascade.policies import Policy
-from faircascade.registry import build, components, to_spec
+from faircascade.registry import as_component, build, components, suggest, to_spec
 from faircascade.types import Floats, Ints
 
 HEADLINE = ("clicks", "regret", "equality_b", "equality_p", "equity_b", "equity_p")
@@ -65,7 +65,8 @@ class Result:
     def __getattr__(self, name: str) -> float:
         if not name.startswith("_") and name in components("metric"):
             return self.metrics[name]
-        raise AttributeError(f"a result has no {name!r}")
+        close = "" if name.startswith("_") else suggest(name, components("metric"))
+        raise AttributeError(f"a result has no {name!r}{close}")
 
     def measure(
         self, metric: str | Metric, *, group: str | None = None, **parameters: Any
@@ -75,7 +76,10 @@ class Result:
         `result.measure("equality_b", over="eligible")`, `result.measure("tail_share", tail=0.5)`,
         `result.measure("equality_b", group="supplier")`
         """
-        chosen = build("metric", metric, parameters) if isinstance(metric, str) else metric
+        if isinstance(metric, str):
+            chosen = build("metric", metric, parameters)
+        else:
+            chosen = as_component("metric", metric)
         if group is None:
             return float(chosen.measure(self.record))
         over = chosen.over if isinstance(chosen, ItemMetric) else "catalogue"
@@ -85,8 +89,9 @@ class Result:
         """Return the groups of an item column and the record added up over each."""
         columns = self.env.items.groups
         if column not in columns:
-            known = ", ".join(columns) or "(the items have no groups)"
-            raise ParameterError("group", f"must be one of {known}", column)
+            known = f"one of {', '.join(columns)}{suggest(str(column), columns)}"
+            rule = f"must be {known}" if columns else "must be left out: the items have no groups"
+            raise ParameterError("group", rule, column)
         labels = columns[column]
         if over == "eligible":
             labels = labels[self.env.items.eligible]

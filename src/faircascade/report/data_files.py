@@ -63,7 +63,7 @@ def given(study: StudyResults, environment: EnvironmentResults) -> str:
 
 def _results(studies: Sequence[StudyResults]) -> Iterator[tuple[Any, ...]]:
     """One row for each finished cell and metric."""
-    for study, environment, label in _policies(studies):
+    for study, environment, label in _policies(study.measured("catalogue") for study in studies):
         for run in environment.runs[label]:
             for metric, value in run.about["metrics"].items():
                 known = (study.name, *_options(study, environment), label)
@@ -80,7 +80,7 @@ def _curves(studies: Sequence[StudyResults]) -> Iterator[tuple[Any, ...]]:
             for at, *values in zip(*line, strict=True):
                 shown = (float(f"{value:.5g}") for value in values)
                 known = (study.name, given(study, environment), label, int(at), metric)
-                yield (*known, *shown, len(runs))
+                yield (*known, *shown, len(runs), study.over)
 
 
 RESULTS = DataFile(
@@ -97,7 +97,7 @@ CURVES = DataFile(
     "curves.csv",
     "The metrics of the figures by round: mean over all finished seeds, least (low) and "
     "greatest (high); a figure takes the seeds that its policies share.",
-    ("spec", "environment", "policy", "round", "metric", "mean", "low", "high", "seeds"),
+    ("spec", "environment", "policy", "round", "metric", "mean", "low", "high", "seeds", "over"),
     _curves,
 )
 
