@@ -97,7 +97,7 @@ def test_seeds_give_intervals_and_what_may_be_luck_is_not_a_gain() -> None:
     assert "No policy shares exposure more evenly than base" in luck
     assert "which may be luck." in luck
     words = answer(environment({"base": base, "lucky": lucky, "steady": steady}), "equality_b")
-    assert words.startswith("steady keeps the clicks of base (change +0.1% [")
+    assert words.startswith("steady changes the clicks of base by +0.1% [")
     assert "more evenly" in words
     assert words.endswith("Means over 3 seeds, with 95% intervals.")
 
@@ -139,7 +139,7 @@ def test_the_figure_starts_at_zero_and_has_the_yardsticks(study: Study) -> None:
         blocks = section(study)
     plate = blocks[1]
     ax = plate.figure.axes[0]  # type: ignore[union-attr]
-    assert ax.get_ylim() == (0.0, 1.05)
+    assert ax.get_ylim() == (-0.04, 1.05)
     assert ax.get_xlim()[0] == 0.0
     (environment,) = study.matched
     for name, of in environment.yardsticks.items():

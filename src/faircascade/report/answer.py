@@ -122,9 +122,11 @@ def _clicks(change: Contrast, baseline: str) -> str:
     """Say what becomes of the clicks."""
     if not math.isfinite(change.percent):
         return f"has a clicks change of {change.difference:+.4f} against {baseline}"
-    if change.low <= 0 <= change.high or abs(change.percent) < 0.05:
+    if change.low <= 0 <= change.high:
         shown = f"{percent(change.percent)}{_interval(change)}"
-        return f"keeps the clicks of {baseline} (change {shown})"
+        return f"changes the clicks of {baseline} by {shown}, which may be luck,"
+    if abs(change.percent) < 0.05:
+        return f"keeps the clicks of {baseline}"
     by = f"{abs(change.percent):.1f}%"
     if change.percent < 0:
         return f"gives up {by}{_interval(change, turned=True)} of the clicks of {baseline}"

@@ -93,7 +93,7 @@ def _limits(
     """Return axes: clicks from 0 to a round number, shares from 0 to 1, others as they need."""
     clicks = [s.clicks.mean for s in panel] + [at.x for at in sticks.values()]
     most = max((value for value in clicks if not math.isnan(value)), default=0.0)
-    return (0.0, round_top(most)), (0.0, 1.05) if metric in _SHARES else None
+    return (0.0, round_top(most)), (-0.04, 1.05) if metric in _SHARES else None
 
 
 def round_top(value: float) -> float:
