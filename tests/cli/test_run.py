@@ -32,7 +32,11 @@ def test_a_run_tells_its_plan_and_prints_a_table_for_every_environment(run: Run)
     assert "tiny: 2 environments x 2 seeds x 6 policies" in err
     assert "24 cells; results in runs/tiny" in err
     assert "24 to run, 1 cell at a time" in err
-    assert out.count("EALinUCB log") == 2
+    assert out.count("EALinUCB log") == 2 + 2  # over items, and over groups of them
+    assert out.count("(optimal slates)") == 2
+    assert "(random slates)" not in out  # a policy of the study
+    plain = " ".join(out.split())  # titles are wrapped
+    assert plain.count("of them are eligible, the others are never shown") == 2 + 2
     assert len(cells("runs/tiny")) == 24
     manifest = json.loads(Path("runs/tiny/manifest.json").read_text())
     assert manifest["specs"]["tiny"]["spec"]["run"]["rounds"] == 30
@@ -120,6 +124,15 @@ def test_json_is_one_document(run: Run) -> None:
     assert (document["cells"], document["missing"], document["failures"]) == (24, 0, {})
     assert document["baseline"] == "LinUCB (alpha=0.25)"
     assert len(document["table"]) == 12
+    assert document["over"] == "catalogue"
+    for environment in document["environments"]:
+        assert all(
+            e < i for e, i in zip(environment["eligible"], environment["items"], strict=True)
+        )
+        assert list(environment["yardsticks"]) == ["optimal"]
+    for row in document["table"]:
+        assert set(row["groups"]) == {"genre", "supplier"}
+        assert 0 < row["groups"]["supplier"]["equality_b"]["mean"] <= 1
 
 
 @pytest.mark.slow
@@ -133,6 +146,12 @@ def test_a_report_is_made_of_finished_and_of_half_finished_runs(run: Run) -> Non
         fc.load_results("runs/tiny").shape == fc.load_results("runs/tiny", backend="polars").shape
     )
     whole = len(fc.load_results("runs/tiny"))
+    code, over, _ = run("report", "runs/tiny", "--over", "eligible", "--json", "--out", "over")
+    assert code == 0
+    assert json.loads(over)["studies"][0]["over"] == "eligible"
+    assert "eligible items of" in Path("over/report.md").read_text()
+    code, _, err = run("report", "runs/tiny", "--over", "all")
+    assert (code, err) == (2, "Error: --over must be one of catalogue, eligible, got 'all'\n")
     for path in sorted(cells("runs/tiny"))[:10]:
         path.unlink()
     code, _, err = run("report", "runs/tiny", "--baseline", "Random", "--test", "wilcoxon")

@@ -16,6 +16,7 @@ from faircascade.environment import Environment
 from faircascade.experiment import compare, save_comparison
 from faircascade.policies import EALinUCB, LinTS, LinUCB, Optimal, Random
 from tests.environments import small_environment
+from tests.metrics.test_over import environment
 
 
 def test_every_policy_meets_every_seed_and_the_first_is_the_baseline() -> None:
@@ -77,6 +78,20 @@ def test_means_changes_and_best_values() -> None:
     assert math.isnan(
         compare(small_environment(), [Optimal()], rounds=3).change("Optimal", "regret")
     )
+
+
+def test_a_table_can_be_over_the_eligible_items_alone() -> None:
+    env = environment()  # 20 of 30 items are eligible
+    found = compare(env, [LinUCB(), Random()], rounds=20, seeds=2)
+    for row, over in zip(found.table(), found.table(over="eligible"), strict=True):
+        assert over["equality_b"] == pytest.approx(1.5 * row["equality_b"])
+        assert over["equality_b_change"] == pytest.approx(row["equality_b_change"])
+        assert over["clicks"] == row["clicks"]
+    assert found.measured("eligible").table() == found.table(over="eligible")
+    assert "(optimal slates)" in str(found)
+    assert "(random slates)" not in str(found)
+    with pytest.raises(ValueError, match="over must be one of catalogue, eligible"):
+        found.table(over="all")  # type: ignore[arg-type]
 
 
 def test_a_function_of_the_seed_varies_the_environment_too() -> None:

@@ -38,6 +38,8 @@ def record(appearances, merit=None, popularity=None, **known) -> Record:
         "regret": 1.5,
         "realised_regret": 1.0,
         "fairness_regret": 2.0,
+        "eligible_fairness_regret": 1.0,
+        "eligible": np.ones(m, dtype=bool),
     }
     return Record(appearances=appearances, **(defaults | known))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -14,22 +15,23 @@ from hypothesis import strategies as st
 from faircascade.engine import HEADLINE
 from faircascade.experiment.spec import Spec
 from faircascade.experiment.study import Study
+from faircascade.metrics.exposure import FAIRNESS
+from faircascade.report.answer import fairness_metrics
 from faircascade.report.blocks import Block, Prose
 from faircascade.report.pages import CaptionedFigure
 from faircascade.report.sections.curves import curves
 from faircascade.report.sections.pareto import (
-    FAIRNESS,
-    fairness_metrics,
-    on_front,
     pareto,
-    standings,
 )
 from faircascade.report.sections.pareto_front import Place, front
+from faircascade.report.sections.pareto_panel import on_front, standings
+from faircascade.report.similar_metrics import without_twins
 from faircascade.report.style import PALE, drawing
 from tests.report.runs import study_of
 
 GRID = """
 name = "grid"
+show = ["table", "pareto", "curves"]
 [data]
 name = "synthetic"
 [environment]
@@ -112,7 +114,7 @@ def test_up_and_right_is_better_also_where_less_is(grid: Study) -> None:
     assert lower.yaxis_inverted()
     assert "lower is better: axis inverted" in lower.get_title(loc="left")
     panel = standings(grid.environments[0], "fairness_regret")
-    means = {s.label: (s.clicks.mean, s.fairness.mean) for s in panel if s.comparable}
+    means = {s.label: (s.clicks.mean, s.fairness.mean) for s in panel}
     for label in on_front(panel, "fairness_regret"):
         clicks, regret = means[label]
         assert not any(x > clicks and y < regret for x, y in means.values())
@@ -137,7 +139,7 @@ def test_many_policies_are_numbered_in_the_order_of_the_tables(grid: Study) -> N
     words = [text.get_text() for text in legend.get_texts()]
     assert words[0] == f"1  {environment.baseline} (baseline)"
     assert [word.split("  ")[0] for word in words[:-1]] == [
-        str(place) for place, _ in enumerate(environment.runs, 1)
+        str(place) for place, label in enumerate(environment.runs, 1) if label != "Random"
     ]
     assert words[-1] == "Pareto front"
     shown = {text.get_text() for text in plate.figure.axes[0].texts}
@@ -145,13 +147,47 @@ def test_many_policies_are_numbered_in_the_order_of_the_tables(grid: Study) -> N
     assert "Numbers refer to the legend" in plate.caption
 
 
-def test_a_shorter_run_is_drawn_and_not_on_the_front(grid: Study) -> None:
+def test_a_shorter_run_is_not_drawn_among_the_others(grid: Study) -> None:
     (environment,) = grid.environments
     with drawing():
-        section = pareto(grid)
-    assert "cannot be on the front: Random (4)." in drawn(section).caption
+        plate = drawn(pareto(grid))
+    assert "Not drawn, as they ran fewer rounds: Random (4)." in plate.caption
+    (legend,) = plate.figure.legends
+    assert not any("Random" in text.get_text() for text in legend.get_texts())
     for metric in FAIRNESS:
         assert "Random" not in on_front(standings(environment, metric), metric)
+
+
+def test_after_the_answer_only_the_closer_look_is_new(grid: Study) -> None:
+    spec = replace(grid.spec, show=("answer", "pareto"))
+    with drawing():
+        both, close = (
+            [block for block in pareto(of) if isinstance(block, CaptionedFigure)]
+            for of in (grid, replace(grid, spec=spec))
+        )
+    assert [plate.name for plate in both] == ["pareto-1", "pareto-1-close"]
+    assert [plate.name for plate in close] == ["pareto-1-close"]
+
+
+def test_a_metric_by_position_that_looks_like_its_twin_is_not_drawn_twice(grid: Study) -> None:
+    (environment,) = grid.matched
+    kept = without_twins(environment, FAIRNESS)
+    assert [metric for metric in FAIRNESS if metric.endswith("_b")] == kept
+    with drawing():
+        blocks = pareto(grid)
+    assert len(drawn(blocks).figure.axes) == len(kept)
+    (words,) = [block.text for block in blocks if isinstance(block, Prose)]
+    assert "Not drawn, but in the tables: Equality (P) looks like Equality (B)" in words
+    ears = {"equality_b": [0.5, 0.5], "equality_p": [0.5, 0.6]}
+
+    class Two:
+        baseline, comparable = "a", ("a", "b")
+        runs: ClassVar = {"a": (1,), "b": (1,)}
+
+        def paired(self, label: str, metric: str) -> tuple[np.ndarray, np.ndarray]:
+            return np.array([ears[metric]["ab".index(label)]]), np.array([ears[metric][0]])
+
+    assert without_twins(Two(), tuple(ears)) == list(ears)  # type: ignore[arg-type]
 
 
 def test_the_front_is_named_in_words(grid: Study) -> None:
@@ -184,8 +220,8 @@ def test_few_lines_are_all_told_apart_and_end_at_the_means(few: Study) -> None:
     (environment,) = few.environments
     with drawing():
         plate = drawn(curves(few))
-    assert len(plate.figure.axes) == len(HEADLINE)
-    for ax, metric in zip(plate.figure.axes, HEADLINE, strict=True):
+    metrics = without_twins(environment, HEADLINE)
+    for ax, metric in zip(plate.figure.axes, metrics, strict=True):
         ends = sorted(float(line.get_ydata()[-1]) for line in ax.lines if len(line.get_xdata()) > 2)
         means = sorted(
             float(environment.values(label, metric).mean()) for label in environment.runs

@@ -69,13 +69,21 @@ def test_markdown_tables_have_as_many_cells_in_every_row(written: Path) -> None:
         assert set(rows[1]) <= set("|-: ")
 
 
-def test_what_was_run_is_said_on_top(written: Path, study: Study) -> None:
+def test_what_was_run_is_said_below_the_results(written: Path, study: Study) -> None:
     text = (written / "reproduction.md").read_text(encoding="utf-8")
     top = text[: text.index("## ")]
+    below = text[text.index("## Settings and versions") :]
     users, items = (study.environments[0].runs[BASELINE][0].about[n] for n in ("users", "items"))
     for given in (
         "SYNTHETIC DATA",
         "resemble MovieLens",
+        f"{users} users, slates of 5, 15 to 40 rounds, 2 seeds",
+        f"Fairness over all {items} items",
+        "**Against the published numbers:**",
+        "A note.",
+    ):
+        assert given in top
+    for given in (
         f"{users} × {items}",
         "15 to 40",
         "**Seeds:** 1, 2",
@@ -86,9 +94,8 @@ def test_what_was_run_is_said_on_top(written: Path, study: Study) -> None:
         "faircascade 0.1.0, Python",
         "14 of 14",
         "**Time of all runs:**",
-        "A note.",
     ):
-        assert given in top
+        assert given in below
     assert "SYNTHETIC DATA" in read(written / "reproduction.html").text
 
 
@@ -196,9 +203,9 @@ def test_two_seeds_have_intervals_and_a_named_test(written: Path) -> None:
 
 def test_rewards_are_those_that_the_policies_learn_from(written: Path) -> None:
     page = read(written / "reproduction.html")
-    (flat,) = page_rows(page, BASELINE, 5)
+    flat, *_ = page_rows(page, BASELINE, 5)
     assert flat[1:] == ["1.0000"] * 5
-    (log,) = page_rows(page, "EALinUCB log (gamma=0.0)", 5)
+    log, *_ = page_rows(page, "EALinUCB log (gamma=0.0)", 5)
     assert log[1:] == [number(float(np.log(1 + k))) for k in range(1, 6)]
 
 

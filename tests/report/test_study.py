@@ -86,7 +86,8 @@ def text_of(study: Study, folder: Path, **options) -> str:
 
 def test_a_run_has_a_page_figures_and_tables(written: Path) -> None:
     assert {path.name for path in written.iterdir()} == {
-        *("report.html", "report.md", "figures", "results.csv", "curves.csv", "statistics.csv")
+        *("report.html", "report.md", "figures"),
+        *("results.csv", "curves.csv", "statistics.csv", "groups.csv"),
     }
     names = {path.stem for path in (written / "figures").iterdir()}
     assert {f"run-{name}-{place}" for name in ("pareto", "curves") for place in (1, 2)} <= names
@@ -140,7 +141,8 @@ def test_published_numbers_bring_their_table_and_take_it_along(
 
 def test_statistics_are_those_of_scipy(written: Path, ran: Study) -> None:
     rows = table(written, "statistics.csv")
-    assert len(rows) == 2 * 3 * 4  # environments, policies, metrics
+    assert len(rows) == 2 * 3 * (4 + 2 * 4)  # environments, policies, metrics (over groups, too)
+    assert {row["over"] for row in rows} == {"catalogue"}
     environment = ran.environments[0]
     (row,) = [
         row
@@ -271,9 +273,9 @@ def test_a_long_table_is_folded(ran: Study, tmp_path: Path) -> None:
     spec = replace(ran.spec, metrics=every, show=("statistics",))
     text = text_of(replace(ran, spec=spec), tmp_path)
     assert f"<summary>d = 4, K = 3: 4 seeds ({3 * len(every)} rows)</summary>" in text
-    assert text.count("<details>") == text.count("</details>") == 3
+    assert text.count("<details>") == text.count("</details>") == 5  # two of them over groups
     short = text_of(replace(ran, spec=replace(ran.spec, show=("statistics",))), tmp_path)
-    assert short.count("<details>") == 1  # what the columns mean
+    assert short.count("<details>") == 3  # what the columns mean, and groups
 
 
 def test_one_policy_is_held_against_nobody(tmp_path: Path) -> None:

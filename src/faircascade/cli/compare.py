@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -18,6 +18,7 @@ from faircascade.cli.options import (
     DataPath,
     Dim,
     EngineName,
+    ItemsOver,
     OtherParameters,
     SlateLength,
     Threads,
@@ -59,6 +60,7 @@ def compare(
     engine: EngineName = "auto",
     threads: Threads = None,
     settings: OtherParameters = None,
+    over: ItemsOver = "catalogue",
     out: Annotated[
         Path | None,
         typer.Option(help="Folder for results and report.", show_default="runs/DATA-compare"),
@@ -74,9 +76,12 @@ def compare(
     from faircascade.engine.simulation import check_engine
     from faircascade.experiment.comparison import POLICIES
     from faircascade.experiment.comparison_inputs import distinct_labels, seeds_of
+    from faircascade.metrics import Over
+    from faircascade.metrics.tally import check_over
 
     flags = locals()
     check_engine(engine)
+    check_over(over)
     data, which = dataset_or_file(data), seeds_of(seeds)
     chosen, extra = sort_comparison_settings(settings or [], flags, policy or POLICIES, data)
     distinct_labels(chosen)
@@ -117,4 +122,5 @@ def compare(
             threads=threads,
             **extra["simulate"],
         )
+    comparison = comparison.measured(cast(Over, over))
     tell_comparison(comparison, write_comparison(comparison, folder), as_json)

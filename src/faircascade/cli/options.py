@@ -109,3 +109,6 @@ OtherParameters = Annotated[
         help="Set any other parameter; VALUE is TOML. May be repeated.",
     ),
 ]
+ItemsOver = Annotated[
+    str, typer.Option("--over", help="Items that fairness is taken over: catalogue or eligible.")
+]

@@ -8,7 +8,7 @@ from typing import Annotated, cast
 import typer
 
 from faircascade.cli.console import counted, print_json, remark
-from faircascade.cli.options import AsJson, MLflow
+from faircascade.cli.options import AsJson, ItemsOver, MLflow
 from faircascade.cli.run_output import log_cells
 from faircascade.cli.study_output import print_results, study_document
 from faircascade.storage import check_folder
@@ -18,6 +18,7 @@ def report(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
     baseline: Annotated[str | None, typer.Option(help="Label of the baseline policy.")] = None,
     test: Annotated[str, typer.Option(help="Paired test over seeds: t or wilcoxon.")] = "t",
+    over: ItemsOver = "catalogue",
     out: Annotated[Path | None, typer.Option(help="Folder for the page; default: RUN.")] = None,
     mlflow: MLflow = None,
     as_json: AsJson = False,
@@ -27,11 +28,15 @@ def report(
     from faircascade.experiment.store.files import write_table
     from faircascade.experiment.store.manifest import read_studies
     from faircascade.experiment.store.tables import tidy
+    from faircascade.metrics import Over
+    from faircascade.metrics.tally import check_over
     from faircascade.report import write_report
 
     chosen = cast(Test, test)
     check_test(chosen)
-    studies = [study.against(baseline) for study in read_studies(run)]
+    check_over(over)
+    items = cast(Over, over)
+    studies = [study.against(baseline).measured(items) for study in read_studies(run)]
     folder = check_folder(out or run)
     page = write_report(studies, folder, test=chosen)
     write_table(folder / "results.parquet", tidy(studies))

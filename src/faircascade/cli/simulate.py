@@ -151,8 +151,9 @@ def print_summary(summary: dict[str, Any]) -> None:
 
     typer.echo(
         f"{summary['label']} on {summary['data']}: {summary['users']:,} users, "
-        f"{summary['items']:,} items, d={summary['dim']}, k={summary['k']}, "
-        f"{summary['rounds']:,} rounds, seed {summary['seed']}"
+        f"{summary['items']:,} items ({summary['eligible']:,} eligible), "
+        f"d={summary['dim']}, k={summary['k']}, {summary['rounds']:,} rounds, "
+        f"seed {summary['seed']}"
     )
     others = [name for name in components("metric") if name not in HEADLINE]
     realised = ["realised_regret"] if "realised_regret" in summary else []

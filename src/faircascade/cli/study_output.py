@@ -17,18 +17,38 @@ if TYPE_CHECKING:
 def print_results(study: StudyResults, test: Test = "t") -> None:
     """Print means over seeds with the change against the baseline, by environment."""
     from faircascade.experiment.stats import contrasts
-    from faircascade.experiment.study_results import pairs
+    from faircascade.experiment.study_results import group_metrics, pairs
+
+    columns = dict.fromkeys(c for environment in study.matched for c in environment.group_columns)
+    families = [study.metrics, *map(group_metrics, columns)]
+    changes = {
+        key: change
+        for metrics in families
+        for key, change in contrasts(pairs(study.matched, metrics), test=test).items()
+    }
+    _print_metrics(study, study.metrics, changes, test)
+    grouped = tuple(m for metrics in families[1:] for m in metrics if m.endswith("_b"))
+    if grouped:
+        _print_metrics(study, grouped, changes, test, lead="Groups of items, added up. ")
+
+
+def _print_metrics(
+    study: StudyResults,
+    metrics: tuple[str, ...],
+    changes: Mapping[tuple[int, str, str], Contrast],
+    test: Test,
+    lead: str = "",
+) -> None:
+    """Print a table of some metrics for each environment."""
     from faircascade.metrics import title_of
 
-    metrics = study.metrics
-    changes = contrasts(pairs(study.matched, metrics), test=test)
     for place, environment in enumerate(study.matched):
         if any(environment.runs.values()):
             own = {key[1:]: change for key, change in changes.items() if key[0] == place}
             print_table(
                 ["Policy", *(title_of(metric) for metric in metrics)],
                 _rows(environment, metrics, own),
-                title=_title(study, environment, test),
+                title=lead + _title(study, environment, test),
                 numbers=True,
             )
 
@@ -64,25 +84,43 @@ def _rows(
                 cell += f"\n{percent(change.percent)}{sure}"
             row.append(cell)
         rows.append(row)
+    for name, of in environment.yardsticks.items():
+        if any(metric in of for metric in metrics):
+            values = (f"{of[metric]:.4g} " if metric in of else "–" for metric in metrics)
+            rows.append([f"({name} slates)", *values])
     return rows
 
 
 def _title(study: StudyResults, environment: EnvironmentResults, test: Test) -> str:
+    from faircascade.experiment.study_results import items_words
+
     seeds = len(next((runs for runs in environment.runs.values() if runs), ()))
     counted = "1 seed" if seeds == 1 else f"{seeds} seeds, ± half of the 95% interval"
     name = "paired t" if test == "t" else "Wilcoxon"
     sure = f"; † is significant ({name}, Holm, 5%)" if seeds > 1 else ""
     against = f"change against {environment.baseline}"
-    return f"{study.title}: {environment.name}, {counted}; {against}{sure}; ★ is best"
+    items = items_words([environment], study.over)
+    return f"{study.title}: {environment.name}, {counted}; {against}{sure}; ★ is best. {items}"
 
 
 def study_document(study: Study, test: Test = "t") -> dict[str, Any]:
     """Return a study as one plain document: what the tables have."""
     from faircascade.experiment.stats import contrasts, estimate
-    from faircascade.experiment.study_results import pairs
+    from faircascade.experiment.study_results import group_metrics, pairs
 
-    metrics = study.spec.metrics
-    changes = contrasts(pairs(study.matched, metrics), test=test)
+    columns = dict.fromkeys(c for environment in study.matched for c in environment.group_columns)
+    families = {"": study.spec.metrics, **{column: group_metrics(column) for column in columns}}
+    changes = {of: contrasts(pairs(study.matched, m), test=test) for of, m in families.items()}
+
+    def numbers(place: int, label: str, of: str) -> dict[str, Any]:
+        return {
+            metric.rpartition(".")[2]: _numbers(
+                estimate(study.matched[place].values(label, metric)),
+                changes[of].get((place, label, metric)),
+            )
+            for metric in families[of]
+        }
+
     rows = [
         {
             "data": environment.data,
@@ -90,12 +128,8 @@ def study_document(study: Study, test: Test = "t") -> dict[str, Any]:
             "policy": label,
             "seeds": list(environment.seeds(label)),
             "rounds": environment.rounds(label),
-            "metrics": {
-                metric: _numbers(
-                    estimate(environment.values(label, metric)), changes.get((place, label, metric))
-                )
-                for metric in metrics
-            },
+            "metrics": numbers(place, label, ""),
+            "groups": {column: numbers(place, label, column) for column in columns},
         }
         for place, environment in enumerate(study.matched)
         for label in environment.runs
@@ -107,6 +141,17 @@ def study_document(study: Study, test: Test = "t") -> dict[str, Any]:
         "cells": len(study.cells),
         "missing": study.missing,
         "baseline": study.environments[0].baseline if study.environments else None,
+        "over": study.over,
+        "environments": [
+            {
+                "data": environment.data,
+                "environment": environment.given,
+                "items": [items for items, _ in environment.sizes],
+                "eligible": [eligible for _, eligible in environment.sizes],
+                "yardsticks": environment.yardsticks,
+            }
+            for environment in study.matched
+        ],
         "table": rows,
     }
 

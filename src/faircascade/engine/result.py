@@ -12,7 +12,8 @@ import numpy as np
 
 from faircascade.environment import Environment
 from faircascade.errors import ParameterError
-from faircascade.metrics import Metric, Record, Tally
+from faircascade.metrics import ItemMetric, Metric, Over, Record, Tally
+from faircascade.metrics.base import ELIGIBLE
 from faircascade.metrics.tally import UNIT
 from faircascade.policies import Policy
 from faircascade.registry import as_component, build, components, suggest, to_spec
@@ -72,27 +73,37 @@ class Result:
     ) -> float:
         """Measure one metric, over items or over the groups of an item column.
 
-        `result.measure("equality_b", group="supplier")`, `result.measure("tail_share", tail=0.5)`
+        `result.measure("equality_b", over="eligible")`, `result.measure("tail_share", tail=0.5)`,
+        `result.measure("equality_b", group="supplier")`
         """
         if isinstance(metric, str):
             chosen = build("metric", metric, parameters)
         else:
             chosen = as_component("metric", metric)
-        return float(chosen.measure(self.record if group is None else self.by_group(group)[1]))
+        if group is None:
+            return float(chosen.measure(self.record))
+        over = chosen.over if isinstance(chosen, ItemMetric) else "catalogue"
+        return float(chosen.measure(self.by_group(group, over=over)[1]))
 
-    def by_group(self, column: str) -> tuple[tuple[str, ...], Record]:
+    def by_group(self, column: str, *, over: Over = "catalogue") -> tuple[tuple[str, ...], Record]:
         """Return the groups of an item column and the record added up over each."""
         columns = self.env.items.groups
         if column not in columns:
             known = f"one of {', '.join(columns)}{suggest(str(column), columns)}"
             rule = f"must be {known}" if columns else "must be left out: the items have no groups"
             raise ParameterError("group", rule, column)
-        return self.record.by_group(columns[column].tolist())
+        labels = columns[column]
+        if over == "eligible":
+            labels = labels[self.env.items.eligible]
+        return self.record.over(over).by_group(labels.tolist())
 
     @cached_property
     def curves(self) -> dict[str, Floats]:
-        """Every metric at every checkpoint, over what had accumulated: columns of a table."""
-        chosen = _metrics()
+        """Every metric at every checkpoint, over what had accumulated: columns of a table.
+
+        Where items cannot be recommended, `eligible.equality_b` is `equality_b` over the others.
+        """
+        chosen = _metrics() | eligible_metrics(self.env)
         columns: dict[str, list[float]] = {name: [] for name in chosen}
         for record in Record.series(self.tally, self.env.items):
             for name, metric in chosen.items():
@@ -141,6 +152,7 @@ class Result:
             "fingerprint": self.env.fingerprint,
             "users": len(self.env.users),
             "items": len(self.env.items),
+            "eligible": int(self.env.items.eligible.sum()),
             "dim": self.env.items.dim,
             "k": self.env.k,
             "rounds": self.rounds,
@@ -170,6 +182,20 @@ class Result:
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={self.metrics[name]:.4g}" for name in HEADLINE)
         return f"Result({self.policy.label}, {self.rounds:,} rounds: {values})"
+
+
+def item_metrics(over: Over = "catalogue") -> dict[str, Metric]:
+    """Return the metrics of how items fare."""
+    kinds = components("metric")
+    names = [name for name, kind in kinds.items() if issubclass(kind, ItemMetric)]
+    return {name: build("metric", name, {"over": over}) for name in names}
+
+
+def eligible_metrics(env: Environment) -> dict[str, Metric]:
+    """Return these over the eligible items, by prefixed names; none if all items are eligible."""
+    if env.items.eligible.all():
+        return {}
+    return {ELIGIBLE + name: metric for name, metric in item_metrics("eligible").items()}
 
 
 def _metrics() -> dict[str, Metric]:

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
 from faircascade.engine import Result
-from faircascade.engine.result import plain_spec
+from faircascade.engine.result import eligible_metrics, plain_spec
 from faircascade.errors import ParameterError
 from faircascade.experiment.cell import Cell, hash_of
+from faircascade.experiment.group_sums import GroupSums
 from faircascade.experiment.machine import describe_machine, platform_versions
+from faircascade.experiment.yardsticks import yardsticks
+from faircascade.metrics import Over
+from faircascade.metrics.base import ELIGIBLE, GROUP
 from faircascade.metrics.exposure import Exposures, exposure_b, exposure_p
 from faircascade.registry import identity
 from faircascade.theory import environment_conditions
 from faircascade.types import Floats
 
-GROUP = "group."
-"""Prefix of the item columns that hold groups."""
+V = TypeVar("V")
 _ROUNDING = 1e-9
 """How far apart the same environment can be, built on two machines; seen so far: 1e-15."""
 
@@ -33,7 +38,8 @@ class CellResult:
     curves: dict[str, Floats]
     """Every metric at every checkpoint: columns of a table, `round` among them."""
     items: dict[str, Any]
-    """One row for each item: id, merit, exposure_b, exposure_p, clicks, and its groups, if any."""
+    """One row for each item: id, merit, eligible, exposure_b, exposure_p, clicks, and its groups,
+    if any."""
 
     @property
     def seed(self) -> int:
@@ -58,8 +64,37 @@ class CellResult:
         """The item columns that hold groups."""
         return tuple(n.removeprefix(GROUP) for n in self.items if n.startswith(GROUP))
 
+    @property
+    def eligible(self) -> int | None:
+        """How many items can be recommended; None if that was not kept (by older releases)."""
+        return self.about.get("eligible")
+
+    def over(self, over: Over) -> CellResult:
+        """Return the run with every metric of items over the catalogue or the eligible ones."""
+        if over == "catalogue":
+            return self
+        if self.eligible is None:
+            raise ParameterError(
+                "over",
+                "must be catalogue for runs of a release that did not keep which are eligible",
+                over,
+            )
+        return self if self.eligible == self.about["items"] else EligibleOnly(self)
+
+    @cached_property
+    def group_sums(self) -> dict[str, GroupSums]:
+        """What the groups of each item column got."""
+        return {column: GroupSums.of(self.items, GROUP + column) for column in self.groups}
+
     def value(self, metric: str, rounds: int | None = None) -> float:
-        """Return a metric at the end, or as it stood at a checkpoint; NaN where it has no value."""
+        """Return a metric at the end, or as it stood at a checkpoint; NaN where it has no value.
+
+        `group.genre.equality_b` is taken over the groups of a column, and known at the end alone.
+        """
+        if metric.startswith(GROUP):
+            column, _, name = metric.removeprefix(GROUP).rpartition(".")
+            known = column in self.group_sums and rounds in (None, self.rounds)
+            return self.group_sums[column].evenness(name) if known else math.nan
         if rounds is None or rounds == self.rounds:
             value = self.about["metrics"].get(metric)  # it may have been registered since
             return math.nan if value is None else float(value)
@@ -75,6 +110,38 @@ class CellResult:
         """
         marks = ("optimal_value", "largest_preference")
         return all(math.isclose(self.about[m], other.about[m], rel_tol=_ROUNDING) for m in marks)
+
+
+@dataclass(frozen=True, eq=False)
+class EligibleOnly(CellResult):
+    """A run as it looks if only the items count that could be recommended."""
+
+    run: CellResult
+
+    @property
+    def key(self) -> str:
+        return self.run.key
+
+    @cached_property
+    def about(self) -> dict[str, Any]:  # type: ignore[override]
+        about = self.run.about
+        ways = {name: eligible_only(of) for name, of in about["yardsticks"].items()}
+        return about | {"metrics": eligible_only(about["metrics"]), "yardsticks": ways}
+
+    @cached_property
+    def curves(self) -> dict[str, Floats]:  # type: ignore[override]
+        return eligible_only(self.run.curves)
+
+    @cached_property
+    def items(self) -> dict[str, Any]:  # type: ignore[override]
+        kept = self.run.items["eligible"]
+        return {name: column[kept] for name, column in self.run.items.items()}
+
+
+def eligible_only(values: Mapping[str, V]) -> dict[str, V]:
+    """Return values by metric, those over eligible items in the place of the others."""
+    own = {name: value for name, value in values.items() if not name.startswith(ELIGIBLE)}
+    return {name: values.get(ELIGIBLE + name, value) for name, value in own.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,11 +175,13 @@ def _about(result: Result) -> dict[str, Any]:
     """Return a result as one plain document."""
     env, here = result.env, describe_machine()
     return {
-        "metrics": {n: v if math.isfinite(v) else None for n, v in result.metrics.items()},
+        "metrics": {n: v if math.isfinite(v) else None for n, v in _metrics(result).items()},
+        "yardsticks": yardsticks(result),
         "optimal_value": result.optimal_value,
         "most_clicks": _most_clicks(result),
         "users": len(env.users),
         "items": len(env.items),
+        "eligible": int(env.items.eligible.sum()),
         "environment": dict(env.info),
         "parts": {kind: identity(part) for kind, part in env.parts.items()},
         "fingerprint": env.fingerprint,
@@ -125,6 +194,12 @@ def _about(result: Result) -> dict[str, Any]:
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": platform_versions(),
     }
+
+
+def _metrics(result: Result) -> dict[str, float]:
+    """Return every metric; where items cannot be recommended, over the eligible ones as well."""
+    eligible = eligible_metrics(result.env).items()
+    return {**result.metrics, **{name: m.measure(result.record) for name, m in eligible}}
 
 
 def _most_clicks(result: Result) -> float | None:
@@ -148,6 +223,7 @@ def _items(result: Result) -> dict[str, Any]:
     return {
         "item": items.ids.astype(str),
         "merit": items.merit,
+        "eligible": items.eligible,
         "exposure_b": exposure_b(record),
         "exposure_p": exposure_p(record),
         "clicks": record.item_clicks.sum(axis=1),

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 
 from faircascade.engine import HEADLINE, Result, simulate
+from faircascade.engine.result import item_metrics
 from faircascade.environment import Environment
 from faircascade.errors import ParameterError, UnknownParameterError, suggest
-from faircascade.experiment.cell_result import CellOutput
+from faircascade.experiment.cell_result import CellOutput, eligible_only
 from faircascade.experiment.comparison_inputs import (
     distinct_labels,
     environment_source,
@@ -24,6 +25,9 @@ from faircascade.experiment.comparison_inputs import (
 from faircascade.experiment.environment_options import environment_options
 from faircascade.experiment.machine import platform_versions
 from faircascade.experiment.study_results import EnvironmentResults, StudyResults
+from faircascade.experiment.yardsticks import mean_yardsticks, yardsticks
+from faircascade.metrics import Over
+from faircascade.metrics.tally import check_over
 from faircascade.parameters import checked_arguments, parameters_of_function
 from faircascade.policies import Policy
 from faircascade.progress import Report, progress_if_watched
@@ -44,6 +48,7 @@ class Comparison(StudyResults):
     """By label, in the order given; one result for each seed."""
     interrupted: bool = False
     """True if it was stopped before every policy and seed had run to the end."""
+    over: Over = "catalogue"
 
     @classmethod
     def of(cls, result: Result) -> Comparison:
@@ -113,39 +118,51 @@ class Comparison(StudyResults):
                 },
                 policies={label: runs[0].policy for label, runs in self.results.items()},
                 baseline=self.baseline,
-            ),
+            ).over(self.over),
         )
 
-    def values(self, label: str, metric: str) -> Floats:
-        """Return one metric of one policy, one value for each seed."""
+    def measured(self, over: Over) -> Comparison:
+        return replace(self, over=over)
+
+    def values(self, label: str, metric: str, *, over: Over | None = None) -> Floats:
+        """Return one metric of one policy, one value for each seed, over all or eligible items."""
         if label not in self.results:
             rule = f"must be one of {', '.join(self.labels)}{suggest(str(label), self.labels)}"
             raise ParameterError("label", rule, label)
         lookup("metric", metric)
-        return np.array([result.metrics[metric] for result in self.results[label]])
+        runs, over = self.results[label], over or self.over
+        check_over(over)
+        if over == "eligible" and metric in (eligible := item_metrics(over)):
+            return np.array([run.measure(eligible[metric]) for run in runs])
+        return np.array([run.metrics[metric] for run in runs])
 
-    def mean(self, label: str, metric: str) -> float:
+    def mean(self, label: str, metric: str, *, over: Over | None = None) -> float:
         """Return the mean over seeds."""
-        values = self.values(label, metric)
+        values = self.values(label, metric, over=over)
         return math.fsum(values) / len(values)
 
-    def change(self, label: str, metric: str) -> float:
+    def change(self, label: str, metric: str, *, over: Over | None = None) -> float:
         """Return the change of the mean against the baseline in percent."""
-        before = self.mean(self.baseline, metric)
+        before = self.mean(self.baseline, metric, over=over)
         if before == 0:
             return float("nan")
-        return 100.0 * (self.mean(label, metric) - before) / abs(before)
+        return 100.0 * (self.mean(label, metric, over=over) - before) / abs(before)
 
-    def table(self, metrics: str | Iterable[str] = HEADLINE) -> list[dict[str, Any]]:
-        """Return one row for each policy: means over seeds and `<metric>_change` in percent."""
+    def table(
+        self, metrics: str | Iterable[str] = HEADLINE, *, over: Over | None = None
+    ) -> list[dict[str, Any]]:
+        """Return one row for each policy: means over seeds and `<metric>_change` in percent.
+
+        `over="eligible"` takes metrics of items over those that can be recommended.
+        """
         if isinstance(metrics, str) or not isinstance(metrics, Iterable):
             metrics = [metrics]
-        rows = []
+        chosen, rows = tuple(metrics), []
         for label in self.labels:
             row: dict[str, Any] = {"policy": label}
-            for metric in metrics:
-                row[metric] = self.mean(label, metric)
-                row[f"{metric}_change"] = self.change(label, metric)
+            for metric in chosen:
+                row[metric] = self.mean(label, metric, over=over)
+                row[f"{metric}_change"] = self.change(label, metric, over=over)
             rows.append(row)
         return rows
 
@@ -157,6 +174,10 @@ class Comparison(StudyResults):
             "rounds": self.rounds,
             "seeds": list(self.seeds),
             "interrupted": self.interrupted,
+            "items": len(self.env.items),
+            "eligible": int(self.env.items.eligible.sum()),
+            "over": self.over,
+            "yardsticks": self.yardsticks,
             "table": [
                 {name: None if value != value else value for name, value in row.items()}
                 for row in self.table()
@@ -165,12 +186,24 @@ class Comparison(StudyResults):
         }
 
     def __str__(self) -> str:
-        width = max(len(label) for label in self.labels)
+        named = {f"({name} slates)": of for name, of in self.yardsticks.items()}
+        width = max(len(label) for label in (*self.labels, *named))
         lines = [" " * width + "".join(f"{metric:>13}" for metric in HEADLINE)]
         for label in self.labels:
             values = "".join(f"{self.mean(label, metric):>13.4f}" for metric in HEADLINE)
             lines.append(f"{label:<{width}}{values}")
+        for name, of in named.items():
+            values = "".join(f"{of.get(metric, math.nan):>13.4f}" for metric in HEADLINE)
+            lines.append(f"{name:<{width}}{values}")
         return "\n".join(lines)
+
+    @property
+    def yardsticks(self) -> dict[str, dict[str, float]]:
+        """Metrics of optimal and of random slates, unless a policy is that; by name."""
+        found = [yardsticks(result) for result in self.results[self.baseline]]
+        if self.over == "eligible":
+            found = [{name: eligible_only(of) for name, of in each.items()} for each in found]
+        return mean_yardsticks(found, [policy for _, policy, _ in self.lines])
 
 
 @checked_arguments

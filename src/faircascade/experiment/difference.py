@@ -13,6 +13,7 @@ from faircascade.experiment.stats import Contrast, contrasts
 from faircascade.experiment.store.results import FinishedCell
 from faircascade.experiment.study import Study
 from faircascade.experiment.study_results import EnvironmentResults
+from faircascade.metrics.base import ELIGIBLE
 from faircascade.types import Floats
 
 NOTHING = "–"
@@ -87,10 +88,17 @@ def _finished(studies: Iterable[Study]) -> dict[str, tuple[Cell, FinishedCell]]:
 
 
 def _equal(one: FinishedCell, other: FinishedCell) -> bool:
-    """Say whether two runs of a cell came to the same numbers, at every checkpoint."""
-    return bool(one.about["metrics"] == other.about["metrics"]) and all(
-        name in other.curves and np.array_equal(column, other.curves[name], equal_nan=True)
-        for name, column in one.curves.items()
+    """Say whether two runs of a cell came to the same numbers, at every checkpoint.
+
+    Older releases kept no metrics over eligible items.
+    """
+    ours, theirs = one.about["metrics"], other.about["metrics"]
+    names = [name for name in (*ours, *one.curves) if not name.startswith(ELIGIBLE)]
+    return all(ours.get(name) == theirs.get(name) for name in names) and all(
+        name in other.curves
+        and np.array_equal(one.curves[name], other.curves[name], equal_nan=True)
+        for name in names
+        if name in one.curves
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ from faircascade.experiment.environment_options import flat_options
 from faircascade.experiment.spec import Spec
 from faircascade.experiment.store.results import FinishedCell, Results
 from faircascade.experiment.study_results import EnvironmentResults, StudyResults
+from faircascade.metrics import Over
 from faircascade.policies import Policy
 
 
@@ -23,6 +24,7 @@ class Study(StudyResults):
     spec: Spec
     cells: tuple[Cell, ...]
     results: Results
+    over: Over = "catalogue"
 
     @property
     def name(self) -> str:
@@ -77,7 +79,7 @@ class Study(StudyResults):
                 runs={label: tuple(found) for label, found in runs.items()},
                 policies=policies,
                 baseline=self.spec.baseline or next(iter(runs)),
-            )
+            ).over(self.over)
             for environment, runs in by_environment.items()
         )
 
@@ -85,8 +87,11 @@ class Study(StudyResults):
         """Return the study with another policy as the baseline."""
         if baseline is None or not self.cells:
             return self
-        return Study(self.spec.changed(baseline=baseline), self.cells, self.results)
+        return replace(self, spec=self.spec.changed(baseline=baseline))
+
+    def measured(self, over: Over) -> Study:
+        return replace(self, over=over)
 
     def again(self) -> Study:
         """Return the study as it stands now."""
-        return Study(self.spec, self.cells, Results(self.results.folder))
+        return replace(self, results=Results(self.results.folder))

@@ -15,12 +15,15 @@ from faircascade.engine import HEADLINE
 from faircascade.experiment.cell import environment_name
 from faircascade.experiment.cell_result import CellResult
 from faircascade.experiment.stats import estimate
-from faircascade.metrics import higher_is_better
+from faircascade.experiment.yardsticks import mean_yardsticks
+from faircascade.metrics import Over, higher_is_better
+from faircascade.metrics.base import GROUP
+from faircascade.metrics.exposure import FAIRNESS
 from faircascade.policies import Policy
 from faircascade.types import Floats
 
 SHOW = (
-    *("table", "pareto", "curves", "exploration", "exposure", "items", "groups"),
+    *("answer", "table", "pareto", "curves", "exploration", "exposure", "items", "groups"),
     *("others", "statistics", "setup"),
 )
 """Sections that a page has unless a spec names others; what cannot be drawn is left out."""
@@ -52,6 +55,51 @@ class EnvironmentResults:
         """The policies with at least one finished seed."""
         return [label for label, runs in self.runs.items() if runs]
 
+    @property
+    def longest(self) -> int:
+        """The rounds of the policy that ran longest; 0 if none has."""
+        return max(map(self.rounds, self.runs), default=0)
+
+    @property
+    def comparable(self) -> list[str]:
+        """The finished policies that ran longest: others cannot be set beside them."""
+        return [label for label in self.finished if self.rounds(label) == self.longest]
+
+    def over(self, over: Over) -> EnvironmentResults:
+        """Return the environment with the metrics of items over some of them."""
+        measured = {label: tuple(r.over(over) for r in runs) for label, runs in self.runs.items()}
+        return replace(self, runs=measured)
+
+    @property
+    def sizes(self) -> tuple[tuple[int, int | None], ...]:
+        """How many items there are and how many are eligible (None: not kept), by environment."""
+        runs = (run for found in self.runs.values() for run in found)
+        return tuple(dict.fromkeys((int(run.about["items"]), run.eligible) for run in runs))
+
+    @property
+    def ineligible(self) -> float:
+        """Share of the items that cannot be recommended, the largest over seeds; 0 if not known."""
+        shares = [1 - eligible / items for items, eligible in self.sizes if eligible is not None]
+        return max(shares, default=0.0)
+
+    @property
+    def group_columns(self) -> tuple[str, ...]:
+        """The item columns with groups that all runs have."""
+        runs = [run for found in self.runs.values() for run in found]
+        first = runs[0].groups if runs else ()
+        return tuple(column for column in first if all(column in run.groups for run in runs))
+
+    @property
+    def yardsticks(self) -> dict[str, dict[str, float]]:
+        """Metrics of the optimal and of random slates, mean over seeds, unless policies are these.
+
+        None where the environment changes, or of runs that older releases kept.
+        """
+        labels = self.comparable
+        runs = self.runs[labels[0]] if labels else ()
+        ran = [self.policies[label] for label in self.finished]
+        return mean_yardsticks([run.about.get("yardsticks", {}) for run in runs], ran)
+
     def common(self, labels: Iterable[str] | None = None) -> EnvironmentResults:
         """Return the environment with only the seeds that policies share, as far as they have any.
 
@@ -80,9 +128,7 @@ class EnvironmentResults:
 
     def best(self, metric: str) -> list[str]:
         """Return who has the best mean of those that ran longest; nobody if there is no choice."""
-        longest = max(map(self.rounds, self.runs))
-        labels = [label for label in self.finished if self.rounds(label) == longest]
-        sign = 1 if higher_is_better(metric) else -1
+        labels, sign = self.comparable, 1 if higher_is_better(metric) else -1
         means = {label: sign * estimate(self.values(label, metric)).mean for label in labels}
         known = {label: mean for label, mean in means.items() if not math.isnan(mean)}
         if len(known) < 2:
@@ -114,6 +160,8 @@ class StudyResults(ABC):
 
     interrupted: bool = False
     """True if it was stopped, and nobody knows what else was to be run."""
+    over: Over = "catalogue"
+    """Which items the metrics of items are taken over."""
 
     @property
     @abstractmethod
@@ -160,6 +208,10 @@ class StudyResults(ABC):
     def keys(self) -> frozenset[str]:
         """What was to be run: a key for each run, the same for the same run of another study."""
 
+    @abstractmethod
+    def measured(self, over: Over) -> StudyResults:
+        """Return the same results with the metrics of items over all, or the eligible ones."""
+
     @cached_property
     @abstractmethod
     def environments(self) -> tuple[EnvironmentResults, ...]:
@@ -185,6 +237,34 @@ class StudyResults(ABC):
     def missing(self) -> int:
         """How many runs are not finished."""
         return len(self.keys) - len(self.runs)
+
+
+def items_words(environments: Iterable[EnvironmentResults], over: Over) -> str:
+    """Say which items fairness is taken over, how many there are, and how many are eligible."""
+    sizes = sorted({size for environment in environments for size in environment.sizes})
+    if not sizes:
+        return ""
+    items, eligible = ([size[place] for size in sizes] for place in (0, 1))
+    if over == "eligible":
+        some, all_ = _span(eligible), _span(items)
+        return f"Fairness over the {some} eligible items of {all_}; the others are never shown."
+    words = f"Fairness over all {_span(items)} items"
+    if None in eligible:
+        return f"{words}."
+    if items == eligible:
+        return f"{words}; all of them are eligible."
+    return f"{words}; {_span(eligible)} of them are eligible, the others are never shown."
+
+
+def _span(values: Iterable[int | None]) -> str:
+    """Return one number, or the least and the greatest."""
+    known = sorted({value for value in values if value is not None})
+    return " to ".join(f"{value:,}" for value in dict.fromkeys((known[0], known[-1])))
+
+
+def group_metrics(column: str) -> tuple[str, ...]:
+    """Return the names of the fairness metrics over the groups of an item column."""
+    return tuple(f"{GROUP}{column}.{metric}" for metric in FAIRNESS)
 
 
 def pairs(

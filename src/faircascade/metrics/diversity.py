@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from faircascade.errors import ParameterError
-from faircascade.metrics.base import Metric
+from faircascade.metrics.base import ItemMetric
 from faircascade.metrics.exposure import exposure_b, exposure_p
 from faircascade.metrics.tally import Record
 from faircascade.registry import register
@@ -17,23 +17,23 @@ from faircascade.types import Floats
 
 @register("coverage")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Coverage(Metric):
-    """Share of the catalogue that was shown at all."""
+class Coverage(ItemMetric):
+    """Share of the items that was shown at all."""
 
     title: ClassVar[str] = "Coverage"
 
-    def measure(self, record: Record) -> float:
+    def of(self, record: Record) -> float:
         return float((exposure_b(record) > 0).mean())
 
 
 @register("entropy")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entropy(Metric):
+class Entropy(ItemMetric):
     """Entropy of the share of position-based exposure, divided by that of equal shares."""
 
     title: ClassVar[str] = "Entropy"
 
-    def measure(self, record: Record) -> float:
+    def of(self, record: Record) -> float:
         share = _share(exposure_p(record))
         if len(share) == 1:
             return float(share[0])
@@ -43,19 +43,20 @@ class Entropy(Metric):
 
 @register("tail_share")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TailShare(Metric):
+class TailShare(ItemMetric):
     """Share of appearances that went to the least popular items (all of those tied at the edge)."""
 
     title: ClassVar[str] = "Tail share (popularity)"
 
     tail: float = 0.8
-    """Which share of the catalogue, least popular first, is the tail."""
+    """Which share of the items, least popular first, is the tail."""
 
     def __post_init__(self) -> None:
+        ItemMetric.__post_init__(self)
         if not 0 < self.tail < 1:
             raise ParameterError("tail", "must be between 0 and 1", self.tail)
 
-    def measure(self, record: Record) -> float:
+    def of(self, record: Record) -> float:
         if record.popularity.min() == record.popularity.max():
             return float("nan")
         popularity = np.sort(record.popularity)
@@ -68,25 +69,25 @@ class TailShare(Metric):
 
 @register("merit_kl")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeritKL(Metric):
+class MeritKL(ItemMetric):
     """Kullback-Leibler divergence of the exposure share (P) from the merit share, in nats."""
 
     title: ClassVar[str] = "KL to merit"
     higher_is_better: ClassVar[bool] = False
 
-    def measure(self, record: Record) -> float:
+    def of(self, record: Record) -> float:
         return _divergence(_share(exposure_p(record)), _share(record.merit))
 
 
 @register("merit_js")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeritJS(Metric):
+class MeritJS(ItemMetric):
     """Jensen-Shannon divergence of exposure share (P) and merit share, in bits: 0 to 1."""
 
     title: ClassVar[str] = "JS to merit"
     higher_is_better: ClassVar[bool] = False
 
-    def measure(self, record: Record) -> float:
+    def of(self, record: Record) -> float:
         exposure, merit = _share(exposure_p(record)), _share(record.merit)
         middle = (exposure + merit) / 2
         both = (_divergence(exposure, middle) + _divergence(merit, middle)) / 2

@@ -7,16 +7,27 @@ add up to the same total in any order.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from faircascade.errors import ParameterError
 from faircascade.types import Bools, Floats, Ints, Items
 
 UNIT = 2.0**-32
 """Resolution of the sums of regret and widths."""
+
+
+Over = Literal["catalogue", "eligible"]
+"""Which items a metric is taken over: all, or those that can be recommended."""
+
+
+def check_over(over: str) -> None:
+    """Refuse what is neither."""
+    if over not in get_args(Over):
+        raise ParameterError("over", f"must be one of {', '.join(get_args(Over))}", over)
 
 
 Counts = NDArray[np.signedinteger[Any]]
@@ -159,8 +170,12 @@ class Record:
     fairness_regret: float
     """Rounds times the L1 distance between shares of exposure (E_P) and of merit, added up over
     the intervals between checkpoints; NaN for groups of items."""
+    eligible_fairness_regret: float
+    """The same with only the eligible items and their merit."""
     popularity: Floats
     """How often each item was liked in the training data, (m,)."""
+    eligible: Bools
+    """False for items that were never to be recommended, (m,)."""
 
     @classmethod
     def series(cls, tally: Tally, items: Items) -> Iterator[Record]:
@@ -168,7 +183,8 @@ class Record:
         appearances = np.zeros(tally.appearances.shape[1:], dtype=np.int64)
         item_clicks = np.zeros(tally.item_clicks.shape[1:], dtype=np.int64)
         served = clicks = clicked = optimal = regret = first = 0
-        unfair = 0.0
+        unfair = unfair_eligible = 0.0
+        eligible = items.eligible
         discount = discounts(tally.appearances.shape[2])
         for interval, last in enumerate(tally.checkpoints.tolist()):
             appearances = appearances + tally.appearances[interval]
@@ -179,21 +195,23 @@ class Record:
             clicked += int(tally.clicked[rounds].sum())
             optimal += int(tally.optimal_clicks[rounds].sum())
             regret += int(tally.regret[rounds].sum())
-            unfair += (last - first) * _distance(
-                tally.appearances[interval] @ discount, items.merit
-            )
+            exposure = tally.appearances[interval] @ discount
+            unfair += (last - first) * _distance(exposure, items.merit)
+            unfair_eligible += (last - first) * _distance(exposure[eligible], items.merit[eligible])
             first = last
             yield cls(
                 appearances=appearances,
                 item_clicks=item_clicks,
                 merit=items.merit,
                 popularity=items.popularity,
+                eligible=eligible,
                 served=served,
                 clicks=clicks,
                 clicked=clicked,
                 regret=regret * UNIT / tally.users,
                 realised_regret=(optimal - clicks) / tally.users if tally.realised else np.nan,
                 fairness_regret=unfair,
+                eligible_fairness_regret=unfair_eligible,
             )
 
     @classmethod
@@ -201,6 +219,22 @@ class Record:
         """Return what had accumulated at the end."""
         *_, last = cls.series(tally, items)
         return last
+
+    def over(self, over: Over) -> Record:
+        """Return the record of all items, or of the eligible ones alone."""
+        check_over(over)
+        if over == "catalogue" or self.eligible.all():
+            return self
+        kept = self.eligible
+        return replace(
+            self,
+            appearances=self.appearances[kept],
+            item_clicks=self.item_clicks[kept],
+            merit=self.merit[kept],
+            popularity=self.popularity[kept],
+            eligible=self.eligible[kept],
+            fairness_regret=self.eligible_fairness_regret,
+        )
 
     def by_group(self, labels: Sequence[str]) -> tuple[tuple[str, ...], Record]:
         """Return the groups and the record with each group's items added up.
@@ -227,12 +261,14 @@ class Record:
             item_clicks=add(self.item_clicks),
             merit=add(self.merit),
             popularity=add(self.popularity),
+            eligible=add(self.eligible.astype(np.int64)) > 0,
             served=self.served,
             clicks=self.clicks,
             clicked=self.clicked,
             regret=self.regret,
             realised_regret=self.realised_regret,
             fairness_regret=np.nan,
+            eligible_fairness_regret=np.nan,
         )
 
 

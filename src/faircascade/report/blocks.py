@@ -76,6 +76,15 @@ class Prose:
 
 
 @dataclass(frozen=True)
+class Lead:
+    """What a page says before anything else."""
+
+    kind: ClassVar[str] = "lead"
+
+    text: str
+
+
+@dataclass(frozen=True)
 class Notice:
     """Something that nobody must miss."""
 
@@ -95,7 +104,7 @@ class Listing:
     entries: tuple[tuple[str, str], ...]
 
 
-Block = Table | Prose | Notice | Listing | CaptionedFigure | FigureImage
+Block = Table | Prose | Lead | Notice | Listing | CaptionedFigure | FigureImage
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faircascade.experiment.stats import Test
+import numpy as np
+
+from faircascade.experiment.stats import Test, estimate
 from faircascade.experiment.study_results import EnvironmentResults, StudyResults
 from faircascade.report import series
-from faircascade.report.changes import changes
 from faircascade.report.metric_summary import MetricSummary, measured
 from faircascade.report.pages import write_page
 
@@ -62,7 +63,7 @@ def given(study: StudyResults, environment: EnvironmentResults) -> str:
 
 def _results(studies: Sequence[StudyResults]) -> Iterator[tuple[Any, ...]]:
     """One row for each finished cell and metric."""
-    for study, environment, label in _policies(studies):
+    for study, environment, label in _policies(study.measured("catalogue") for study in studies):
         for run in environment.runs[label]:
             for metric, value in run.about["metrics"].items():
                 known = (study.name, *_options(study, environment), label)
@@ -79,12 +80,13 @@ def _curves(studies: Sequence[StudyResults]) -> Iterator[tuple[Any, ...]]:
             for at, *values in zip(*line, strict=True):
                 shown = (float(f"{value:.5g}") for value in values)
                 known = (study.name, given(study, environment), label, int(at), metric)
-                yield (*known, *shown, len(runs))
+                yield (*known, *shown, len(runs), study.over)
 
 
 RESULTS = DataFile(
     "results.csv",
-    "Every metric of every finished run, as it stood at the end.",
+    "Every metric of every finished run, as it stood at the end; where items cannot be "
+    "recommended, also over the eligible ones (eligible.METRIC).",
     (
         *("spec", "data", "d", "k", "align", "zero_rows", "environment"),
         *("policy", "seed", "rounds", "metric", "value"),
@@ -95,8 +97,43 @@ CURVES = DataFile(
     "curves.csv",
     "The metrics of the figures by round: mean over all finished seeds, least (low) and "
     "greatest (high); a figure takes the seeds that its policies share.",
-    ("spec", "environment", "policy", "round", "metric", "mean", "low", "high", "seeds"),
+    ("spec", "environment", "policy", "round", "metric", "mean", "low", "high", "seeds", "over"),
     _curves,
+)
+
+
+def _groups(studies: Sequence[StudyResults]) -> Iterator[tuple[Any, ...]]:
+    """One row for each policy and group: items, and shares of merit, exposure and clicks."""
+    for study, environment, label in _policies(studies):
+        runs = environment.runs[label]
+        for column in environment.group_columns if runs else ():
+            sums = [run.group_sums[column] for run in runs]
+            known = (study.name, given(study, environment), label, column)
+            for group in dict.fromkeys(name for of in sums for name in of.items):
+                exposure = estimate(np.array([of.shares().get(group, 0.0) for of in sums]))
+                means = (
+                    _mean([of.items for of in sums], group),
+                    _mean([of.merit for of in sums], group),
+                    _mean([of.shares("exposure_b") for of in sums], group),
+                    _mean([of.clicks for of in sums], group),
+                )
+                ends = (exposure.mean, exposure.low, exposure.high)
+                yield (*known, group, study.over, len(runs), *means, *ends)
+
+
+def _mean(found: Sequence[Mapping[str, float]], group: str) -> float:
+    return math.fsum(of.get(group, 0.0) for of in found) / len(found)
+
+
+GROUPS = DataFile(
+    "groups.csv",
+    "Every group of items (genre, supplier) under every policy: how many items, and its share of "
+    "merit, appearances, clicks and exposure by position, with a 95% interval; means over seeds.",
+    (
+        *("spec", "environment", "policy", "column", "group", "over", "seeds", "items"),
+        *("merit", "exposure_b", "clicks", "exposure_p", "exposure_p_low", "exposure_p_high"),
+    ),
+    _groups,
 )
 
 
@@ -105,17 +142,19 @@ def statistics_file(test: Test) -> DataFile:
 
     def rows(studies: Sequence[StudyResults]) -> Iterator[tuple[Any, ...]]:
         for study in studies:
-            found = changes(study.matched, study.metrics, test)
-            for m in measured(study, found):
+            for m in measured(study, test):
                 known = (study.name, m.environment.data["name"], given(study, m.environment))
-                yield (*known, m.label, m.metric, *_of_mean(m), *_of_change(m, test))
+                what = (m.label, m.metric, study.over)
+                yield (*known, *what, *_of_mean(m), *_of_change(m, test))
 
     return DataFile(
         "statistics.csv",
-        "Every metric of the tables for every policy: mean over the seeds that all policies share, "
-        "intervals, change against the baseline, p, effect size, wins.",
+        "Every metric of the tables for every policy, and fairness over groups of items "
+        "(group.COLUMN.METRIC): mean over the seeds that all policies share, intervals, change "
+        "against the baseline, p, effect size, wins; over all items or the eligible ones.",
         (
-            *("spec", "data", "environment", "policy", "metric", "seeds", "mean", "low", "high"),
+            *("spec", "data", "environment", "policy", "metric", "over"),
+            *("seeds", "mean", "low", "high"),
             *("bootstrap_low", "bootstrap_high", "bootstrap_why_not", "baseline", "pairs"),
             *("difference", "difference_low", "difference_high", "percent"),
             *("test", "p", "holm_p", "comparisons", "cohen_dz", "hedges_gz"),

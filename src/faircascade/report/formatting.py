@@ -29,7 +29,7 @@ def title(metric: str) -> str:
 
 def meaning(metric: str) -> str:
     """Return what a metric measures, in the words of its class."""
-    words = (lookup("metric", metric).__doc__ or "").strip().partition("\n\n")[0]
+    words = (lookup("metric", metric.rpartition(".")[2]).__doc__ or "").strip().partition("\n\n")[0]
     return " ".join(words.replace("`", "").split())
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from faircascade.experiment.stats import (
     Contrast,
     Estimate,
     Interval,
+    Test,
     bootstrap_interval,
     estimate,
 )
-from faircascade.experiment.study_results import EnvironmentResults, StudyResults
+from faircascade.experiment.study_results import EnvironmentResults, StudyResults, group_metrics
 from faircascade.metrics import higher_is_better
-from faircascade.report.changes import Changes, count_tested
+from faircascade.report.changes import changes, count_tested
 
 
 @dataclass(frozen=True)
@@ -36,14 +37,24 @@ class MetricSummary:
         return higher_is_better(self.metric)
 
 
-def measured(study: StudyResults, found: Changes) -> Iterator[MetricSummary]:
-    """Yield every metric of a study's tables, given their changes: by environment.
+def measured(study: StudyResults, test: Test) -> list[MetricSummary]:
+    """Return every metric of a study's tables, by environment; then those over groups of items.
 
-    Over the seeds that all policies of an environment share.
+    Over the seeds that all policies of an environment share. What is taken over the groups of one
+    column is corrected for by itself.
     """
+    columns = dict.fromkeys(c for environment in study.matched for c in environment.group_columns)
+    grouped = [m for column in columns for m in _family(study, group_metrics(column), test)]
+    grouped.sort(key=lambda m: study.matched.index(m.environment))
+    return [*_family(study, study.metrics, test), *grouped]
+
+
+def _family(study: StudyResults, metrics: Sequence[str], test: Test) -> Iterator[MetricSummary]:
+    """Yield some metrics that are tested together."""
+    found = changes(study.matched, metrics, test)
     comparisons = count_tested(found)
     for place, environment in enumerate(study.matched):
-        for metric in study.metrics:
+        for metric in metrics:
             for label in environment.runs:
                 values = environment.values(label, metric)
                 yield MetricSummary(

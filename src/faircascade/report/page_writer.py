@@ -16,7 +16,7 @@ from faircascade.experiment.study_results import StudyResults
 from faircascade.parameters import checked_arguments
 from faircascade.report.blocks import Notice, Section
 from faircascade.report.changes import mark_terms
-from faircascade.report.data_files import CURVES, RESULTS, DataFile, statistics_file
+from faircascade.report.data_files import CURVES, GROUPS, RESULTS, DataFile, statistics_file
 from faircascade.report.formatting import metric_terms
 from faircascade.report.pages import (
     CaptionedFigure,
@@ -28,10 +28,10 @@ from faircascade.report.pages import (
 )
 from faircascade.report.published.comparison import shown
 from faircascade.report.published.data_files import COMPARISON
-from faircascade.report.published.summary import not_the_papers_data
+from faircascade.report.published.summary import not_the_papers_data, published_facts
 from faircascade.report.sections import SECTIONS, check_names
 from faircascade.report.style import drawing
-from faircascade.report.summary import facts, study_line, unfinished
+from faircascade.report.summary import facts, overview, study_line, unfinished
 from faircascade.storage import check_folder
 
 _FIGURES = ("figures", "Every figure as PNG and SVG.")
@@ -90,7 +90,11 @@ def write_report(
         title=title or ", ".join(dict.fromkeys(study.title for study in studies)),
         notes=list(notes),
         notices=not_the_papers_data(studies) if published else [],
-        tables=[RESULTS, CURVES, statistics_file(test), *([COMPARISON] if published else [])],
+        tables=[
+            *(RESULTS, CURVES, statistics_file(test)),
+            *([GROUPS] if any(e.group_columns for s in studies for e in s.environments) else []),
+            *([COMPARISON] if published else []),
+        ],
         alone=len(studies) == 1,
     )
     return write_under(cover, studies, folder, test=test)
@@ -127,6 +131,8 @@ def write_under(
     values: dict[str, Any] = {
         "cover": cover,
         "notices": [*cover.notices, *unfinished(studies)],
+        "overview": overview(studies),
+        "verdicts": [(term, words) for term, words in published_facts(studies) if words],
         "facts": facts(studies),
         "chapters": chapters,
         "marks": mark_terms(test),

@@ -75,13 +75,13 @@ def _steps(look: LineStyle) -> list[tuple[Any, str]]:
 
 
 def told_apart(
-    environment: EnvironmentResults, metrics: Sequence[str]
+    environment: EnvironmentResults, metrics: Sequence[str], labels: Sequence[str]
 ) -> tuple[dict[str, LineStyle], list[str]]:
-    """Return the look of the policies to draw in colour, and the labels of all others.
+    """Return the look of those of some policies to draw in colour, and the labels of the others.
 
     Lines of more than ten are not told apart: the baseline and the best in each metric are.
     """
-    labels, page = environment.finished, styles_of(environment)
+    page = styles_of(environment)
     if len(labels) <= _MOST:
         return {label: page[label] for label in labels}, []
     chosen = {environment.baseline} & set(labels)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from faircascade.experiment.cell_result import CellResult
-from faircascade.experiment.study_results import EnvironmentResults, StudyResults
+from faircascade.experiment.study_results import EnvironmentResults, StudyResults, items_words
 from faircascade.report.blocks import Notice
 from faircascade.report.formatting import (
     data_name,
@@ -16,7 +16,6 @@ from faircascade.report.formatting import (
     option,
     spread,
 )
-from faircascade.report.published.summary import published_facts
 
 NOTHING = "nothing is simulated"
 _VALID = "What is shown is valid for what is there."
@@ -50,7 +49,6 @@ def facts(studies: Sequence[StudyResults]) -> list[tuple[str, str]]:
         ("Reading of the paper", listed(dict.fromkeys(r for s in simulated for r in readings(s)))),
         ("align", varying(environments, "align")),
         ("zero_rows", varying(environments, "zero_rows")),
-        *published_facts(simulated),
         ("Runs finished", f"{len(runs):,} of {asked:,}"),
         ("Engine", listed(f"{name}: {_runs(count)}" for name, count in engines.items())),
         ("Versions", "; ".join(versions)),
@@ -58,6 +56,23 @@ def facts(studies: Sequence[StudyResults]) -> list[tuple[str, str]]:
         ("Notes on the data", "; ".join(dict.fromkeys(notes))),
     ]
     return [(term, value) for term, value in found if value]
+
+
+def overview(studies: Sequence[StudyResults]) -> list[str]:
+    """Return what to know before any number, in a line or two: sizes, and which items count."""
+    simulated = [study for study in studies if study.longest]
+    environments = [e for study in simulated for e in study.environments]
+    runs = runs_of(simulated)
+    if not runs:
+        return []
+    users = spread(run.about["users"] for run in runs)
+    rounds = spread(rounds for study in simulated for _, _, rounds in study.lines)
+    seeds = len({seed for study in simulated for seed in study.seeds})
+    k = " or ".join(dict.fromkeys(str(e.options["k"]) for e in environments))
+    lengths = [f"slates of {k}", f"{rounds} rounds"]
+    sizes = [f"{users} users", *lengths, "1 seed" if seeds == 1 else f"{seeds:,} seeds"]
+    data = _distinct(data_name(e.data) for e in environments)
+    return [f"{data}: {listed(sizes)}. {items_words(environments, simulated[0].over)}"]
 
 
 def study_line(study: StudyResults) -> str:

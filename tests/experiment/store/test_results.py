@@ -17,6 +17,8 @@ from faircascade.experiment.store.environments import Sources
 from faircascade.experiment.store.locks import claimed
 from faircascade.experiment.store.results import Results
 from faircascade.experiment.study import Study
+from faircascade.experiment.study_results import items_words
+from faircascade.metrics.exposure import evenness
 from faircascade.storage import draft_of
 from tests.experiment.specs import TINY
 
@@ -257,6 +259,39 @@ def test_runs_in_environments_that_differ_by_more_than_rounding_are_no_pair(
     about = environment.runs["EALinUCB log"][0].about
     about[mark] = change if isinstance(change, str) else about[mark] * change
     assert len(environment.paired("EALinUCB log", "clicks")[0]) == pairs
+
+
+def test_cells_keep_what_both_ways_of_measuring_need(finished: Results) -> None:
+    study = Study(SPEC, tuple(CELLS), Results(finished.folder))
+    eligible = study.measured("eligible")
+    for before, after in zip(study.environments, eligible.environments, strict=True):
+        for label, runs in before.runs.items():
+            for one, other in zip(runs, after.runs[label], strict=True):
+                kept = one.items["eligible"]
+                assert one.eligible == kept.sum() < one.about["items"] == len(kept)
+                for notion in "bp":
+                    own = evenness(one.items[f"exposure_{notion}"][kept])
+                    assert other.value(f"equality_{notion}") == pytest.approx(own)
+                    assert other.curves[f"equality_{notion}"][-1] == pytest.approx(own)
+                assert other.value("clicks") == one.value("clicks")
+                assert (one.key, one.seed) == (other.key, other.seed)
+    assert study.measured("eligible").measured("catalogue").over == "catalogue"
+
+
+def test_cells_that_do_not_say_what_is_eligible_are_measured_over_the_catalogue_alone(
+    finished: Results,
+) -> None:
+    study = Study(SPEC, tuple(CELLS), Results(finished.folder))
+    environment = study.environments[0]
+    for runs in environment.runs.values():
+        for run in runs:
+            for name in ("eligible", "yardsticks"):
+                del run.about[name]
+    assert environment.yardsticks == {}
+    assert environment.ineligible == 0
+    assert items_words([environment], "catalogue").startswith("Fairness over all ")
+    with pytest.raises(ValueError, match="over must be catalogue for runs of a release that"):
+        environment.over("eligible")
 
 
 def test_a_folder_in_an_earlier_format_is_refused_in_one_line(tmp_path: Path) -> None:

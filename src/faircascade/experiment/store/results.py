@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from faircascade.experiment.cell import Cell, hash_of
-from faircascade.experiment.cell_result import GROUP, CellOutput, CellResult
+from faircascade.experiment.cell_result import CellOutput, CellResult
 from faircascade.experiment.store.files import write_json, write_parquet
 from faircascade.experiment.store.locks import Claim, claimed
+from faircascade.metrics.base import GROUP
 from faircascade.storage import draft_of, sweep, to_disk
 from faircascade.types import Floats
 

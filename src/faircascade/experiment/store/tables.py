@@ -102,8 +102,8 @@ def _runs(
     studies: Iterable[StudyResults],
 ) -> Iterator[tuple[str, EnvironmentResults, str, CellResult]]:
     """Yield every finished run with its study, environment and policy."""
-    for study in studies:
-        for environment in study.environments:
+    for study in studies:  # over the catalogue: metrics over eligible items have names of their own
+        for environment in study.measured("catalogue").environments:
             for label, runs in environment.runs.items():
                 for run in runs:
                     yield study.name, environment, label, run

@@ -11,6 +11,7 @@ from faircascade.experiment.spec import Spec
 from faircascade.experiment.stats import Test
 from faircascade.experiment.study_results import StudyResults
 from faircascade.report.blocks import Block, Notice, Section
+from faircascade.report.sections.answer import answer
 from faircascade.report.sections.changes import changes
 from faircascade.report.sections.curves import curves
 from faircascade.report.sections.equality import equality
@@ -67,6 +68,7 @@ class SectionKind:
 
 
 SECTIONS: Mapping[str, SectionKind] = {
+    "answer": SectionKind("What fairness costs", answer, why_not=one_policy),
     "table": SectionKind("Results", table, tested=True),
     "changes": SectionKind("Changes by environment", changes, tested=True),
     "pareto": SectionKind("Clicks against fairness", pareto, why_not=one_policy),

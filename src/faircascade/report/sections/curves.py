@@ -15,6 +15,7 @@ from faircascade.report.pages import CaptionedFigure
 from faircascade.report.panels import metric_panel
 from faircascade.report.policy_styles import pale_words, told_apart
 from faircascade.report.sections.by_environment import by_environment
+from faircascade.report.similar_metrics import left_out_words, without_twins
 from faircascade.report.style import DOTTED, PALE, legend
 
 
@@ -29,9 +30,10 @@ def curves(study: StudyResults) -> list[Block]:
 
 
 def _plate(
-    file: str, name: str, environment: EnvironmentResults, metrics: Sequence[str]
+    file: str, name: str, environment: EnvironmentResults, every: Sequence[str]
 ) -> CaptionedFigure:
-    drawn, others = told_apart(environment, metrics)
+    metrics = without_twins(environment, every)
+    drawn, others = told_apart(environment, metrics, environment.finished)
     shown = list(drawn)
     ceiling = most_clicks(environment)
     columns = min(len(metrics), 2 if len(metrics) in (2, 4) else 3)
@@ -57,6 +59,7 @@ def _plate(
         "Each metric over everything shown up to that round. Look for curves that have levelled "
         "off: one that still moves at the right edge would differ in a longer run."
         + pale_words(others)
+        + left_out_words(environment, every)
         + seeds_of(environment, shown)
         + left_out(environment, environment.runs),
         f"{len(metrics)} line charts by round ({listed(map(title, metrics))}) for {listed(shown)}. "

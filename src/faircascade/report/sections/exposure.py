@@ -19,12 +19,18 @@ from faircascade.report.pages import CaptionedFigure
 from faircascade.report.panels import whole_numbers
 from faircascade.report.policy_styles import pale_words, told_apart
 from faircascade.report.sections.by_environment import by_environment
+from faircascade.report.sections.pareto_panel import shorter_words
+from faircascade.report.similar_metrics import left_out_words, without_twins
 from faircascade.report.style import DOTTED, PALE, LineStyle, legend, log_axis
 from faircascade.types import Floats, Ints
 
 _POINTS = 400
 """No line needs more points than this."""
-_NOTIONS = {"Appearances (E_B)": "exposure_b", "Weighed by position (E_P)": "exposure_p"}
+_NOTIONS = {
+    "equality_b": ("Appearances (E_B)", "exposure_b"),
+    "equality_p": ("Weighed by position (E_P)", "exposure_p"),
+}
+"""Title and column of what each metric is about."""
 
 
 def exposure(study: StudyResults) -> list[Block]:
@@ -36,10 +42,12 @@ def exposure(study: StudyResults) -> list[Block]:
 
 
 def _plate(file: str, name: str, environment: EnvironmentResults) -> CaptionedFigure:
-    drawn, others = told_apart(environment, ("equality_b", "equality_p"))
-    figure = Figure(figsize=(10.6, 4.2), layout="constrained")
-    *squares, last = figure.subplots(1, 3)
-    for ax, (title, column) in zip(squares, _NOTIONS.items(), strict=True):
+    drawn, others = told_apart(environment, tuple(_NOTIONS), environment.comparable)
+    notions = without_twins(environment, tuple(_NOTIONS))
+    figure = Figure(figsize=(3.0 + 3.8 * len(notions), 4.2), layout="constrained")
+    *squares, last = figure.subplots(1, len(notions) + 1)
+    for ax, metric in zip(squares, notions, strict=True):
+        title, column = _NOTIONS[metric]
         ax.plot([0, 1], [0, 1], **DOTTED)
         for runs, look in _lines(environment, drawn, others):
             ax.plot(*mean_lorenz(runs, column), **look)
@@ -51,16 +59,21 @@ def _plate(file: str, name: str, environment: EnvironmentResults) -> CaptionedFi
     never = _ranks(last, environment, drawn, others)
     legend(figure, drawn, dotted="Equal exposure", pale=f"{len(others)} others" if others else "")
     unseen = listed(f"{label} {share(never[label])}" for label in drawn)
+    where = "Left and middle" if len(notions) > 1 else "Left"
     return CaptionedFigure(
         file,
         name,
-        "Left and middle: Lorenz curves, the share of all exposure that goes to the least shown "
-        "items. The closer to the diagonal the fairer; Equality is twice the area under a curve. "
-        "Right: how often the most shown item appears, the second, and so on, on a logarithmic "
-        "scale. A long, flat line is fair. Items that a policy never shows are not drawn there; "
-        f"their share is: {unseen}." + pale_words(others) + left_out(environment, environment.runs),
-        f"Two Lorenz charts of exposure, with the diagonal of equality, and a chart of appearances "
-        f"by rank, for {listed(drawn)}. Items never shown: {unseen}.",
+        f"{where}: Lorenz curves, the share of all exposure that goes to the least shown items. "
+        "The closer to the diagonal the fairer; Equality is twice the area under a curve. Right: "
+        "how often the most shown item appears, the second, and so on, on a logarithmic scale. A "
+        "long, flat line is fair. Items that a policy never shows are not drawn there; their share "
+        f"is: {unseen}."
+        + pale_words(others)
+        + left_out_words(environment, tuple(_NOTIONS))
+        + shorter_words(environment)
+        + left_out(environment, environment.runs),
+        "Lorenz charts of exposure, with the diagonal of equality, and a chart of appearances by "
+        f"rank, for {listed(drawn)}. Items never shown: {unseen}.",
         figure,
     )
 

@@ -2,62 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
-import numpy as np
-
-from faircascade.experiment.cell_result import GROUP, CellResult
-from faircascade.experiment.stats import Test, contrasts, estimate
-from faircascade.experiment.study_results import EnvironmentResults, StudyResults
-from faircascade.metrics.exposure import FAIRNESS, Exposures, evenness
+from faircascade.experiment.group_sums import GroupSums
+from faircascade.experiment.stats import Test, estimate
+from faircascade.experiment.study_results import EnvironmentResults, StudyResults, group_metrics
 from faircascade.report.blocks import Block, Group, Head, Line, Prose, Row, Table, text
-from faircascade.report.changes import change_line
+from faircascade.report.changes import change_lines, changes
 from faircascade.report.formatting import estimate_lines, head, tags
 from faircascade.report.numbers import share
 from faircascade.report.policy_styles import styles_of
 from faircascade.report.sections.by_environment import by_environment
-from faircascade.types import Floats
 
 _MOST = 12
 """Groups that are listed."""
-
-
-class GroupSums(NamedTuple):
-    """What the groups of one item column got in one run."""
-
-    items: Mapping[str, int]
-    merit: Mapping[str, float]
-    exposures: Exposures
-    """By group, in the order of `merit`."""
-
-    @classmethod
-    def of(cls, run: CellResult, column: str) -> GroupSums:
-        """Add up the items of each group; an item `a|b` counts in both."""
-        memberships = [str(label).split("|") for label in run.items[GROUP + column]]
-        names = sorted({group for row in memberships for group in row})
-        place = {group: g for g, group in enumerate(names)}
-        rows = np.array([i for i, row in enumerate(memberships) for _ in row])
-        into = np.array([place[group] for row in memberships for group in row])
-
-        def add(values: Floats) -> Floats:
-            return np.asarray(np.bincount(into, values[rows], len(names)), dtype=np.float64)
-
-        counts, merit = add(np.ones(len(memberships))), add(run.items["merit"])
-        exposure_b, exposure_p = (add(run.items[f"exposure_{notion}"]) for notion in "bp")
-        return cls(
-            dict(zip(names, map(int, counts), strict=True)),
-            dict(zip(names, (merit / merit.sum()).tolist(), strict=True)),
-            Exposures.of(exposure_b, exposure_p, merit),
-        )
-
-    @property
-    def shares(self) -> dict[str, float]:
-        """Each group's share of E_P."""
-        exposure = self.exposures.exposure_p
-        whole = float(exposure.sum()) or math.nan
-        return dict(zip(self.merit, (exposure / whole).tolist(), strict=True))
 
 
 def groups(study: StudyResults, test: Test = "t") -> list[Block]:
@@ -71,7 +29,7 @@ def groups(study: StudyResults, test: Test = "t") -> list[Block]:
         study,
         lambda environment, name, _: [
             block
-            for column in group_columns(environment)
+            for column in environment.group_columns
             for block in _tables(study, environment, column, name, test)
         ],
     )
@@ -80,79 +38,57 @@ def groups(study: StudyResults, test: Test = "t") -> list[Block]:
 
 def no_groups(study: StudyResults) -> str:
     """Say that the items have no groups, if so."""
-    if any(map(group_columns, study.matched)) or not study.runs:
+    if any(environment.group_columns for environment in study.matched) or not study.runs:
         return ""
     return "the items have no groups, or their runs did not keep them"
-
-
-def group_columns(environment: EnvironmentResults) -> list[str]:
-    """Return the group columns that all runs have."""
-    runs = [run for found in environment.runs.values() for run in found]
-    first = runs[0].groups if runs else ()
-    return [column for column in first if all(column in run.groups for run in runs)]
 
 
 def _tables(
     study: StudyResults, environment: EnvironmentResults, column: str, name: str, test: Test
 ) -> list[Block]:
     sums = {
-        label: [GroupSums.of(run, column) for run in environment.runs[label]]
+        label: [run.group_sums[column] for run in environment.runs[label]]
         for label in environment.finished
     }
     where = f", {name}" if len(study.environments) > 1 else ""
     return [
-        _fairness(study, environment, sums, f"By {column}{where}", test),
+        _fairness(study, environment, column, f"By {column}{where}", test),
         _shares(sums, f"Share of exposure (P) by {column}{where}"),
     ]
 
 
 def _fairness(
-    study: StudyResults,
-    environment: EnvironmentResults,
-    sums: Mapping[str, Sequence[GroupSums]],
-    title: str,
-    test: Test,
+    study: StudyResults, environment: EnvironmentResults, column: str, title: str, test: Test
 ) -> Table:
     """Return the fairness metrics over groups, one row for each policy."""
-    looks, values = styles_of(environment), {}
-    for label, each in sums.items():
-        for metric, notion in zip(FAIRNESS, Exposures._fields, strict=True):
-            values[label, metric] = np.array(
-                [evenness(getattr(of.exposures, notion)) for of in each]
-            )
-    pairs = {
-        key: (own, values[environment.baseline, key[1]])
-        for key, own in values.items()
-        if key[0] != environment.baseline
-        and environment.seeds(key[0]) == environment.seeds(environment.baseline)
-    }
-    found = contrasts(pairs, test=test)
+    looks, metrics = styles_of(environment), group_metrics(column)
+    found, place = changes(study.matched, metrics, test), study.matched.index(environment)
 
     def cell(label: str, metric: str) -> tuple[Line, ...]:
-        lines = estimate_lines(estimate(values[label, metric]))
-        change = found.get((label, metric))
-        return (
-            *lines,
-            *([change_line(change, metric, change.seeds, lead="change ")] if change else []),
-        )
+        lines = estimate_lines(estimate(environment.values(label, metric)))
+        if environment.rounds(label) < environment.longest:  # nobody knows how others stood then
+            return tuple(lines)
+        return (*lines, *change_lines(found, place, environment, label, metric))
 
     rows = [
         Row(
             label,
-            tuple(cell(label, metric) for metric in FAIRNESS),
+            tuple(cell(label, metric) for metric in metrics),
             looks[label].colour,
             tags(environment, label, study.longest, seeds=True),
         )
-        for label in sums
+        for label in environment.finished
     ]
-    return Table(title, tuple(map(head, FAIRNESS)), (Group(tuple(rows)),))
+    return Table(
+        title, tuple(head(metric.rpartition(".")[2]) for metric in metrics), (Group(tuple(rows)),)
+    )
 
 
 def _shares(sums: Mapping[str, Sequence[GroupSums]], title: str) -> Table:
     """Return the most exposed groups: their items, and their shares of merit and of exposure."""
     first = next(iter(sums.values()))
     merit = _mean([of.merit for of in first])
-    shares = {label: _mean([of.shares for of in each]) for label, each in sums.items()}
+    shares = {label: _mean([of.shares() for of in each]) for label, each in sums.items()}
     total = {group: sum(by.get(group, 0.0) for by in shares.values()) for group in merit}
     chosen = sorted(merit, key=lambda group: (-total[group], group))[:_MOST]
     rows = [

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from faircascade.experiment.study_results import EnvironmentResults, StudyResults
-from faircascade.metrics.exposure import Exposures
+from faircascade.metrics.exposure import FAIRNESS, Exposures
 from faircascade.report.blocks import Block, Notice
 from faircascade.report.formatting import environment_name, left_out, listed, numbered
 from faircascade.report.pages import CaptionedFigure
 from faircascade.report.panels import clicks_bar, item_panel
 from faircascade.report.sections.equality import exposure_aware
+from faircascade.report.sections.pareto_panel import shorter_words
 from faircascade.report.series import shifts
+from faircascade.report.similar_metrics import left_out_words, without_twins
 from faircascade.report.style import legend_label, wrapped_label
 
 _MOST = 5
@@ -32,14 +34,15 @@ def items(study: StudyResults) -> list[Block]:
     wanted = [label for label in environment.runs if label != environment.baseline]
     if len(wanted) > _MOST:  # the paper's figure is about these
         wanted.sort(key=lambda label: label not in aware)
-    ready = [label for label in wanted if environment.runs[label]]
+    ready = [label for label in wanted if label in environment.comparable]
     ready, beyond = ready[:_MOST], ready[_MOST:]
     seeds = _shared_seeds(environment, [environment.baseline, *ready])
     if not ready or not seeds:
-        words = f"This needs a finished seed of {environment.baseline} and of another policy."
+        words = f"This needs a seed of {environment.baseline} and of another policy, equally long."
         return [Notice(f"Not run yet ({name})", words)]
     more = f" Too many to draw, and left out: {listed(beyond)}." if beyond else ""
-    figure, unseen = _draw(environment, ready, seeds)
+    notions = _NOTIONS if "answer" not in study.show else _distinct(environment)
+    figure, unseen = _draw(environment, ready, seeds, notions)
     never = f" {unseen:,} items that none of these policies shows are not drawn." if unseen else ""
     which = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {numbered(seeds)} together"
     plate = CaptionedFigure(
@@ -52,29 +55,42 @@ def items(study: StudyResults) -> list[Block]:
         "below zero at the left and above zero at the right mean that exposure moves from the most "
         "shown items to the others; the colour shows whether clicks follow. Items that "
         f"{environment.baseline} never shows are right of a dotted line. Data: {which}."
-        f"{never}{more}" + left_out(environment, wanted),
-        f"Scatter charts, four notions of exposure by {listed(ready)}: percent change in exposure "
-        f"of every item against {environment.baseline}, coloured by the change in its clicks.",
+        f"{never}{more}"
+        + (left_out_words(environment, FAIRNESS) if len(notions) < len(_NOTIONS) else "")
+        + shorter_words(environment)
+        + left_out(environment, wanted),
+        f"Scatter charts, {len(notions)} notions of exposure by {listed(ready)}: percent change in "
+        f"exposure of every item against {environment.baseline}, coloured by the change in clicks.",
         figure,
     )
     return [plate]
 
 
+def _distinct(environment: EnvironmentResults) -> dict[str, str]:
+    """Return the notions whose rows do not look alike."""
+    kept = without_twins(environment, FAIRNESS)
+    every = zip(FAIRNESS, _NOTIONS.items(), strict=True)
+    return dict(notion for metric, notion in every if metric in kept)
+
+
 def _draw(
-    environment: EnvironmentResults, labels: Sequence[str], seeds: Sequence[int]
+    environment: EnvironmentResults,
+    labels: Sequence[str],
+    seeds: Sequence[int],
+    notions: Mapping[str, str],
 ) -> tuple[Figure, int]:
     """Return the figure, and how many items are not in it."""
     figure = Figure(
-        figsize=(max(8.0, 2.2 * len(labels) + 1.4), 0.4 + 1.95 * len(_NOTIONS)),
+        figsize=(max(8.0, 2.2 * len(labels) + 1.4), 0.4 + 1.95 * len(notions)),
         layout="constrained",
     )
-    axes = figure.subplots(len(_NOTIONS), len(labels), sharex=True, sharey=True, squeeze=False)
+    axes = figure.subplots(len(notions), len(labels), sharex=True, sharey=True, squeeze=False)
     runs = {
         label: [run for run in environment.runs[label] if run.seed in seeds]
         for label in (environment.baseline, *labels)
     }
     k = int(environment.options["k"])
-    for row, (title, notion) in zip(axes, _NOTIONS.items(), strict=True):
+    for row, (title, notion) in zip(axes, notions.items(), strict=True):
         found = shifts(runs, environment.baseline, notion, k)
         for ax, shift in zip(row, found.values(), strict=True):
             points = item_panel(ax, shift, size=4)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from faircascade.experiment.stats import RESAMPLES, TESTS, Contrast, Interval, Test
 from faircascade.experiment.study_results import EnvironmentResults, StudyResults
+from faircascade.metrics.base import GROUP
 from faircascade.report.blocks import (
     Block,
     Group,
@@ -31,6 +32,7 @@ from faircascade.report.changes import (
 from faircascade.report.formatting import (
     NOT_RUN,
     direction,
+    environment_name,
     interval,
     seed_count,
     tags,
@@ -56,16 +58,26 @@ def statistics(study: StudyResults, test: Test = "t") -> list[Block]:
     else:
         words = tested_words(found, study.matched, test, among="this study")
         blocks.append(Prose(words, soft=True))
-    every = list(measured(study, found))
+    every = measured(study, test)
     blocks += by_environment(
         study,
         lambda environment, name, _: [
-            _table(
-                study, environment, name, [m for m in every if m.environment is environment], test
-            )
+            _table(study, environment, name, _of(every, environment, groups=False), test)
         ],
     )
+    for environment in study.matched:
+        if grouped := _of(every, environment, groups=True):
+            name = f"Over groups of items, {environment_name(study, environment)}"
+            blocks.append(_table(study, environment, name, grouped, test))
     return [*blocks, Listing("What the columns mean", _meanings(test))]
+
+
+def _of(
+    every: Sequence[MetricSummary], environment: EnvironmentResults, *, groups: bool
+) -> list[MetricSummary]:
+    return [
+        m for m in every if m.environment is environment and m.metric.startswith(GROUP) == groups
+    ]
 
 
 def _table(
@@ -94,7 +106,12 @@ def _table(
         for metric in dict.fromkeys(m.metric for m in every)
     )
     counted = seed_count(len(environment.runs[label]) for label in environment.finished)
-    return Table(f"{name}: {counted}", heads, groups, folded=len(every) > _LONG)
+    return Table(
+        f"{name}: {counted}",
+        heads,
+        groups,
+        folded=len(every) > _LONG or every[0].metric.startswith(GROUP),
+    )
 
 
 def _row(study: StudyResults, m: MetricSummary) -> Row:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+from faircascade.engine.result import item_metrics
 from faircascade.experiment.stats import Test, estimate
-from faircascade.experiment.study_results import EnvironmentResults, StudyResults
+from faircascade.experiment.study_results import EnvironmentResults, StudyResults, items_words
+from faircascade.metrics import Over
 from faircascade.report.blocks import Block, Group, Line, Prose, Row, Table, text
 from faircascade.report.changes import Changes, change_lines, changes, tested_words
 from faircascade.report.formatting import (
@@ -15,30 +18,80 @@ from faircascade.report.formatting import (
     head,
     tags,
 )
+from faircascade.report.numbers import number
 from faircascade.report.policy_styles import styles_of
+
+_NEARLY_ALL = 0.01
+"""So many items may be ineligible before it makes a difference."""
+YARDSTICKS = (
+    "Optimal slates are the best for each user in every round; random slates are uniform draws, "
+    "with what they come to in the long run. "
+)
 
 
 def table(study: StudyResults, test: Test = "t") -> list[Block]:
-    """The metrics of a study: mean over seeds, 95% interval, change against the baseline."""
-    return metric_table(study, study.metrics, test)
+    """The metrics of a study: mean over seeds, 95% interval, change against the baseline.
+
+    Where items cannot be recommended, the metrics of items follow over the eligible ones.
+    """
+    blocks: list[Block] = [Prose(items_words(study.matched, study.over))]
+    blocks += metric_table(study, study.metrics, test, yardsticks=True)
+    return blocks + other_items(study, test)
 
 
-def metric_table(study: StudyResults, metrics: Sequence[str], test: Test) -> list[Block]:
+def other_items(study: StudyResults, test: Test) -> list[Block]:
+    """Return the table over the eligible items, or over all if the page is about the eligible.
+
+    None where nearly all items are eligible.
+    """
+    metrics = [metric for metric in study.metrics if metric in item_metrics()]
+    if not metrics or max(e.ineligible for e in study.matched) <= _NEARLY_ALL:
+        return []
+    over: Over = "catalogue" if study.over == "eligible" else "eligible"
+    other = study.measured(over)
+    title = items_words(other.matched, over).removesuffix(".")
+    return metric_table(other, metrics, test, yardsticks=True, title=title)[:1]
+
+
+def metric_table(
+    study: StudyResults,
+    metrics: Sequence[str],
+    test: Test,
+    *,
+    yardsticks: bool = False,
+    title: str = "",
+) -> list[Block]:
     """Return a table of some metrics, by environment and policy, and what it says."""
     found = changes(study.matched, metrics, test)
     groups = tuple(
         Group(
-            _rows(study, place, environment, metrics, found), environment_name(study, environment)
+            _rows(study, place, environment, metrics, found)
+            + (_yardsticks(environment, metrics) if yardsticks else ()),
+            environment_name(study, environment),
         )
         for place, environment in enumerate(study.matched)
     )
     counts = {len(runs) for environment in study.matched for runs in environment.runs.values()}
     several = "Means over seeds (n) with 95% intervals in brackets. "
     words = several if max(counts) > 1 else ""
+    if yardsticks and any(environment.yardsticks for environment in study.matched):
+        words += YARDSTICKS
     return [
-        Table("", tuple(head(metric) for metric in metrics), groups),
+        Table(title, tuple(head(metric) for metric in metrics), groups),
         Prose(words + tested_words(found, study.matched, test, among="this table"), soft=True),
     ]
+
+
+def _yardsticks(environment: EnvironmentResults, metrics: Sequence[str]) -> tuple[Row, ...]:
+    """Return the rows of optimal and random slates."""
+    return tuple(
+        Row(
+            f"{name} slates",
+            tuple(text(number(of.get(metric, math.nan)), "soft") for metric in metrics),
+            tags=("not run, but computed",),
+        )
+        for name, of in environment.yardsticks.items()
+    )
 
 
 def _rows(

@@ -1,0 +1,139 @@
+"""What the page is about, before anything else: what fairness costs, in words and in one figure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from faircascade.experiment.study_results import EnvironmentResults, StudyResults
+from faircascade.report.answer import answer as answer_words
+from faircascade.report.answer import fairness_metrics
+from faircascade.report.blocks import Block, Lead
+from faircascade.report.formatting import left_out, listed, title
+from faircascade.report.numbers import number
+from faircascade.report.pages import CaptionedFigure
+from faircascade.report.policy_styles import styles_of
+from faircascade.report.sections.by_environment import by_environment
+from faircascade.report.sections.labels import Point, label_points
+from faircascade.report.sections.pareto import FRONT
+from faircascade.report.sections.pareto_front import Place
+from faircascade.report.sections.pareto_panel import (
+    Limits,
+    PolicyPoint,
+    legend_words,
+    numbers_of,
+    pareto_panel,
+    point_words,
+    shorter_words,
+    standings,
+)
+from faircascade.report.style import INK, legend
+
+_SHARES = ("equality_b", "equality_p", "equity_b", "equity_p", "coverage", "entropy", "tail_share")
+"""Metrics between 0 and 1."""
+_TOPS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+"""Where axes may end, times a power of ten: few, so that those of different pages agree."""
+
+
+def answer(study: StudyResults) -> list[Block]:
+    """The answer in words for every environment, and a figure of the first."""
+    metric = fairness_metrics(study.metrics)[0]
+    several = len(study.matched) > 1
+
+    def draw(environment: EnvironmentResults, where: str, place: int) -> list[Block]:
+        words = answer_words(environment, metric)
+        blocks: list[Block] = [Lead(f"{where}: {words}" if several else words)]
+        if place == 1:
+            blocks.append(_plate(f"answer-{place}", where if several else "", environment, metric))
+        return blocks
+
+    return by_environment(study, draw)
+
+
+def _plate(file: str, name: str, environment: EnvironmentResults, metric: str) -> CaptionedFigure:
+    panel, sticks = standings(environment, metric), _places(environment, metric)
+    drawn = {s.label: styles_of(environment)[s.label] for s in panel}
+    numbers = dict.fromkeys(drawn, "") if len(drawn) <= 10 else numbers_of(environment, drawn)
+    figure = Figure(figsize=(4.5, 4.2), layout="constrained")
+    ax = figure.subplots()
+    x, y = _limits(panel, sticks, metric)
+    pareto_panel(ax, metric, panel, drawn, environment.baseline, x=x, y=y)
+    ax.set(title="", xlabel="Clicks (higher is better)", ylabel=f"{title(metric)}, fairer upwards")
+    legend(
+        figure,
+        drawn,
+        dotted="Pareto front",
+        words=legend_words(environment, numbers),
+        points=True,
+    )
+    figure.draw_without_rendering()  # words need to know where points come to lie
+    _draw_yardsticks(ax, panel, sticks)
+    return CaptionedFigure(
+        file,
+        name,
+        "Each point is a policy. Further right is more clicks, further up is fairer. "
+        + FRONT
+        + _yardstick_words(sticks, metric)
+        + point_words(environment, numbers)
+        + shorter_words(environment)
+        + left_out(environment, environment.runs),
+        f"A point chart of {title(metric)} against clicks for {listed(drawn)}. The tables have the "
+        "values.",
+        figure,
+    )
+
+
+def _limits(
+    panel: Sequence[PolicyPoint], sticks: Mapping[str, Place], metric: str
+) -> tuple[Limits, Limits | None]:
+    """Return axes: clicks from 0 to a round number, shares from 0 to 1, others as they need."""
+    clicks = [s.clicks.mean for s in panel] + [at.x for at in sticks.values()]
+    most = max((value for value in clicks if not math.isnan(value)), default=0.0)
+    return (0.0, round_top(most)), (-0.04, 1.05) if metric in _SHARES else None
+
+
+def round_top(value: float) -> float:
+    """Return a round number a little above a value.
+
+    >>> round_top(0.57), round_top(0.6), round_top(2.3), round_top(0.0)
+    (0.6, 0.7, 2.5, 1.0)
+    """
+    if value <= 0:
+        return 1.0
+    ten = 10.0 ** math.ceil(math.log10(value))
+    return next((top * ten for top in _TOPS if top * ten >= 1.02 * value), 1.5 * ten)
+
+
+def _draw_yardsticks(ax: Axes, panel: Sequence[PolicyPoint], sticks: Mapping[str, Place]) -> None:
+    """Draw what is no policy: hollow, with words that cover no point."""
+    size = 9.0
+    for at in sticks.values():
+        hollow: dict[str, Any] = {"markerfacecolor": "white", "markeredgecolor": INK}
+        ax.plot(at.x, at.y, "h", markersize=size, **hollow, zorder=2.6)
+    taken = [[Point(s.clicks.mean, s.fairness.mean, "", INK, size)] for s in panel]
+    named = [[Point(*at, name, INK, size)] for name, at in sticks.items()]
+    label_points(ax, [*named, *taken])
+
+
+def _places(environment: EnvironmentResults, metric: str) -> dict[str, Place]:
+    """Return where the yardsticks stand that have both."""
+    return {
+        name: Place(of["clicks"], of[metric])
+        for name, of in environment.yardsticks.items()
+        if {"clicks", metric} <= of.keys()
+    }
+
+
+def _yardstick_words(sticks: Mapping[str, Place], metric: str) -> str:
+    """Say what the hollow points are."""
+    if not sticks:
+        return ""
+    said = listed(
+        f"{name} slates (clicks {number(at.x)}, {title(metric)} {number(at.y)})"
+        for name, at in sticks.items()
+    )
+    return f"Hollow points were not run, but computed: {said}. "
