@@ -33,7 +33,9 @@ def main() -> None:
     name = "synthetic" if args.path is None else "ml-1m"
     ratings = fc.load_dataset(name, path=args.path)
     envs = [
-        fc.Environment.from_ratings(ratings, seed=seed, align="none", zero_rows="keep")
+        fc.Environment.from_ratings(
+            ratings, seed=seed, world="paper", align="none", zero_rows="keep"
+        )
         for seed in range(args.seeds)
     ]
     wanted = [Wanted(env, policy, s) for policy in POLICIES for s, env in enumerate(envs)]

@@ -71,7 +71,7 @@ def main() -> None:
     runs = []
     for seed in range(1, options.seeds + 1):
         env = Environment.from_ratings(
-            data, dim=10, k=10, seed=seed, align=options.align, zero_rows="keep"
+            data, dim=10, k=10, world="paper", seed=seed, align=options.align, zero_rows="keep"
         )
         runs.append(measure(env, options.rounds, seed))
         print(f"seed {seed}: {runs[-1]}", flush=True)

@@ -159,7 +159,7 @@ def with_items(env: fc.Environment, items: int) -> fc.Environment:
 def measure(length: Length, ends: Sequence[int]) -> Iterator[Panel]:
     """Measure panel by panel."""
     ratings = fc.load_dataset("synthetic")
-    env = fc.Environment.from_ratings(ratings)
+    env = fc.Environment.from_ratings(ratings, world="paper")
     yield against_rounds(env, length, ends)
     yield against(
         "Users", "users", USERS, lambda users: with_users(env, users), length, served=True
@@ -169,7 +169,7 @@ def measure(length: Length, ends: Sequence[int]) -> Iterator[Panel]:
         "Features",
         "features d",
         DIMS,
-        lambda dim: fc.Environment.from_ratings(ratings, dim=dim),
+        lambda dim: fc.Environment.from_ratings(ratings, dim=dim, world="paper"),
         length,
     )
 

@@ -62,7 +62,13 @@ def main() -> None:
     rows = []
     for d, k in ((10, 5), (10, 10), (20, 5), (20, 10)):
         env = Environment.from_ratings(
-            ratings, dim=d, k=k, seed=given.seed, align=given.align, zero_rows=given.zero_rows
+            ratings,
+            dim=d,
+            k=k,
+            world="paper",
+            seed=given.seed,
+            align=given.align,
+            zero_rows=given.zero_rows,
         )
         best = [float(env.optimum(1).values.mean()), *measured(env, Optimal(), 1, given.seed)[1:]]
         rows.append(row(d, k, "optimal slates, all users", best))

@@ -192,9 +192,11 @@ def main() -> None:
     draw(shapes, given.figures / "synthetic.png")
     seeds = range(given.seeds)
     by_data = {
-        "MovieLens 1M": [Environment.from_ratings(real, seed=seed) for seed in seeds],
+        "MovieLens 1M": [
+            Environment.from_ratings(real, seed=seed, world="paper") for seed in seeds
+        ],
         "synthetic": [
-            Environment.from_ratings(load_dataset("synthetic", seed=seed), seed=seed)
+            Environment.from_ratings(load_dataset("synthetic", seed=seed), seed=seed, world="paper")
             for seed in seeds
         ],
     }

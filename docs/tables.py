@@ -454,6 +454,131 @@ def music() -> str:
     return markdown(["d, K", "policy", *(TITLES[m] for m in metrics)], rows, left=2)
 
 
+DATASETS = {"ml-1m": "MovieLens 1M", "ml-2016": "MovieLens 2016", "anime": "Anime", "coat": "Coat"}
+WORLDS = {"paper": "paper", "popular": "popular"}
+IN_WORLDS = {
+    "EALinUCB log (reading=intended)": "log",
+    "EALinUCB rbp (reading=intended)": "rbp",
+    "EALinUCB linear (reading=intended)": "linear",
+}
+
+
+def _worlds(spec: str, dataset: str, world: str, **where: object) -> Runs:
+    return Runs(spec, "worlds", dataset=dataset, world=world, **where)
+
+
+def _pair(found: Mapping[tuple[str, str], Contrast], policy: str) -> str:
+    """Return the changes of clicks and Equality (B) in one cell."""
+    clicks, equality = found[policy, "clicks"], found[policy, "equality_b"]
+    return f"{change(clicks, interval=False, dagger=False)}, {change(equality, whole=10)}"
+
+
+@table
+def worlds() -> str:
+    rows = []
+    for dataset, title in DATASETS.items():
+        for world in WORLDS:
+            runs = _worlds("worlds", dataset, world)
+            found = runs.contrasts(IN_WORLDS, ("clicks", "equality_b"), "LinUCB")
+            first = (f"{runs.of('LinUCB', m).mean():.3f}" for m in ("clicks", "equality_b"))
+            rows.append([title, world, *first, *(_pair(found, policy) for policy in IN_WORLDS)])
+    heads = [f"EALinUCB {label}" for label in IN_WORLDS.values()]
+    return markdown(["data", "world", "clicks", "Equality (B)", *heads], rows, left=2)
+
+
+@table
+def worlds_baselines() -> str:
+    """The baselines where all users were simulated: MovieLens 1M and Coat; the others in part."""
+    policies = {
+        "EALinUCB log (reading=reference)": "EALinUCB log, base K (`reference`)",
+        "EALinUCB rbp (reading=paper)": "EALinUCB rbp, as printed (`paper`)",
+        "EARSLinUCB (tolerance=0.05)": "EARSLinUCB",
+        "FRMLinUCB fairx": "FRMLinUCB (`fairx`, sharpness 400)",
+        "LinUCB (alpha=0.0625)": "LinUCB, alpha = 0.0625",
+    }
+    specs = {
+        "ml-1m": dict.fromkeys(policies, "worlds") | {"LinUCB (alpha=0.0625)": "alpha"},
+        "ml-2016": dict.fromkeys(policies, "worlds")
+        | {"FRMLinUCB fairx": "fairx", "LinUCB (alpha=0.0625)": "alpha"},
+        "anime": dict.fromkeys(policies, "worlds-250") | {"FRMLinUCB fairx": "fairx"},
+        "coat": dict.fromkeys(policies, "worlds") | {"LinUCB (alpha=0.0625)": "alpha"},
+    }
+    rows = []
+    for policy, label in policies.items():
+        for world in WORLDS:
+            cells = []
+            for dataset in DATASETS:
+                runs = _worlds(specs[dataset][policy], dataset, world)
+                found = runs.contrasts([policy], ("clicks", "equality_b"), "LinUCB")
+                cells.append(_pair(found, policy))
+            rows.append([label, world, *cells])
+    return markdown(["policy", "world", *DATASETS.values()], rows, left=2)
+
+
+@table
+def scale_and_shape() -> str:
+    policies = {
+        "LinUCB (alpha=0.0625)": "LinUCB, alpha = 0.0625",
+        "LinUCB (alpha=0.125)": "LinUCB, alpha = 0.125",
+        "LinUCB (alpha=0.5)": "LinUCB, alpha = 0.5",
+        "LinUCB (alpha=1.0)": "LinUCB, alpha = 1",
+        "log": "log, 0.69 to 2.4",
+        "log, scaled to a mean of 1": "log, scaled to a mean of 1",
+        "rbp, turned round": "rbp, 0.39 to 1",
+        "rbp, turned round, scaled to a mean of 1": "rbp, scaled to a mean of 1",
+        "linear": "linear, 0.05 to 0.5",
+        "linear, scaled to a mean of 1": "linear, scaled to a mean of 1",
+    }
+    metrics = ("clicks", "equality_b")
+    by_world = {world: _worlds("scale", "ml-1m", world) for world in WORLDS}
+    found = {w: runs.contrasts(policies, metrics, "LinUCB") for w, runs in by_world.items()}
+    rows = [
+        [label, *(change(found[world][policy, m]) for world in WORLDS for m in metrics)]
+        for policy, label in policies.items()
+    ]
+    heads = [f"{TITLES[m]}, {world}" for world in WORLDS for m in metrics]
+    return markdown(["policy", *heads], rows)
+
+
+@table
+def popularity_power() -> str:
+    rows = []
+    for power in ("0.0", "0.25", "0.5", "0.75", "1.0"):
+        spec = "worlds" if power == "1.0" else "sweep"
+        runs = _worlds(spec, "ml-1m", "popular", popularity_power=power)
+        found = runs.contrasts(IN_WORLDS, ("clicks", "equality_b"), "LinUCB")
+        levels = ("equality_b", "coverage", "head_share")
+        first = (f"{runs.of('LinUCB', metric).mean():.3f}" for metric in levels)
+        rows.append([power, *first, *(_pair(found, policy) for policy in IN_WORLDS)])
+    heads = [f"EALinUCB {label}" for label in IN_WORLDS.values()]
+    head = ["power", "Equality (B)", "coverage", "positions for the head", *heads]
+    return markdown(head, rows)
+
+
+@table
+def two_worlds() -> str:
+    """For the README: MovieLens 1M, what each policy costs and brings in both."""
+    policies = {
+        **{policy: f"EALinUCB {label}" for policy, label in IN_WORLDS.items()},
+        "FRMLinUCB fairx": "LinUCB + `fairx`",
+        "LinUCB (alpha=0.0625)": "LinUCB, alpha = 0.0625",
+    }
+    metrics = ("clicks", "equality_b")
+    main = {world: _worlds("worlds", "ml-1m", world) for world in WORLDS}
+    less = {world: _worlds("alpha", "ml-1m", world) for world in WORLDS}
+    first = [f"{main[world].of('LinUCB', m).mean():.3f}" for world in WORLDS for m in metrics]
+    rows = [["LinUCB", *first]]
+    for policy, label in policies.items():
+        cells = []
+        for world in WORLDS:
+            runs = less[world] if "alpha" in policy else main[world]
+            found = runs.contrasts([policy], metrics, "LinUCB")
+            cells += [change(found[policy, metric]) for metric in metrics]
+        rows.append([label, *cells])
+    heads = [f"{TITLES[m]}, {world}" for world in WORLDS for m in metrics]
+    return markdown(["policy", *heads], rows)
+
+
 def fill(text: str) -> str:
     """Return a document with its tables made anew."""
 

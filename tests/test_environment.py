@@ -120,7 +120,7 @@ def test_each_user_is_split_by_floor_and_independently_of_row_order(
 
 def test_features_and_preferences_match_dense_svds() -> None:
     table = ratings()
-    env = Environment.from_ratings(table, dim=3, k=4, seed=5)
+    env = Environment.from_ratings(table, dim=3, k=4, seed=5, world="paper")
     positives = binarise(table, 4)
     split = split_positives(positives, 0.5, 5)
     _, S, Vt = np.linalg.svd(split.train.toarray(), full_matrices=False)
@@ -134,12 +134,14 @@ def test_features_and_preferences_match_dense_svds() -> None:
     assert np.allclose(env.preferences, U[:, :3] * signs, atol=1e-8)
 
 
-def test_rows_have_norm_one_over_sqrt_two_unless_asked_not_to() -> None:
-    normal = Environment.from_ratings(ratings(), dim=3, k=4)
-    norms = np.linalg.norm(normal.items.features[normal.items.eligible], axis=1)
-    assert np.allclose(norms, 1 / np.sqrt(2))
-    raw = Environment.from_ratings(ratings(), dim=3, k=4, normalize=False)
-    assert np.linalg.norm(raw.items.features, axis=1).std() > 0.1
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
+def test_rows_are_as_long_as_the_factorisation_makes_them_to_a_power(power: float) -> None:
+    def lengths(power: float) -> np.ndarray:
+        env = Environment.from_ratings(ratings(), dim=3, k=4, popularity_power=power)
+        return np.linalg.norm(env.items.features[env.items.eligible], axis=1)
+
+    assert lengths(power).max() == pytest.approx(1 / np.sqrt(2))
+    assert np.allclose(lengths(power) * np.sqrt(2), (lengths(1.0) * np.sqrt(2)) ** power)
 
 
 def test_an_item_unseen_in_training_is_kept_out_or_kept() -> None:
@@ -184,7 +186,7 @@ def test_alignments() -> None:
 
 
 def test_least_squares_preferences_solve_the_normal_equations() -> None:
-    env = Environment.from_ratings(ratings(), dim=3, k=4, preferences="lstsq")
+    env = Environment.from_ratings(ratings(), dim=3, k=4, world="paper", preferences="lstsq")
     split = split_positives(binarise(ratings(), 4), 0.5, 0)
     X = env.items.features
     residual = split.test.toarray() - env.preferences @ X.T

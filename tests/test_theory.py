@@ -61,7 +61,7 @@ def test_the_bound_is_hand_arithmetic() -> None:
 def test_numbers_of_the_documentation() -> None:
     assert alpha_min(10, 10, 50_000) == pytest.approx(12.3946, abs=5e-5)
     assert bound(10, 10, 50_000, alpha=0.25) == pytest.approx(13_970, abs=0.5)
-    checked = check(fc.EALinUCB(weight="log"), dim=10, k=10, rounds=50_000)
+    checked = check(fc.EALinUCB(weight="log", reading="paper"), dim=10, k=10, rounds=50_000)
     assert checked.bound_at_alpha_min == pytest.approx(692_542, abs=0.5)
     assert checked.informative_from_at_alpha_min == 22_758_545
     assert checked.informative_from == 2_875
@@ -80,7 +80,7 @@ def test_gamma_fits_exactly_up_to_gamma_max(F: list[float], gamma: float) -> Non
     largest = gamma_max(F)
     assume(abs(gamma - largest) > 1e-6)
     assert (max(F) * (1 + gamma) <= 1) == (gamma <= largest)
-    checked = check(fc.EALinUCB(weight=F, gamma=gamma), dim=3, k=len(F), rounds=10)
+    checked = check(fc.EALinUCB(weight=F, gamma=gamma, reading="paper"), dim=3, k=len(F), rounds=10)
     assert checked.gamma_max == pytest.approx(largest)
     assert verdicts(checked)["gamma"] == (gamma <= largest)
 
@@ -152,7 +152,7 @@ def test_linucb_meets_the_condition_on_gamma_with_none_to_spare() -> None:
 
 
 def test_log_fails_at_position_two_without_any_penalty() -> None:
-    checked = check(fc.EALinUCB(weight="log"), dim=10, k=10, rounds=50_000)
+    checked = check(fc.EALinUCB(weight="log", reading="paper"), dim=10, k=10, rounds=50_000)
     assert reasons(checked)["gamma"] == "reward + gamma penalty is 1.099 at position 2"
     assert reasons(checked)["alpha"] == "alpha is 0.25, alpha_min 12.39"
     assert not checked.met

@@ -13,4 +13,14 @@ import lazy_loader
 from faircascade.version import __version__ as __version__
 
 # Public names are listed in __init__.pyi and imported on first use.
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_attribute, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> object:
+    try:
+        return _attribute(name)
+    except AttributeError:
+        from faircascade.errors import suggest
+
+        close = "" if name.startswith("_") else suggest(name, __all__)
+        raise AttributeError(f"faircascade has no {name!r}{close}") from None

@@ -7,6 +7,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+_LONGEST = 80
+"""Characters of a value that a message shows."""
+_FEW = 12
+"""Names that a message lists although it knows which was meant."""
+
 
 class ParameterError(ValueError):
     """A parameter whose value breaks a rule: `ParameterError("alpha", "must be >= 0", -1)`.
@@ -18,7 +23,7 @@ class ParameterError(ValueError):
     def __init__(self, name: str, rule: str, value: Any) -> None:
         if getattr(value, "shape", None) == ():  # a NumPy number, which is shown as a plain one
             value = value.item()
-        super().__init__(f"{name} {rule}, got {value!r}")
+        super().__init__(f"{name} {rule}, got {shown(value)}")
         self.name = name
         self.rule = rule
         self.value = value
@@ -47,8 +52,9 @@ class UnknownParameterError(ParameterError):
     ) -> None:
         self.owner, self.known, self.what = owner, tuple(known), what
         last = name.rpartition(".")[2]
-        there = ", ".join(self.known) or "none"
-        rule = f"has no {what} {last!r}{suggest(last, self.known)}; it has: {there}"
+        close = suggest(last, self.known)
+        listed = f"; it has: {', '.join(self.known) or 'none'}"
+        rule = f"has no {what} {last!r}{close}{'' if close and len(self.known) > _FEW else listed}"
         ValueError.__init__(self, f"{owner} {rule}")
         self.name, self.rule, self.value = name, rule, last
 
@@ -108,7 +114,17 @@ def parameters_of_part(part: str) -> Iterator[None]:
     try:
         yield
     except ParameterError as error:
-        raise error.inside(part) from error
+        raise error.inside(part) from None
+
+
+def shown(value: Any) -> str:
+    """Return a value as messages show it: on one line, cut if it is long.
+
+    >>> shown("0.5"), shown(list(range(100)))
+    ("'0.5'", '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20,...')
+    """
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 def suggest(given: str, known: Iterable[str]) -> str:

@@ -9,11 +9,25 @@ import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, wraps
 from itertools import pairwise
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from pathlib import Path
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from faircascade.errors import ParameterError, suggest
+from faircascade.errors import ParameterError, UnknownParameterError, suggest
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _PLAIN = {
     float: "a number",
@@ -22,7 +36,9 @@ _PLAIN = {
     str: "text",
     dict: "a table",
     type(None): "none",
+    Path: "a path",
 }
+_IMPLIED = ("self", "cls")
 _LIMITS = {
     "greater_than": ("gt", "must be above"),
     "greater_than_equal": ("ge", "must be at least"),
@@ -190,6 +206,45 @@ def parameters_of_function(function: Callable[..., Any]) -> tuple[Parameter, ...
         for name, p in inspect.signature(function).parameters.items()
         if p.kind is p.KEYWORD_ONLY
     )
+
+
+def checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a public function refuse keywords that it does not have and values of the wrong type.
+
+    Only numbers, texts, choices and paths are checked; the rest is for the function to look at.
+    """
+    owner = f"{function.__qualname__.removesuffix('.__init__')}()"
+    taken = inspect.signature(function).parameters
+    by_place = [name for name, p in taken.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    known = [name for name, p in taken.items() if p.kind is not p.VAR_KEYWORD]
+    listed = [name for name in known if name not in _IMPLIED]
+    by_name = known[len(by_place) :]
+
+    @wraps(function)
+    def checked(*arguments: P.args, **given: P.kwargs) -> R:
+        if by_name and len(arguments) > len(by_place):
+            first = ", ".join(name for name in by_place if name in listed)
+            raise TypeError(f"{owner} takes all but {first} by name: write {by_name[0]}=...")
+        for name in given:
+            if name not in known and len(known) == len(taken):
+                raise UnknownParameterError(name, owner, listed)
+        plain, placed = _plain_parameters(function), zip(by_place, arguments, strict=False)
+        values = [plain[n].check(v) if n in plain else v for n, v in placed]
+        named = {n: plain[n].check(v) if n in plain else v for n, v in given.items()}
+        return function(*values, **named)  # type: ignore[arg-type]
+
+    return checked
+
+
+@cache
+def _plain_parameters(function: Callable[..., Any]) -> dict[str, Parameter]:
+    """Return the parameters of a function that take numbers, texts, choices and paths alone."""
+    return {
+        name: parameter
+        for name, hint in _hints(function).items()
+        for parameter in [Parameter(name, hint, MISSING)]
+        if all(t in _PLAIN or get_origin(t) is Literal for t in parameter.members)
+    }
 
 
 def _hints(owner: Any) -> dict[str, Any]:

@@ -11,10 +11,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from faircascade.errors import ParameterError
+from faircascade.parameters import checked_arguments
 from faircascade.policies import Policy
 from faircascade.ranker_feedback import Answer, Positions, clicks_of, names_of, read_answer
 from faircascade.ranker_file import SavedRanker
-from faircascade.registry import declared
+from faircascade.registry import as_component, declared
 from faircascade.types import (
     Feedback,
     Floats,
@@ -69,32 +70,34 @@ class Ranker:
     True
     """
 
+    @checked_arguments
     def __init__(
         self,
-        policy: Policy,
+        policy: Policy | str,
         *,
         items: Floats | Items,
         item_ids: Sequence[Any] | Ids | None = None,
         seed: int = 0,
         max_open: int = 1000,
     ) -> None:
-        """Rank `items`, a catalogue or feature rows (m, d), with a policy.
+        """Rank `items`, a catalogue or feature rows (m, d), with a policy or the name of one.
 
         Ids of users and items are text here: 7 and "7" are the same. Of each user the last
         `max_open` slates without feedback are remembered, and as many answers.
         """
-        if not isinstance(policy, Policy):
-            raise TypeError(f"policy must be a policy such as EALinUCB(), got {policy!r}")
-        if policy.shares:
-            remedy = "" if policy.indivisible else "; ledger='user' keeps an account for each"
-            raise ParameterError("policy", f"must keep its users apart{remedy}", policy.label)
-        if declared(policy, "omniscient"):
-            raise ParameterError("policy", "must not need a simulator", policy.label)
+        chosen: Policy = as_component("policy", policy)
+        if chosen.shares:
+            remedy = "" if chosen.indivisible else "; ledger='user' keeps an account for each"
+            raise ParameterError("policy", f"must keep its users apart{remedy}", chosen.label)
+        if declared(chosen, "omniscient"):
+            raise ParameterError("policy", "must not need a simulator", chosen.label)
         if not isinstance(items, Items):
             items = Items.of(items, ids=item_ids)
         elif item_ids is not None:
             raise ParameterError("item_ids", "must be left out with a catalogue", item_ids)
-        self.policy = policy
+        if max_open < 1:
+            raise ParameterError("max_open", "must be at least 1", max_open)
+        self.policy = chosen
         self.seed = whole(seed, "seed")
         self.max_open = whole(max_open, "max_open")
         self._run = secrets.token_hex(4)  # tells the slates of this process from all others
@@ -118,6 +121,8 @@ class Ranker:
     @classmethod
     def from_result(cls, result: Simulated) -> Ranker:
         """Go online with what a simulation learned: its policy, items, users and seed."""
+        if not hasattr(result, "state"):
+            raise ParameterError("result", "must be what simulate returned", result)
         return cls.from_state(
             result.policy,
             result.state,
@@ -194,6 +199,8 @@ class Ranker:
         answer again changes nothing; feedback that is refused, such as another answer for the same
         slate, changes nothing either.
         """
+        if not isinstance(slate, Slate):
+            raise ParameterError("slate", "must be what recommend returned", slate)
         answer = read_answer(slate, clicked, clicked_item, shown)
         waiting = self._open.get(slate.user, {})
         if slate.slate_id not in waiting:

@@ -45,7 +45,7 @@ def clicks_of(answer: Answer, size: int) -> Bools:
 
 def names_of(ids: Iterable[object], what: str) -> list[str]:
     """Return ids as text."""
-    if isinstance(ids, str | bytes):
+    if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
         raise TypeError(f"{what} must be a list of ids, got {ids!r}")
     return [str(i) for i in ids]
 

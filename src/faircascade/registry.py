@@ -28,7 +28,7 @@ from faircascade.errors import (
 from faircascade.errors import suggest as suggest
 from faircascade.parameters import Parameter, descriptions_of, parameters_by_name
 from faircascade.parameters import parameters_of as parameters_of
-from faircascade.settings import underscored
+from faircascade.settings import part_table, underscored
 from faircascade.source_code import is_ours, own_sources
 
 if TYPE_CHECKING:
@@ -119,13 +119,18 @@ def _check_arguments(cls: type[Component]) -> None:
     if "__init__" not in vars(cls):
         return
     construct: Callable[..., None] = cls.__init__
+    by_name = all(f.kw_only for f in fields(cls))  # type: ignore[arg-type]
 
     @wraps(construct)
     def checked(self: Component, *arguments: Any, **given: Any) -> None:
         known = parameters_by_name(type(self))
+        if arguments and by_name:
+            names = ", ".join(f"{name}=" for name in known) or "it has none"
+            raise TypeError(f"{cls.__name__} takes its parameters by name: {names}")
         for name, value in given.items():
-            if name in known:
-                given[name] = validated(known[name], value)
+            if name not in known:
+                raise UnknownParameterError(name, _owner(cls), known)
+            given[name] = validated(known[name], value)
         construct(self, *arguments, **given)
 
     cls.__init__ = checked  # type: ignore[method-assign, assignment]
@@ -217,8 +222,10 @@ def lookup(kind: str, name: str) -> type[Component]:
 def find(kind: str, name: Any) -> type[Component] | None:
     """Return the class registered as `name`, whether that is written with '-' or '_', or None."""
     known = components(kind)
-    if not isinstance(name, str) or name in known:
-        return known.get(name)
+    if not isinstance(name, str):
+        return None
+    if name in known:
+        return known[name]
     alike = (cls for other, cls in known.items() if underscored(other) == underscored(name))
     return next(alike, None)
 
@@ -237,8 +244,12 @@ def build(kind: str, name: str, parameters: Mapping[str, Any] | None = None) -> 
     return _construct(lookup(kind, name), parameters or {})
 
 
+def _owner(cls: type[Component]) -> str:
+    return f"{cls.kind} {cls.name!r}"
+
+
 def _construct(cls: type[Component], given: Mapping[str, Any]) -> Any:
-    owner, known = f"{cls.kind} {cls.name!r}", parameters_by_name(cls)
+    owner, known = _owner(cls), parameters_by_name(cls)
     for name in given:
         if name not in known:
             raise UnknownParameterError(name, owner, known)
@@ -258,6 +269,8 @@ def validated(parameter: Parameter, value: Any) -> Any:
         return parameter.check(value)
     if isinstance(value, Component) and value.kind == kind:
         return value
+    if isinstance(value, str) and "(" in value:
+        value = part_table(value)
     if isinstance(value, Mapping):
         default = getattr(parameter.default, "name", parameter.default)
         named = {"name": default} if isinstance(default, str) else {}
@@ -273,9 +286,10 @@ def validated(parameter: Parameter, value: Any) -> Any:
 
 
 def as_component(kind: str, value: Any) -> Any:
-    """Turn a name or a table into the component; refuse what is not one."""
+    """Turn a name, `name(parameter=value)` or a table into the part; refuse what is none."""
     if isinstance(value, str):
-        return build(kind, value)
+        table = part_table(value)
+        return build(kind, table.pop("name"), table)
     if isinstance(value, Mapping):
         return from_spec(kind, value)
     if isinstance(value, type) or getattr(value, "kind", None) != kind:
@@ -286,7 +300,8 @@ def as_component(kind: str, value: Any) -> Any:
 def _no_part(name: str, kind: str, value: Any) -> ParameterError:
     words = f"{'an' if kind[0] in 'aeiou' else 'a'} {kind.replace('_', ' ')}"
     if isinstance(value, type) and getattr(value, "kind", None) == kind:
-        return ParameterError(name, f"must be {words}, not its class", value)
+        rule = f"must be {words}, not its class: write {value.__name__}()"
+        return ParameterError(name, rule, value)
     return ParameterError(name, f"must be {words}, its name, or a table", value)
 
 

@@ -56,6 +56,51 @@ def parse_value(written: str) -> Any:
         return {"True": True, "False": False}.get(text, text)
 
 
+def part_table(text: str) -> dict[str, Any]:
+    """Read a part as people write it, a name or `name(parameter=value, ...)`, as a table.
+
+    >>> part_table("linucb")
+    {'name': 'linucb'}
+    >>> part_table("ealinucb(weight=rbp(beta=0.8), reward.gamma=0.1)")
+    {'name': 'ealinucb', 'weight': 'rbp(beta=0.8)', 'reward': {'gamma': 0.1}}
+    """
+    name, bracket, rest = text.partition("(")
+    table: dict[str, Any] = {"name": name.strip()}
+    inner, end = rest.rstrip()[:-1], rest.rstrip()[-1:]
+    if bracket and end != ")":
+        raise ParameterError("parameters", "must end with ')'", text)
+    settings = [_parameter(part, text) for part in _comma_separated(inner) if part.strip()]
+    for setting in outer_first(settings):
+        list(put(table, setting.steps, setting.value))
+    return table
+
+
+def _parameter(part: str, text: str) -> Setting:
+    try:
+        return Setting.parse(part)
+    except ParameterError:
+        raise ParameterError("parameters", "must be name=value", text) from None
+
+
+def _comma_separated(text: str) -> list[str]:
+    """Split at commas that are in no brackets and no quotes."""
+    parts, depth, quote = [""], 0, ""
+    for sign in text:
+        if quote:
+            quote = "" if sign == quote else quote
+        elif sign in "'\"":
+            quote = sign
+        elif sign in "([{":
+            depth += 1
+        elif sign in ")]}":
+            depth -= 1
+        if sign == "," and not depth and not quote:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return parts
+
+
 def outer_first(settings: Iterable[Setting]) -> list[Setting]:
     """Order settings so that `reward=NAME` comes before `reward.gamma=1`, however they came."""
     return sorted(settings, key=lambda setting: len(setting.steps))

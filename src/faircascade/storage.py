@@ -113,8 +113,8 @@ def load_arrays(
         header = json.loads(str(arrays.pop(_HEADER)))
     except FileNotFoundError:
         raise
-    except Exception as error:  # there are as many as ways to damage an archive
-        raise ValueError(f"{path}: not a file that faircascade saved, or a damaged one") from error
+    except Exception:  # there are as many as ways to damage an archive
+        raise ValueError(f"{path}: not a file that faircascade saved, or a damaged one") from None
     if header["kind"] != kind:
         raise ValueError(f"{path}: expected a saved {kind}, found a saved {header['kind']}")
     if header["version"] != version:

@@ -33,7 +33,8 @@ def as_ids(values: Sequence[Any] | Ids | None, n: int, what: str) -> Ids:
         ids = ids.astype(str)
     values_, counts = np.unique(ids, return_counts=True)
     if len(values_) < n:
-        raise ValueError(f"{what} ids must be distinct, got {values_[counts > 1][0]!r} twice")
+        twice = values_[counts > 1][0].item()
+        raise ValueError(f"{what} ids must be distinct, got {twice!r} twice")
     return ids
 
 
@@ -49,7 +50,10 @@ def whole(value: Any, name: str) -> int:
 
 def check_finite(array: Floats, what: str) -> Floats:
     """Return a copy of the array as contiguous float64, or say where it is not finite."""
-    array = np.array(array, dtype=np.float64, order="C")
+    try:
+        array = np.array(array, dtype=np.float64, order="C")
+    except (TypeError, ValueError):  # texts, rows of several lengths, something else altogether
+        raise ParameterError(what, "must be an array of numbers", array) from None
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise ParameterError(what, f"must be finite at index {where}", array[where])

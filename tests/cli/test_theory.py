@@ -29,7 +29,7 @@ def test_a_policy_whose_regret_is_limited_is_named(run) -> None:
 
 
 def test_with_a_weight_each_condition_is_told_with_its_reason(run) -> None:
-    code, out, err = run("--weight", "log")
+    code, out, err = run("--weight", "log", "--reading", "paper")
     assert code == 0, err
     for text in (
         "EALinUCB log: d=10, k=10, 50,000 rounds, sigma=1, alpha=0.25, gamma=0, reading paper",

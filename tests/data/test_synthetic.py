@@ -163,7 +163,7 @@ def test_a_few_suppliers_have_most_items(default: Ratings) -> None:
 
 
 def test_an_environment_resembles_movielens(default: Ratings) -> None:
-    env = Environment.from_ratings(default, dim=10, k=10)
+    env = Environment.from_ratings(default, dim=10, k=10, world="paper")
     assert len(env.users) == 1000
     assert len(env.items) > 2780
     assert env.info["items_with_zero_row"] < 30

@@ -24,7 +24,7 @@ def default() -> Ratings:
 
 @pytest.fixture(scope="module")
 def env(default: Ratings) -> Environment:
-    return Environment.from_ratings(default, dim=10, k=10)
+    return Environment.from_ratings(default, dim=10, k=10, world="paper")
 
 
 def test_it_says_everywhere_that_it_is_generated(default: Ratings, env: Environment) -> None:
@@ -114,7 +114,7 @@ def test_optimal_slates_are_near_what_was_published(
     default: Ratings, dim: int, k: int, clicks: float, equality_b: float
 ) -> None:
     """LinUCB's published values after 50,000 rounds, when it serves nearly optimal slates."""
-    model = Environment.from_ratings(default, dim=dim, k=k)
+    model = Environment.from_ratings(default, dim=dim, k=k, world="paper")
     assert model.optimum(1).values.mean() == pytest.approx(clicks, rel=0.1)
     result = simulate(model, Optimal(), rounds=1, seed=1, checkpoints=1)
     assert result.equality_b == pytest.approx(equality_b, abs=0.06)

@@ -201,7 +201,7 @@ def test_auto_goes_to_the_processor_where_a_gpu_is_no_help(
     ("wanted", "options", "said"),
     [
         (("no environment", LinUCB()), {}, "env must be an Environment"),
-        ((small_environment(), "linucb"), {}, "policy must be a policy such as"),
+        ((small_environment(), "linucd"), {}, "policy must be one of .* mean 'linucb'"),
         ((small_environment(), LinUCB(), 1.5), {}, "seed must be a whole number"),
         ((small_environment(), LinUCB()), {"rounds": 0}, "rounds must be at least 1"),
         ((small_environment(), LinUCB()), {"rounds": 2.5}, "rounds must be a whole number"),

@@ -414,9 +414,9 @@ def test_wrong_options_are_named(options: dict, message: str) -> None:
 
 
 def test_what_is_not_a_policy_or_an_environment_is_named() -> None:
-    with pytest.raises(TypeError, match="policy must be a policy such as LinUCB"):
+    with pytest.raises(ValueError, match="policy must be a policy, not its class: write LinUCB"):
         simulate(small_environment(), LinUCB, rounds=1)
-    with pytest.raises(TypeError, match="policy must be a policy such as LinUCB"):
-        simulate(small_environment(), "linucb", rounds=1)
-    with pytest.raises(TypeError, match="env must be an Environment"):
+    with pytest.raises(ValueError, match="policy must be a policy, its name, or a table, got 3"):
+        simulate(small_environment(), 3, rounds=1)
+    with pytest.raises(ValueError, match="env must be an Environment"):
         simulate(None, LinUCB(), rounds=1)

@@ -6,12 +6,15 @@ import json
 import math
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from faircascade.data.load import load_dataset
 from faircascade.engine import loop, simulate
+from faircascade.environment import Environment
 from faircascade.experiment import compare, save_comparison
-from faircascade.policies import EALinUCB, LinUCB, Optimal, Random
+from faircascade.policies import EALinUCB, LinTS, LinUCB, Optimal, Random
 from tests.environments import small_environment
 
 
@@ -27,6 +30,35 @@ def test_every_policy_meets_every_seed_and_the_first_is_the_baseline() -> None:
 
 def test_one_policy_need_not_be_in_a_list() -> None:
     assert compare(small_environment(), LinUCB(), rounds=5).labels == ("LinUCB",)
+
+
+def test_policies_may_be_names_with_parameters() -> None:
+    env = small_environment()
+    written = ["linucb", EALinUCB(), "ealinucb(weight=rbp, beta=0.8)"]
+    found = compare(env, written, rounds=5)
+    objects = [LinUCB(), EALinUCB(), EALinUCB(weight="rbp", beta=0.8)]
+    assert [result[0].policy for result in found.results.values()] == objects
+    assert compare(env, "random", rounds=5).labels == ("Random",)
+    assert simulate(env, "lints(scale=0.1)", rounds=5).policy == LinTS(scale=0.1)
+
+
+def test_without_policies_the_usual_ones_are_compared() -> None:
+    found = compare(small_environment(), rounds=5)
+    assert found.labels == ("LinUCB", "EALinUCB log", "Random", "MostPopular")
+
+
+def test_data_stands_for_an_environment_of_each_seed(tmp_path) -> None:
+    rows = [(user, item, 5) for user in range(30) for item in range(user % 5, 40)]
+    frame = pd.DataFrame(rows, columns=["user", "item", "rating"])
+    frame.to_csv(tmp_path / "mine.csv", index=False)
+    ratings = load_dataset(frame)
+    expected = compare(
+        lambda seed: Environment.from_ratings(ratings, seed=seed), "linucb", rounds=5, seeds=2
+    )
+    for data in (ratings, frame, tmp_path / "mine.csv", str(tmp_path / "mine.csv")):
+        assert compare(data, "linucb", rounds=5, seeds=2).table() == expected.table()
+    alone = Environment.from_ratings(tmp_path / "mine.csv", seed=1)
+    assert alone.fingerprint == expected.env.fingerprint
 
 
 def test_means_changes_and_best_values() -> None:

@@ -73,7 +73,7 @@ def test_other_data_and_sizes_have_no_row() -> None:
     assert row_of(LinUCB(), "ml-1m", 12, 10) is None
 
 
-OPTIONS = {**flat_options({}), "align": "none", "zero_rows": "keep"}
+OPTIONS = {**flat_options({"world": "paper"}), "align": "none", "zero_rows": "keep"}
 
 
 def verdict(

@@ -16,7 +16,8 @@ def comparison() -> Comparison:
     data = load_dataset("synthetic", users=200, items=500)
     seeds = [1, 2, 3, 4]
     environments = {
-        seed: Environment.from_ratings(data, seed=seed).take(slice(None, None, 4)) for seed in seeds
+        seed: Environment.from_ratings(data, seed=seed, world="paper").take(slice(None, None, 4))
+        for seed in seeds
     }
     policies = [
         LinUCB(),

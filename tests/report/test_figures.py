@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faircascade.experiment import Comparison
-from faircascade.experiment.comparison import distinct_labels
+from faircascade.experiment.comparison_inputs import distinct_labels
 from faircascade.policies import EALinUCB, LinUCB, Policy, Random
 from faircascade.report.policy_styles import policy_styles
 from faircascade.report.style import NEUTRAL, legend_label, line_styles, plain_number, wrapped_label

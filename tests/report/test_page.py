@@ -102,6 +102,16 @@ def test_an_interrupted_comparison_says_how_far_it_came(
     assert unfinished([several]) == []
 
 
+def test_a_result_is_reported_like_a_comparison_of_one_policy(
+    single: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (result,) = single.results["Random"]
+    assert write_report(result) == Path("runs/report/report.html")
+    page = write_report(single, tmp_path / "other")
+    assert Path("runs/report/report.md").read_text() == page.with_suffix(".md").read_text()
+
+
 def test_what_cannot_be_drawn_is_left_out_and_named(single: Comparison, tmp_path: Path) -> None:
     single.env.items.groups.clear()
     page = read(write_report(single, tmp_path))

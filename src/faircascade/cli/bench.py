@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from faircascade.cli.console import print_json, print_table, progress, remark
-from faircascade.cli.data import dataset_or_file, showing
+from faircascade.cli.console import print_json, print_table, remark
+from faircascade.cli.data import dataset_or_file, read_ratings
+from faircascade.cli.options import DataName, DataPath
 from faircascade.errors import ParameterError
+from faircascade.progress import progress
 
 if TYPE_CHECKING:
     from faircascade.experiment.bench import Measurement, Task
@@ -77,10 +78,8 @@ def bench(
     precision: Annotated[str, typer.Option(help="float64, or float32 on a GPU.")] = "float64",
     threads: Annotated[int | None, typer.Option(help="Threads; default: all cores.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes: half a minute.")] = False,
-    data: Annotated[
-        str, typer.Option(help="Data set or file; see 'faircascade data list'.")
-    ] = "synthetic",
-    path: Annotated[Path | None, typer.Option(help="Archive or folder of the data set.")] = None,
+    data: DataName = "synthetic",
+    path: DataPath = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Measure recommendations per second and peak memory.
@@ -92,7 +91,6 @@ def bench(
     Kernels are compiled before the clock starts. All of it takes about a quarter of an hour on
     two cores, half of that for large. Ctrl-C prints what was measured so far.
     """
-    import faircascade as fc
     from faircascade.experiment import bench as measuring
 
     if against is not None:
@@ -110,8 +108,7 @@ def bench(
         large_rounds=large_rounds,
         crowd_rounds=crowd_rounds,
     )
-    with showing() as report:
-        ratings = fc.load_dataset(dataset_or_file(data), path=path, progress=report)
+    ratings = read_ratings(dataset_or_file(data), path)
     environments = measuring.BenchEnvironments(ratings=ratings, users=sizes.users)
     tasks = measuring.plan(
         chosen, environments, sizes, threads=threads, engine=engine, precision=precision

@@ -1,26 +1,16 @@
-"""What commands print: tables and JSON on stdout, progress and remarks on stderr."""
+"""What commands print: tables and JSON on stdout, remarks on stderr."""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
 _PIPE_WIDTH = 120
@@ -30,15 +20,6 @@ _ENDLESS = 10_000
 """Columns that every table fits into."""
 _FRAME = 3
 """Columns of a table's frame and padding, for each of its columns."""
-_PLAIN_STEP = 0.1
-_PLAIN_QUIET = 1.0
-"""Seconds before the first line: what is done by then needs none."""
-_PLAIN_SURE = 0.01
-"""Share of the work before which an estimate would be a guess."""
-_PLAIN_PATIENCE = 20.0
-"""Seconds after which a line comes even without a tenth of progress."""
-
-Report = Callable[[str, float], None]
 
 
 def stdout() -> Console:
@@ -139,42 +120,3 @@ def percent(value: float) -> str:
     if math.isnan(value):
         return "–"
     return f"{value:+.1f}%" if abs(value) >= 0.05 else "0.0%"
-
-
-@contextmanager
-def progress(what: str) -> Iterator[Report]:
-    """Show progress with an estimate: a bar on a terminal, plain lines elsewhere."""
-    if sys.stderr.isatty():
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TaskProgressColumn(),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-        )
-        with Progress(*columns, console=stderr(), transient=True) as bar:
-            task = bar.add_task(what, total=1.0)
-            yield lambda label, share: bar.update(
-                task, completed=share, description=f"{what} {label}".strip()
-            )
-        return
-    begin = last = time.monotonic()
-    told = -1.0
-    first: tuple[float, float] | None = None
-    """When work began to show, and how much of it: until then engines are compiled."""
-
-    def tell(label: str, share: float) -> None:
-        nonlocal told, last, first
-        now = time.monotonic()
-        if first is None and share > 0:
-            first = now, share
-        step = math.floor(share / _PLAIN_STEP + 1e-9)
-        if now - begin < _PLAIN_QUIET or (step <= told and now - last < _PLAIN_PATIENCE):
-            return
-        told, last = step, now
-        since, done = (now - first[0], share - first[1]) if first is not None else (0.0, 0.0)
-        left = since * (1 - share) / done if done >= _PLAIN_SURE else 0.0
-        estimate = f", about {left:,.0f} s left" if left >= 1 else ""
-        remark(f"{what} {label}".strip() + f": {share:.0%}{estimate}")
-
-    yield tell

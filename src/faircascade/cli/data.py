@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from faircascade.cli.command import Command
-from faircascade.cli.console import print_json, print_table, progress, remark
+from faircascade.cli.console import print_json, print_table, remark
 from faircascade.cli.policy_options import typed_settings
+from faircascade.progress import progress
 from faircascade.registry import build, components, find, parameters_of
 
 if TYPE_CHECKING:
@@ -77,10 +79,7 @@ def _contents(name: str, path: Path | None, options: dict[str, Any]) -> dict[str
     """Read the ratings and count."""
     import numpy as np
 
-    import faircascade as fc
-
-    with showing() as report:
-        ratings = fc.load_dataset(name, path=path, progress=report, **options)
+    ratings = read_ratings(name, path, options)
     values, counts = np.unique(ratings.ratings, return_counts=True)
     return {
         "users": ratings.n_users,
@@ -125,6 +124,16 @@ def dataset_or_file(name: str) -> str:
     """Return the registered name of a data set that is written with '-' or '_'; else as it is."""
     found = find("data", name)
     return name if found is None else found.name
+
+
+def read_ratings(
+    data: str, path: Path | None, options: Mapping[str, Any] = MappingProxyType({})
+) -> Ratings:
+    """Load ratings, with progress."""
+    import faircascade as fc
+
+    with showing() as report:
+        return fc.load_dataset(data, path=path, progress=report, **options)
 
 
 def tell_of_ratings(ratings: Ratings, users: int | None) -> None:

@@ -7,27 +7,24 @@ from typing import Annotated
 
 import typer
 
-from faircascade.cli.console import print_json, progress, remark
-from faircascade.cli.study_output import print_results
+from faircascade.cli.comparison_output import tell_comparison, write_comparison
+from faircascade.cli.console import remark
 from faircascade.errors import ParameterError
-from faircascade.readings import Reading
+from faircascade.progress import progress
 from faircascade.storage import check_folder
-
-READING: Reading = "intended"
 
 
 def demo(
-    users: Annotated[int, typer.Option(help="Users to serve, at most 1,000.")] = 1000,
-    rounds: Annotated[int, typer.Option(help="Slates for each user.")] = 5000,
+    users: Annotated[int, typer.Option(help="Users to serve, at most 1,000.")] = 500,
+    rounds: Annotated[int, typer.Option(help="Slates for each user.")] = 2000,
     seed: Annotated[int, typer.Option(help="Seed of the data's split and of the run.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("runs/demo"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Compare LinUCB and EALinUCB on embedded data."""
+    """Compare ways to share exposure on embedded data."""
     import numpy as np
 
     import faircascade as fc
-    from faircascade.experiment.store.tables import save_comparison
 
     check_folder(out)
     env = fc.Environment.from_ratings(fc.load_dataset("synthetic"), seed=seed)
@@ -38,34 +35,22 @@ def demo(
     remark(
         f"Synthetic data: serving {people} users from {len(env.items):,} items, slates of {env.k}, "
         f"{rounds:,} rounds.\n"
-        f"EALinUCB in the reading '{READING}': a click low in the slate counts more "
-        "(no penalties: gamma is 0)."
+        "Popular items attract more users here, so a learner shows little else. EALinUCB counts a "
+        "click low in the slate more,\nfairx draws slates in proportion to merit; a smaller alpha "
+        "explores less."
     )
-    weights = ("log", "rbp", "linear")
     policies = [
-        fc.LinUCB(reading=READING),
-        *(fc.EALinUCB(weight=weight, reading=READING) for weight in weights),
+        fc.LinUCB(),
+        fc.LinUCB(alpha=0.0625),
+        fc.EALinUCB(),
+        fc.FRMLinUCB(variant="fairx"),
     ]
     with progress("Simulating") as report:
         comparison = fc.compare(served, policies, rounds=rounds, seeds=[seed], progress=report)
-    save_comparison(comparison, out)
-    page = fc.write_report(
+    page = write_comparison(
         comparison,
         out,
-        title="Who gets seen? LinUCB and EALinUCB on synthetic data",
-        notes=[
-            f"{people} users were served.",
-            f"EALinUCB in the reading '{READING}': the reward rises with the position of the "
-            "click. Ignored items are not penalised here (gamma = 0).",
-        ],
+        title="Who gets seen? Four policies on synthetic data",
+        notes=[f"{people} users were served, in the world 'popular': popular items attract more."],
     )
-    if as_json:
-        print_json(comparison.document())
-    else:
-        print_results(comparison)
-    if comparison.interrupted:
-        remark(
-            f"Stopped early: the results cover {', '.join(comparison.labels)} "
-            f"over {comparison.rounds:,} rounds."
-        )
-    remark(f"Report: {page}")
+    tell_comparison(comparison, page, as_json)

@@ -11,6 +11,7 @@ import typer
 from faircascade import __version__
 from faircascade.cli.bench import bench
 from faircascade.cli.command import Command
+from faircascade.cli.compare import compare
 from faircascade.cli.data import data
 from faircascade.cli.demo import demo
 from faircascade.cli.diff import diff
@@ -37,6 +38,7 @@ app = typer.Typer(
 )
 app.command(cls=Command)(demo)
 app.command(cls=Command)(simulate)
+app.command(cls=Command)(compare)
 app.command(cls=Command)(run)
 app.command(cls=Command)(tune)
 app.command(cls=Command)(report)

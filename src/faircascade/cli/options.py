@@ -52,6 +52,24 @@ MLflow = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")]
 
+DataName = Annotated[
+    str, typer.Option("--data", help="Data set or file; see 'faircascade data list'.")
+]
+DataPath = Annotated[Path | None, typer.Option("--path", help="Archive or folder of the data set.")]
+WorldName = Annotated[
+    str,
+    typer.Option("--world", help="How ratings become attraction: popular or paper."),
+]
+ClickRate = Annotated[
+    float | None,
+    typer.Option(
+        "--click-rate", help="Clicks of the optimal slates, 0 to 1.", show_default="the world's"
+    ),
+]
+Dim = Annotated[int, typer.Option("--dim", help="Number of features, d.")]
+SlateLength = Annotated[int, typer.Option("--k", help="Length of a slate, K.")]
+EngineName = Annotated[str, typer.Option("--engine", help="Engine: auto, gpu, cpu or loop.")]
+
 PolicyName = Annotated[
     str | None,
     typer.Option("--policy", help="Policy: {policy}.", show_default="ealinucb"),

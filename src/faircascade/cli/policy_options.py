@@ -13,8 +13,8 @@ from faircascade.parameters import (
     parameters_of,
     parameters_of_function,
 )
-from faircascade.registry import build, find, lookup, validated
-from faircascade.settings import Setting, outer_first, put
+from faircascade.registry import build, find, from_spec, lookup, validated
+from faircascade.settings import Setting, outer_first, part_table, put, underscored
 
 if TYPE_CHECKING:
     from faircascade.policies import Policy
@@ -87,6 +87,35 @@ def sort_settings(settings: Sequence[str], flags: Flags, policy: str, data: str)
         *_of_flags(flags, "environment", ENVIRONMENT_FLAGS),
     ]
     return _sorted(first, settings, _of_policy(policy) | _of_environment(data), options=flags)
+
+
+def sort_comparison_settings(
+    settings: Sequence[str], flags: Flags, policies: Sequence[str], data: str
+) -> tuple[list[Policy], SettingsByPart]:
+    """Return the policies of a comparison, and the values for its environment, runs and data.
+
+    Policies are names or `name(parameter=value, ...)`. `alpha=0.5` and `policy.alpha=0.5` are for
+    all policies that have the parameter, `ealinucb.alpha=0.5` for those of that name.
+    """
+    tables = [part_table(text) for text in policies]
+    parts = {underscored(table["name"]): _of_policy(table["name"])["policy"] for table in tables}
+    every = {name: p for part in parts.values() for name, p in part.parameters.items()}
+    around = _of_environment(data)
+    known = {"policy": PartOption("the policies", every), **around}
+    others = []
+    for setting in outer_first(map(Setting.parse, settings)):
+        if setting.steps[0] == "policies" and len(setting.steps) > 1:  # as specs have it
+            setting = replace(setting, steps=setting.steps[1:])
+        owners = parts if setting.steps[0] in parts else known
+        owner, *steps = _in_its_part(setting, owners, flags).steps
+        if owner in around:
+            others.append(setting.text)
+        for table in tables:
+            name = underscored(table["name"])
+            if owner == name or (owner == "policy" and steps[0] in parts[name].parameters):
+                list(put(table, tuple(steps), setting.value))
+    chosen = [from_spec("policy", table) for table in tables]
+    return chosen, _sorted([], others, around, options=flags)
 
 
 def typed_settings(settings: Sequence[str], cls: type) -> dict[str, Any]:

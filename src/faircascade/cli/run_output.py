@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from faircascade import __version__
-from faircascade.cli.console import counted, progress, remark
+from faircascade.cli.console import counted, remark
 from faircascade.cli.data import showing, tell_of_ratings
+from faircascade.progress import progress
 
 if TYPE_CHECKING:
     from faircascade.experiment.cell import Cell

@@ -7,14 +7,20 @@ from typing import Annotated, Any
 
 import typer
 
-from faircascade.cli.console import print_json, progress, remark
-from faircascade.cli.data import dataset_or_file, showing, tell_of_ratings
+from faircascade.cli.comparison_output import write_comparison
+from faircascade.cli.console import print_json, remark
+from faircascade.cli.data import dataset_or_file, read_ratings, tell_of_ratings
 from faircascade.cli.options import (
     Alpha,
     Beta,
     ClickModelName,
+    ClickRate,
+    DataName,
+    DataPath,
     DelayName,
+    Dim,
     DynamicsName,
+    EngineName,
     Epsilon,
     Gamma,
     OtherParameters,
@@ -24,33 +30,28 @@ from faircascade.cli.options import (
     Ridge,
     Scale,
     Sigma,
+    SlateLength,
     Weight,
+    WorldName,
 )
-from faircascade.cli.policy_options import (
-    DEFAULT_POLICY,
-    sort_settings,
-)
+from faircascade.cli.policy_options import DEFAULT_POLICY, sort_settings
+from faircascade.cli.run_output import STOPPED
+from faircascade.progress import progress
 from faircascade.registry import build, components
 from faircascade.storage import check_folder
 
 
 def simulate(
-    data: Annotated[
-        str, typer.Option(help="Data set or file; see 'faircascade data list'.")
-    ] = "synthetic",
-    path: Annotated[Path | None, typer.Option(help="Archive or folder of the data set.")] = None,
+    data: DataName = "synthetic",
+    path: DataPath = None,
     users: Annotated[int | None, typer.Option(help="Users to sample.", show_default="1000")] = None,
     sampling: Annotated[
         str, typer.Option(help="Which users: active (most ratings) or random.")
     ] = "active",
-    dim: Annotated[int, typer.Option(help="Number of features, d.")] = 10,
-    k: Annotated[int, typer.Option(help="Length of a slate, K.")] = 10,
-    preferences: Annotated[
-        str, typer.Option(help="How preferences are estimated: svd or lstsq.")
-    ] = "svd",
-    align: Annotated[
-        str, typer.Option(help="How the halves are aligned: sign, none or procrustes.")
-    ] = "sign",
+    dim: Dim = 10,
+    k: SlateLength = 10,
+    world: WorldName = "popular",
+    click_rate: ClickRate = None,
     click_model: ClickModelName = None,
     dynamics: DynamicsName = None,
     delay: DelayName = None,
@@ -67,7 +68,7 @@ def simulate(
     rounds: Annotated[int, typer.Option(help="Slates for each user.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the split and of the run.")] = 0,
     env_seed: Annotated[int | None, typer.Option(help="Seed of the split alone.")] = None,
-    engine: Annotated[str, typer.Option(help="Engine: auto, gpu, cpu or loop.")] = "auto",
+    engine: EngineName = "auto",
     precision: Annotated[
         str, typer.Option(help="float64, or on a GPU float32 (faster, less exact).")
     ] = "float64",
@@ -91,7 +92,6 @@ def simulate(
     import faircascade as fc
     from faircascade.engine.simulation import check_engine
     from faircascade.experiment.comparison import Comparison
-    from faircascade.experiment.store.tables import save_comparison
 
     flags = locals()
     check_engine(engine, precision)
@@ -103,15 +103,14 @@ def simulate(
     policy, data = policy or DEFAULT_POLICY, dataset_or_file(data)
     extra = sort_settings(settings or [], flags, policy, data)
     chosen = build("policy", policy, extra["policy"])
-    with showing() as report:
-        ratings = fc.load_dataset(data, path=path, progress=report, **extra["data"])
+    ratings = read_ratings(data, path, extra["data"])
     environment: dict[str, Any] = {
         "dim": dim,
         "k": k,
         **({} if users is None else {"users": users}),
         "sampling": sampling,
-        "preferences": preferences,
-        "align": align,
+        "world": world,
+        "click_rate": click_rate,
         "seed": seed if env_seed is None else env_seed,
     }
     env = fc.Environment.from_ratings(ratings, **(environment | extra["environment"]))
@@ -132,9 +131,8 @@ def simulate(
             **extra["simulate"],
         )
     if out is not None:
-        comparison = Comparison({chosen.label: (result,)}, interrupted=result.interrupted)
-        save_comparison(comparison, out)
-        remark(f"Report: {fc.write_report(comparison, out, title=f'{chosen.label} on {data}')}")
+        title = f"{chosen.label} on {data}"
+        remark(f"Report: {write_comparison(Comparison.of(result), out, title=title)}")
     if result.interrupted:
         remark(f"Stopped early: the result covers the {result.rounds:,} rounds all users finished.")
     if as_json:
@@ -142,7 +140,7 @@ def simulate(
     else:
         print_summary(result.summary())
     if result.interrupted:
-        raise typer.Exit(130)
+        raise typer.Exit(STOPPED)
 
 
 def print_summary(summary: dict[str, Any]) -> None:

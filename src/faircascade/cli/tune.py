@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from faircascade.cli.console import counted, print_json, progress, remark
+from faircascade.cli.console import counted, print_json, remark
 from faircascade.cli.options import Address, AsJson, ExecutorName, SpecSettings, Threads, Workers
 from faircascade.cli.run_output import (
     STOPPED,
@@ -28,6 +28,7 @@ from faircascade.cli.tuning_output import (
     print_trials,
     tuned_document,
 )
+from faircascade.progress import progress
 from faircascade.storage import check_folder
 
 if TYPE_CHECKING:

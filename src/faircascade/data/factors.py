@@ -16,7 +16,7 @@ Align = Literal["sign", "none", "procrustes"]
 Preferences = Literal["svd", "lstsq"]
 
 ROW_NORM = 1 / np.sqrt(2)
-"""Length of a normalised feature row."""
+"""Length of the longest feature row."""
 _GRAM_LIMIT = 3000
 """Up to this many users (or items, if fewer) the matrix of their products is made dense."""
 
@@ -84,14 +84,18 @@ def _by_arpack(matrix: Any, dim: int) -> SVD:
     return SVD(U[:, order], S[order], Vt[order].T)
 
 
-def item_features(train: Any, svd: SVD, *, normalize: bool) -> Floats:
-    """Return X = V S, rows of length 1/sqrt(2) if normalised; items unseen in train stay 0."""
+def item_features(train: Any, svd: SVD, *, popularity_power: float) -> Floats:
+    """Return X = V S with rows of other lengths; items unseen in train stay 0.
+
+    The length of a row becomes its power, the largest 1/sqrt(2): with 0 all are that long, with 1
+    they keep their proportions, in which items that many users like are longer.
+    """
     X = np.ascontiguousarray(svd.V * svd.S)
     norms = np.linalg.norm(X, axis=1)
     unseen = (np.asarray(train.sum(axis=0)).ravel() == 0) | (norms <= 1e-10 * norms.max())
     X[unseen] = 0.0
-    if normalize:
-        X[~unseen] *= (ROW_NORM / norms[~unseen])[:, None]
+    lengths = norms[~unseen]
+    X[~unseen] *= (ROW_NORM / lengths * (lengths / lengths.max()) ** popularity_power)[:, None]
     return X
 
 

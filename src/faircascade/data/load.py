@@ -7,7 +7,7 @@ from typing import Any
 
 from faircascade.data.base import DataError, Dataset, Progress, Ratings
 from faircascade.data.tabular import Tabular
-from faircascade.registry import build, components, suggest
+from faircascade.registry import build, components, find, suggest
 
 
 def load_dataset(
@@ -24,7 +24,7 @@ def load_dataset(
     data set lie, if they are not to be downloaded. `options` are the parameters of the data set;
     files and DataFrames take those of "table" (`user=`, `item=`, `rating=`, `sep=`, ...).
     """
-    if isinstance(source, str) and source in components(Dataset.kind):
+    if find(Dataset.kind, source) is not None:
         dataset: Dataset = build(Dataset.kind, source, options)
         return dataset.load(None if path is None else Path(path).expanduser(), progress)
     if path is not None:

@@ -15,7 +15,7 @@ from faircascade.errors import ParameterError
 from faircascade.metrics import Metric, Record, Tally
 from faircascade.metrics.tally import UNIT
 from faircascade.policies import Policy
-from faircascade.registry import build, components, to_spec
+from faircascade.registry import as_component, build, components, suggest, to_spec
 from faircascade.types import Floats, Ints
 
 HEADLINE = ("clicks", "regret", "equality_b", "equality_p", "equity_b", "equity_p")
@@ -64,7 +64,8 @@ class Result:
     def __getattr__(self, name: str) -> float:
         if not name.startswith("_") and name in components("metric"):
             return self.metrics[name]
-        raise AttributeError(f"a result has no {name!r}")
+        close = "" if name.startswith("_") else suggest(name, components("metric"))
+        raise AttributeError(f"a result has no {name!r}{close}")
 
     def measure(
         self, metric: str | Metric, *, group: str | None = None, **parameters: Any
@@ -73,15 +74,19 @@ class Result:
 
         `result.measure("equality_b", group="supplier")`, `result.measure("tail_share", tail=0.5)`
         """
-        chosen = build("metric", metric, parameters) if isinstance(metric, str) else metric
+        if isinstance(metric, str):
+            chosen = build("metric", metric, parameters)
+        else:
+            chosen = as_component("metric", metric)
         return float(chosen.measure(self.record if group is None else self.by_group(group)[1]))
 
     def by_group(self, column: str) -> tuple[tuple[str, ...], Record]:
         """Return the groups of an item column and the record added up over each."""
         columns = self.env.items.groups
         if column not in columns:
-            known = ", ".join(columns) or "(the items have no groups)"
-            raise ParameterError("group", f"must be one of {known}", column)
+            known = f"one of {', '.join(columns)}{suggest(str(column), columns)}"
+            rule = f"must be {known}" if columns else "must be left out: the items have no groups"
+            raise ParameterError("group", rule, column)
         return self.record.by_group(columns[column].tolist())
 
     @cached_property

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from numbers import Integral
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,9 @@ from faircascade.engine.result import Result
 from faircascade.engine.snapshot import check as check_snapshot
 from faircascade.environment import Environment
 from faircascade.errors import EngineError, ParameterError, suggest
+from faircascade.parameters import checked_arguments
 from faircascade.policies import Policy
+from faircascade.registry import as_component
 from faircascade.types import whole
 
 ENGINES = ("auto", "gpu", "cpu", "loop")
@@ -36,9 +39,10 @@ FASTEST = "the fastest that can run it"
 log = logging.getLogger("faircascade")
 
 
+@checked_arguments
 def simulate(
     env: Environment,
-    policy: Policy,
+    policy: Policy | str,
     *,
     rounds: int,
     seed: int = 0,
@@ -60,7 +64,8 @@ def simulate(
 
     Args:
         env: The users, the items and how users click.
-        policy: A recipe such as `EALinUCB(weight="log")`, or any `Policy`.
+        policy: A recipe such as `EALinUCB(weight="log")`, any `Policy`, or the name of one, with
+            parameters if need be: "linucb", "ealinucb(weight=rbp)".
         rounds: How often every user is served.
         seed: Fixes all draws; two policies with one seed meet the same users.
         engine: "gpu" (CUDA), "cpu" (compiled), "loop" (NumPy) or "auto" (the fastest available
@@ -87,7 +92,7 @@ def simulate(
     Ctrl-C ends the run with the rounds that all users finished, and `interrupted` set. With a
     `snapshot`, the same call later continues from there, to the same result.
     """
-    rounds, seed = _checked(env, policy, rounds, seed)
+    policy, rounds, seed = _checked(env, policy, rounds, seed)
     check_engine(engine, precision)
     if not 0 < activity <= 1:
         raise ParameterError("activity", "must be in (0, 1]", activity)
@@ -105,6 +110,8 @@ def simulate(
         raise ParameterError("realised", rule, realised)
     if threads is not None and threads < 1:
         raise ParameterError("threads", "must be at least 1", threads)
+    if progress is not None and not callable(progress):
+        raise ParameterError("progress", "must be a function of the share done", progress)
     job = Job(
         env=env,
         policy=policy,
@@ -169,7 +176,7 @@ def simulate_together(
     _check_name("precision", precision, PRECISIONS)
     jobs = []
     for env, policy, given in wanted:
-        rounds, seed = _checked(env, policy, rounds, given)
+        policy, rounds, seed = _checked(env, policy, rounds, given)
         at = look_at(checkpoints, rounds)
         jobs.append(
             Job(env=env, policy=policy, checkpoints=at, seed=seed, threads=1, precision=precision)
@@ -209,20 +216,25 @@ def _result(job: Job, outcome: Outcome, name: str, reason: str, seconds: float) 
     )
 
 
-def _checked(env: Environment, policy: Policy, rounds: int, seed: int) -> tuple[int, int]:
-    """Return rounds and seed as whole numbers; refuse what cannot be run."""
+def _checked(
+    env: Environment, policy: Policy | str, rounds: int, seed: int
+) -> tuple[Policy, int, int]:
+    """Return the policy, and rounds and seed as whole numbers; refuse what cannot be run."""
     if not isinstance(env, Environment):
-        raise TypeError(f"env must be an Environment, got {env!r}")
-    if not isinstance(policy, Policy):
-        raise TypeError(f"policy must be a policy such as LinUCB(), got {policy!r}")
+        rule = "must be an Environment, as Environment.from_ratings(data) makes one"
+        raise ParameterError("env", rule, env)
+    chosen: Policy = as_component("policy", policy)
     rounds, seed = whole(rounds, "rounds"), whole(seed, "seed")
     if rounds < 1:
         raise ParameterError("rounds", "must be at least 1", rounds)
-    return rounds, seed
+    return chosen, rounds, seed
 
 
 def warn(job: Job) -> None:
-    """Say before a run what its reader must know: badly scaled features, inexact optimal slates."""
+    """Say before a run what its reader must know: harm, bad scales, inexact optimal slates."""
+    world = job.env.info.get("world")
+    if world is not None and job.policy.harmful_in == world:
+        _warn_of_harm(job.policy.label, world)
     rows = job.rounds * job.activity * job.env.k
     warning = job.policy.scale_warning(job.env.items.pool.radius, rows)
     if warning:
@@ -232,6 +244,17 @@ def warn(job: Job) -> None:
         log.warning(
             "Click model %r does not know the best slates: regret is against good ones.", model.name
         )
+
+
+@cache
+def _warn_of_harm(label: str, world: str) -> None:
+    """Say it once."""
+    log.warning(
+        "%s is known to make exposure less equal than LinUCB does where world = %r; "
+        "see docs/explanation/worlds.md.",
+        label,
+        world,
+    )
 
 
 def check_engine(engine: str, precision: str = "float64") -> None:
@@ -306,7 +329,9 @@ def look_at(wanted: Sequence[int] | int, rounds: int) -> tuple[int, ...]:
         early = np.geomspace(1, rounds, count - half + 1)[: count - half]
         rounded = np.rint(np.concatenate([even, early]))
         return tuple(int(t) for t in np.unique(np.clip(rounded, 1, rounds)))
-    given = tuple(whole(t, "checkpoints") for t in cast(Sequence[int], wanted))
+    if isinstance(wanted, str) or not isinstance(wanted, Iterable):
+        raise ParameterError("checkpoints", "must be a whole number or a list of rounds", wanted)
+    given = tuple(whole(t, "checkpoints") for t in wanted)
     if not given or given[0] < 1 or given[-1] != rounds or list(given) != sorted(set(given)):
         rule = f"must rise from at least 1 to the last round, {rounds}"
         raise ParameterError("checkpoints", rule, list(given))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -20,12 +21,16 @@ from faircascade.data.factors import (
     truncated_svd,
     user_preferences,
 )
+from faircascade.data.load import load_dataset
 from faircascade.data.prepare import Sampling, binarise, sample_users, split_positives
 from faircascade.environment.delays import Delay, NoDelay
 from faircascade.environment.dynamics import Dynamics, Still
+from faircascade.environment.facts import EnvironmentFacts, cautions, facts_of
 from faircascade.environment.merit import Merit, merit_name, merit_of, with_merit
+from faircascade.environment.worlds import calibrate, find_world
 from faircascade.errors import ParameterError
 from faircascade.numerics import one_blas_thread, ordered_sum
+from faircascade.parameters import checked_arguments
 from faircascade.ranking import Scores, attraction_of
 from faircascade.registry import Component, as_component, declared, from_spec, identity, to_spec
 from faircascade.source_code import own_sources
@@ -42,6 +47,8 @@ from faircascade.types import (
     check_finite,
     whole,
 )
+
+log = logging.getLogger("faircascade")
 
 VERSION = 2
 _USERS_AT_ONCE = 256
@@ -89,17 +96,16 @@ class Environment:
     def __post_init__(self) -> None:
         for part in PARTS:
             object.__setattr__(self, part, as_component(part, getattr(self, part)))
-        eligible = int(self.items.eligible.sum())
-        if not 1 <= self.k <= eligible:
-            rule = f"must be between 1 and {eligible} (the items that can be recommended)"
-            raise ParameterError("k", rule, self.k)
+        object.__setattr__(self, "k", whole(self.k, "k"))
+        _check_length(self.k, self.items.eligible)
         if len(self.users) == 0:
             raise DataError("an environment needs at least one user")
 
     @classmethod
+    @checked_arguments
     def from_ratings(
         cls,
-        ratings: Ratings,
+        ratings: Any,
         *,
         dim: int = 10,
         k: int = 10,
@@ -108,20 +114,23 @@ class Environment:
         sampling: Sampling = "active",
         threshold: float = 4.0,
         train_share: float = 0.5,
-        normalize: bool = True,
-        zero_rows: ZeroRows = "exclude",
-        preferences: Preferences = "svd",
+        world: str = "popular",
+        popularity_power: float | None = None,
+        click_rate: float | None = None,
+        preferences: Preferences | None = None,
         align: Align = "sign",
+        zero_rows: ZeroRows = "exclude",
         merit: Merit | None = None,
         merit_floor: float = 1e-3,
         click_model: ClickModel | None = None,
         dynamics: Dynamics | None = None,
         delay: Delay | None = None,
     ) -> Environment:
-        """Sample users, binarise, split in half, and factorise both halves, as the paper does.
+        """Sample users, binarise, split in half, take features from one half, users from the other.
 
         Args:
-            ratings: Who rated what, such as `load_dataset("ml-1m")`.
+            ratings: Who rated what, such as `load_dataset("ml-1m")`, or what `load_dataset` takes:
+                a data set's name, a file or a DataFrame.
             dim: Number of features, d.
             k: Length of a slate, K.
             seed: Of the sample and the split.
@@ -129,12 +138,17 @@ class Environment:
             sampling: "active" takes those with the most ratings, "random" any.
             threshold: The rating from which on an item counts as liked.
             train_share: Share of each user's liked items in the train half, in (0, 1).
-            normalize: Scale feature rows to length 1/sqrt(2), as the paper does. Then popular
-                items attract no more than others; without it they do.
-            zero_rows: Items without features are never recommended ("exclude"), or may be ("keep").
-            preferences: From the test half by "svd", or by "lstsq" on the features.
-            align: How its factors are matched with those of the train half: by "sign", by
+            world: How ratings become attraction. In "popular" the items that many like attract
+                more, as they do in ratings that were held out; in "paper" they do not. It decides
+                what the next three are, unless they are given.
+            popularity_power: From 0 (feature rows are equally long) to 1 (those of popular items
+                are longer, as the factorisation makes them).
+            click_rate: How often the optimal slates are clicked, in (0, 1), under the cascade;
+                preferences are scaled to it.
+            preferences: From the test half by "lstsq" on the features, or by "svd".
+            align: How the factors of "svd" are matched with those of the train half: by "sign", by
                 "procrustes", or not at all ("none", which depends on the machine's LAPACK).
+            zero_rows: Items without features are never recommended ("exclude"), or may be ("keep").
             merit: "svd" (mean rank-`dim` relevance), "popularity" (share of users who like the
                 item), "column" (given with the data; the default where there is one), an array
                 with one value for each of `ratings.item_ids`, or a function of the `Split`.
@@ -146,11 +160,20 @@ class Environment:
         for name, value, choices in (
             ("sampling", sampling, get_args(Sampling)),
             ("zero_rows", zero_rows, get_args(ZeroRows)),
-            ("preferences", preferences, get_args(Preferences)),
+            ("preferences", preferences, (None, *get_args(Preferences))),
             ("align", align, get_args(Align)),
         ):
             if value not in choices:
-                raise ParameterError(name, f"must be one of {', '.join(choices)}", value)
+                known = ", ".join(choice for choice in choices if choice)
+                raise ParameterError(name, f"must be one of {known}", value)
+        chosen = find_world(
+            world,
+            popularity_power=popularity_power,
+            click_rate=click_rate,
+            preferences=preferences,
+        )
+        if not isinstance(ratings, Ratings):
+            ratings = load_dataset(ratings)
         if merit_floor <= 0:
             raise ParameterError("merit_floor", "must be positive", merit_floor)
         dim, k, seed, users = (
@@ -170,10 +193,13 @@ class Environment:
         split = split_positives(positives, train_share, seed)
         with one_blas_thread():
             svd = truncated_svd(split.train, dim, raw_signs=align == "none")
-            X = item_features(split.train, svd, normalize=normalize)
-            theta = user_preferences(split.test, svd, X, method=preferences, align=align)
+            X = item_features(split.train, svd, popularity_power=chosen.popularity_power)
+            theta = user_preferences(split.test, svd, X, method=chosen.preferences, align=align)
             worth = merit_of(split, merit, dim)
-        zero = np.asarray(~X.any(axis=1))
+            zero = np.asarray(~X.any(axis=1))
+            _check_length(k, ~zero)
+            if chosen.click_rate is not None:
+                theta = calibrate(theta, X[~zero], k, chosen.click_rate)
         items = Items.of(
             X,
             ids=positives.item_ids,
@@ -182,16 +208,18 @@ class Environment:
             popularity=np.asarray(split.train.sum(axis=0), dtype=np.float64).ravel(),
             groups=dict(positives.item_groups),
         )
-        info = {
+        info: dict[str, Any] = {
             "data": ratings.name,
             "seed": seed,
             "sampling": sampling,
             "threshold": threshold,
             "train_share": train_share,
-            "normalize": normalize,
-            "zero_rows": zero_rows,
-            "preferences": preferences,
+            "world": world,
+            "popularity_power": chosen.popularity_power,
+            "click_rate": chosen.click_rate,
+            "preferences": chosen.preferences,
             "align": align,
+            "zero_rows": zero_rows,
             "merit": merit_name(split, merit),
             "merit_floor": float(merit_floor),
             "items_with_zero_row": int(zero.sum()),
@@ -200,15 +228,21 @@ class Environment:
             "users_without_positives": sample.n_users - positives.n_users,
             "notes": list(ratings.notes),
         }
-        return cls(
+        env = cls(
             items=items,
             users=Users(ids=positives.user_ids, preferences=theta),
             k=k,
             info=info,
             **_given(click_model=click_model, dynamics=dynamics, delay=delay),
         )
+        found = list(cautions(env, ratings, sample))
+        info["cautions"] = found
+        for caution in found:
+            log.warning("%s.", caution)
+        return env
 
     @classmethod
+    @checked_arguments
     def from_arrays(
         cls,
         features: Floats,
@@ -349,17 +383,25 @@ class Environment:
             for start in range(0, len(self.users), _USERS_AT_ONCE)
         ]
         slates = np.concatenate(
-            [self.click_model.best(self._scores(rows, pool, round), self.k, pool) for rows in parts]
+            [
+                self.click_model.best(self.attraction_over(pool, rows, round=round), self.k, pool)
+                for rows in parts
+            ]
         )
         attraction = self.attraction(slates, round=round)
         return Optimum(slates, self.click_model.value(attraction, slates))
 
-    def _scores(self, rows: Ints, pool: Pool, round: int) -> Scores:
+    def attraction_over(self, pool: Pool, rows: Ints, *, round: int = 1) -> Scores:
         """Return the attraction of every item of a pool for some users."""
         if type(self).attraction is Environment.attraction:
             return attraction_of(self.preferences_at(round, rows), pool)
         every = np.tile(pool.rows, (len(rows), 1))
         return Scores.final(self.attraction(every, rows, round=round))
+
+    @cached_property
+    def facts(self) -> EnvironmentFacts:
+        """What popularity has to do with attraction here, and what slates are worth."""
+        return facts_of(self)
 
     def save(self, path: str | Path) -> None:
         """Write the prepared environment to one .npz file."""
@@ -417,6 +459,14 @@ class Environment:
     def _arrays(self) -> dict[str, Any]:
         known = {"user_ids": self.users.ids, "preferences": self.preferences}
         return self.items.arrays() | known
+
+
+def _check_length(k: int, eligible: Bools) -> None:
+    """Refuse slates that are longer than what they can be made of."""
+    most = int(eligible.sum())
+    if not 1 <= k <= most:
+        rule = f"must be between 1 and {most} (the items that can be recommended)"
+        raise ParameterError("k", rule, k)
 
 
 def _given(**parts: Component | None) -> dict[str, Any]:

@@ -80,7 +80,7 @@ class Ridge(Estimator):
     """Regularisation lambda, > 0."""
     sigma: float = 1.0
     """Learning rate sigma, > 0."""
-    reading: Reading = "paper"
+    reading: Reading = "intended"
     """Whose scaling and start: `paper` and `intended` follow Algorithm 1."""
 
     def __post_init__(self) -> None:

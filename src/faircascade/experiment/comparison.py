@@ -4,28 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
-from numbers import Integral
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 
 from faircascade.engine import HEADLINE, Result, simulate
 from faircascade.environment import Environment
-from faircascade.errors import ParameterError
+from faircascade.errors import ParameterError, UnknownParameterError, suggest
 from faircascade.experiment.cell_result import CellOutput
+from faircascade.experiment.comparison_inputs import (
+    distinct_labels,
+    environment_source,
+    policies_of,
+    seeds_of,
+)
 from faircascade.experiment.environment_options import environment_options
 from faircascade.experiment.machine import platform_versions
 from faircascade.experiment.study_results import EnvironmentResults, StudyResults
+from faircascade.parameters import checked_arguments, parameters_of_function
 from faircascade.policies import Policy
-from faircascade.registry import flat_spec
+from faircascade.progress import Report, progress_if_watched
+from faircascade.registry import lookup
 from faircascade.types import Floats, whole
 
-EnvironmentSource = Environment | Callable[[int], Environment]
-"""One environment for all seeds, or a function that makes one from a seed (splits vary too)."""
-Progress = Callable[[str, float], None]
-"""Called with the policy that runs and the share of the whole comparison that is done."""
+POLICIES = ("linucb", "ealinucb", "random", "most-popular")
+"""What is compared unless policies are named: clicks alone, clicks and exposure, two yardsticks."""
+_OWN = ("rounds", "seeds", "progress")
+_OF_ONE_RUN = ("seed", "trace", "propensities", "propensity_draws", "snapshot", "keep_snapshot")
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +44,11 @@ class Comparison(StudyResults):
     """By label, in the order given; one result for each seed."""
     interrupted: bool = False
     """True if it was stopped before every policy and seed had run to the end."""
+
+    @classmethod
+    def of(cls, result: Result) -> Comparison:
+        """Return a comparison of one policy with nothing, which is reported like any other."""
+        return cls({result.policy.label: (result,)}, interrupted=result.interrupted)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -105,6 +118,10 @@ class Comparison(StudyResults):
 
     def values(self, label: str, metric: str) -> Floats:
         """Return one metric of one policy, one value for each seed."""
+        if label not in self.results:
+            rule = f"must be one of {', '.join(self.labels)}{suggest(str(label), self.labels)}"
+            raise ParameterError("label", rule, label)
+        lookup("metric", metric)
         return np.array([result.metrics[metric] for result in self.results[label]])
 
     def mean(self, label: str, metric: str) -> float:
@@ -119,8 +136,10 @@ class Comparison(StudyResults):
             return float("nan")
         return 100.0 * (self.mean(label, metric) - before) / abs(before)
 
-    def table(self, metrics: Iterable[str] = HEADLINE) -> list[dict[str, Any]]:
+    def table(self, metrics: str | Iterable[str] = HEADLINE) -> list[dict[str, Any]]:
         """Return one row for each policy: means over seeds and `<metric>_change` in percent."""
+        if isinstance(metrics, str) or not isinstance(metrics, Iterable):
+            metrics = [metrics]
         rows = []
         for label in self.labels:
             row: dict[str, Any] = {"policy": label}
@@ -154,41 +173,62 @@ class Comparison(StudyResults):
         return "\n".join(lines)
 
 
+@checked_arguments
 def compare(
-    env: EnvironmentSource,
-    policies: Policy | Sequence[Policy],
+    env: Any,
+    policies: Policy | str | Iterable[Policy | str] = POLICIES,
     *,
-    rounds: int,
+    rounds: int = 1000,
     seeds: int | Sequence[int] = 1,
-    progress: Progress | None = None,
+    progress: bool | Report | None = True,
     **options: Any,
 ) -> Comparison:
     """Simulate every policy with every seed; the first policy is the baseline.
 
-    `seeds` is how many (1, 2, ...) or which. With an environment the split is the same for every
-    seed; with a function `seed -> Environment` splits vary with the seed. Other options go to
-    `simulate`. Ctrl-C ends it with what was finished by then, and `interrupted` set.
+    Args:
+        env: An `Environment` for all seeds; or a function of the seed that makes one, so that
+            splits vary; or ratings, a DataFrame, a file or a data set's name, of which
+            `Environment.from_ratings` makes one for each seed.
+        policies: One or several, each an object such as `LinUCB()` or a name such as "linucb" or
+            "ealinucb(weight=rbp)".
+        rounds: How often every user is served.
+        seeds: How many (1, 2, ...) or which.
+        progress: True shows it on a terminal and in a notebook, False does not; or a function of
+            the policy that runs and the share of the whole that is done.
+        options: Of `simulate`, for every run: `engine`, `threads`, `checkpoints`, ...
+
+    Ctrl-C ends it with what was finished by then, and `interrupted` set.
     """
-    if isinstance(policies, Policy):
-        policies = [policies]
-    if not policies:
-        raise ParameterError("policies", "must be at least one", policies)
-    for policy in policies:
-        if not isinstance(policy, Policy):
-            raise ParameterError("policies", "must be policies such as LinUCB()", policy)
-    chosen = seeds_of(seeds)
-    labels = distinct_labels(policies)
-    results: dict[str, list[Result]] = {label: [] for label in labels}
-    total, done = len(labels) * len(chosen), 0
+    for name in options:
+        if name not in _options():
+            raise UnknownParameterError(name, "compare()", (*_OWN, *_options()))
+    chosen = policies_of(policies)
+    labels = distinct_labels(chosen)
+    if whole(rounds, "rounds") < 1:
+        raise ParameterError("rounds", "must be at least 1", rounds)
+    which, environment = seeds_of(seeds), environment_source(env)
+    with _reporting(progress) as report:
+        lines = dict(zip(labels, chosen, strict=True))
+        return _run(environment, lines, which, rounds, report, options)
+
+
+def _run(
+    environment: Callable[[int], Environment],
+    policies: Mapping[str, Policy],
+    seeds: Sequence[int],
+    rounds: int,
+    progress: Report | None,
+    options: Mapping[str, Any],
+) -> Comparison:
+    results: dict[str, list[Result]] = {label: [] for label in policies}
+    total, done = len(policies) * len(seeds), 0
     interrupted = False
     try:
-        for seed in chosen:
-            environment = env if isinstance(env, Environment) else env(seed)
-            for label, policy in zip(labels, policies, strict=True):
+        for seed in seeds:
+            env = environment(seed)
+            for label, policy in policies.items():
                 report = part_of(progress, label, done / total, 1 / total)
-                result = simulate(
-                    environment, policy, rounds=rounds, seed=seed, progress=report, **options
-                )
+                result = simulate(env, policy, rounds=rounds, seed=seed, progress=report, **options)
                 results[label].append(result)
                 done += result.rounds == rounds
                 if result.interrupted:
@@ -200,38 +240,26 @@ def compare(
     return _comparable(results, rounds, interrupted)
 
 
-def distinct_labels(policies: Sequence[Policy]) -> list[str]:
-    """Return a label for each policy; equal ones are told apart by the parameters that differ."""
-    labels = [policy.label for policy in policies]
-    for label in {label for label in labels if labels.count(label) > 1}:
-        alike = [i for i, other in enumerate(labels) if other == label]
-        specs = {i: flat_spec(policies[i]) for i in alike}
-        names = dict.fromkeys(name for spec in specs.values() for name in spec)
-        differ = [n for n in names if len({repr(spec.get(n)) for spec in specs.values()}) > 1]
-        for i in alike:
-            values = ", ".join(f"{n.split('.')[-1]}={specs[i][n]}" for n in differ if n in specs[i])
-            labels[i] = f"{label} ({values})" if values else label
-    if len(set(labels)) < len(labels):
-        twice = next(label for label in labels if labels.count(label) > 1)
-        raise ParameterError("policies", "must be distinct", twice)
-    return labels
+@cache
+def _options() -> tuple[str, ...]:
+    """Return the options of `simulate` that hold for several runs alike: no files."""
+    names = (parameter.name for parameter in parameters_of_function(simulate))
+    return tuple(name for name in names if name not in (*_OWN, *_OF_ONE_RUN))
 
 
-def seeds_of(given: int | Sequence[int]) -> tuple[int, ...]:
-    """Return seeds: 1, 2, ... for a number of them, or those that were given."""
-    if isinstance(given, str):
-        raise ParameterError("seeds", "must be a number or a list of seeds", given)
-    which = range(1, int(given) + 1) if isinstance(given, Integral) else given
-    seeds = tuple(whole(seed, "seeds") for seed in which)  # type: ignore[union-attr]
-    if any(seed < 0 for seed in seeds):
-        raise ParameterError("seeds", "must be at least 0", given)
-    if not seeds or len(set(seeds)) < len(seeds):
-        raise ParameterError("seeds", "must be at least one and distinct", given)
-    return seeds
+def _reporting(progress: Any) -> AbstractContextManager[Report | None]:
+    """Return what is to be told of progress, and how."""
+    if progress is True:
+        return progress_if_watched("Comparing")
+    if progress is None or progress is False:
+        return nullcontext()
+    if not callable(progress):
+        raise ParameterError("progress", "must be True, False or a function", progress)
+    return nullcontext(progress)
 
 
 def part_of(
-    progress: Progress | None, label: str, begin: float, size: float
+    progress: Report | None, label: str, begin: float, size: float
 ) -> Callable[[float], None] | None:
     """Return the progress of a part: where it begins and how large it is, as shares of all."""
     if progress is None:

@@ -10,8 +10,8 @@ from faircascade.registry import suggest
 
 EXPERIMENTS = ("fig1", "rq1", "rq2", "rq3", "theory", "readings", "environments", "frm")
 """In the order of the page."""
-LARGE = ("frm-full", "grid")
-"""Only run if they are named: a day's work for a processor."""
+LARGE = ("frm-full", "grid", "worlds")
+"""Only run if they are named: hours or days of a processor."""
 ALL = "all"
 
 QUICK_DATA = {"name": "synthetic", "users": 200, "items": 600}

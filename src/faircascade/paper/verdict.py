@@ -22,8 +22,10 @@ SETTING = {
     "sampling": "active",
     "threshold": 4.0,
     "train_share": 0.5,
-    "normalize": True,
-    "preferences": "svd",
+    "world": "paper",
+    "popularity_power": None,
+    "click_rate": None,
+    "preferences": None,
 }
 """How the paper's environments were made, as far as that is known to matter for clicks."""
 LEVELS = {"align": "none", "zero_rows": "keep"}

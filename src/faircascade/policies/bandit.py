@@ -89,6 +89,10 @@ class ComposedPolicy(Policy):
     def made_of(self) -> tuple[Component, ...]:
         return (self, *self.parts)
 
+    @property
+    def harmful_in(self) -> str | None:
+        return self.parts.reward.harmful_in
+
     def reward_table(self, k: int) -> RewardTable:
         return self.parts.table(k)
 

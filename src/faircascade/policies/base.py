@@ -61,6 +61,11 @@ class Policy(Component):
         """Whether every slate needs the scores of all items."""
         return False
 
+    @property
+    def harmful_in(self) -> str | None:
+        """The world in which it is known to make exposure less equal, if there is one."""
+        return None
+
     def reward_table(self, k: int) -> RewardTable | None:
         """Return what positions are worth in slates of length k; None if it does not learn."""
         return None

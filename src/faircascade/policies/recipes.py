@@ -29,8 +29,9 @@ class Recipe(ComposedPolicy):
     """Regularisation lambda, > 0."""
     sigma: float = 1.0
     """Learning rate sigma, > 0."""
-    reading: Reading = "paper"
-    """Whose formulas: `paper`, `intended` or `reference` (the authors' package)."""
+    reading: Reading = "intended"
+    """Whose formulas: `intended` (the paper's text), `paper` (its tables) or `reference` (its
+    authors' package)."""
     observation: Observation = field(default_factory=FirstClick)
     """Which positions it takes as seen; a name will do."""
 

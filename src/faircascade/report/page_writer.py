@@ -8,8 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from faircascade.engine import Result
+from faircascade.errors import ParameterError
+from faircascade.experiment.comparison import Comparison
 from faircascade.experiment.stats import Test, check_test
 from faircascade.experiment.study_results import StudyResults
+from faircascade.parameters import checked_arguments
 from faircascade.report.blocks import Notice, Section
 from faircascade.report.changes import mark_terms
 from faircascade.report.data_files import CURVES, RESULTS, DataFile, statistics_file
@@ -28,6 +32,7 @@ from faircascade.report.published.summary import not_the_papers_data
 from faircascade.report.sections import SECTIONS, check_names
 from faircascade.report.style import drawing
 from faircascade.report.summary import facts, study_line, unfinished
+from faircascade.storage import check_folder
 
 _FIGURES = ("figures", "Every figure as PNG and SVG.")
 
@@ -61,22 +66,24 @@ class Chapter:
     """Which sections cannot be drawn, and why."""
 
 
+@checked_arguments
 def write_report(
-    results: StudyResults | Sequence[StudyResults],
-    folder: str | Path,
+    results: Result | StudyResults | Sequence[StudyResults],
+    folder: str | Path = "runs/report",
     *,
     name: str = "report",
     title: str | None = None,
     notes: Iterable[str] = (),
     test: Test = "t",
 ) -> Path:
-    """Write `NAME.html`, `NAME.md`, `figures/` and tables (CSV) of a comparison or of studies.
+    """Write `NAME.html`, `NAME.md`, `figures/` and tables (CSV) of a result, comparison or studies.
 
     Each is shown as it asks (`show`), as far as it is finished. The page needs nothing beside it.
     An older page there is replaced, and what it had and this one has not is removed. Returns the
     page's path.
     """
-    studies = [results] if isinstance(results, StudyResults) else list(results)
+    studies = _studies(results)
+    check_folder(folder)
     published = any(map(shown, studies))
     cover = PageHeader(
         name=name,
@@ -87,6 +94,20 @@ def write_report(
         alone=len(studies) == 1,
     )
     return write_under(cover, studies, folder, test=test)
+
+
+def _studies(results: Any) -> list[StudyResults]:
+    """Return what a page is to show: one or several; a single result is a comparison of one."""
+    one = isinstance(results, str) or not isinstance(results, Sequence)
+    several = [results] if one else results
+    studies = [Comparison.of(r) if isinstance(r, Result) else r for r in several]
+    for study in studies:
+        if not isinstance(study, StudyResults):
+            rule = "must be what simulate or compare returned, or studies"
+            raise ParameterError("results", rule, study)
+    if not studies:
+        raise ParameterError("results", "must be at least one", results)
+    return studies
 
 
 def write_under(

@@ -81,6 +81,11 @@ class RewardModel(Component):
 
     kind: ClassVar[str] = "reward"
 
+    @property
+    def harmful_in(self) -> str | None:
+        """The world in which it is known to make exposure less equal, if there is one."""
+        return None
+
     @abstractmethod
     def table(self, k: int) -> RewardTable:
         """Return the targets for slates of length k."""

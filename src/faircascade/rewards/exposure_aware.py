@@ -6,14 +6,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from faircascade.errors import ParameterError
 from faircascade.readings import Reading, check_reading
 from faircascade.registry import register
 from faircascade.rewards.base import RewardModel, RewardTable
 from faircascade.rewards.weights import Log, Weight, as_weight
-from faircascade.types import Floats
 
 
 @register("exposure-aware")
@@ -29,7 +26,7 @@ class ExposureAware(RewardModel):
     """The weight function F; a name, a vector or a function of (k, K) will do."""
     gamma: float = 0.0
     """Strength of the penalty, >= 0."""
-    reading: Reading = "paper"
+    reading: Reading = "intended"
     """Which values reward and penalty take: see `readings`."""
 
     def __post_init__(self) -> None:
@@ -38,6 +35,10 @@ class ExposureAware(RewardModel):
         check_reading(self.reading)
         object.__setattr__(self, "weight", as_weight(self.weight))
         self.table(self.weight.probe_length)  # a mistake shows now, not in the middle of a run
+
+    @property
+    def harmful_in(self) -> str | None:
+        return self.weight.harms.get(self.reading)
 
     def table(self, k: int) -> RewardTable:
         return _TABLES[self.reading](self.weight, self.gamma, k)
@@ -51,7 +52,7 @@ def _paper(weight: Weight, gamma: float, k: int) -> RewardTable:
 
 def _intended(weight: Weight, gamma: float, k: int) -> RewardTable:
     """The reward rises with k and the penalty falls: both criteria of Section 3 hold."""
-    F = rising(weight.values(k))
+    F = weight.intended(k)
     return RewardTable.of(k, rewards=F, penalties=F[::-1], gamma=gamma)
 
 
@@ -66,16 +67,3 @@ _TABLES: dict[Reading, Callable[[Weight, float, int], RewardTable]] = {
     "intended": _intended,
     "reference": _reference,
 }
-
-
-def rising(F: Floats) -> Floats:
-    """Return the weights in the order that rises with the position."""
-    steps = np.diff(F)
-    if (steps >= 0).all():
-        return F
-    if (steps <= 0).all():
-        return F[::-1]
-    raise ValueError(
-        "reading 'intended' needs weights that only rise or only fall with the position, "
-        f"got {F.tolist()}"
-    )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 
 from faircascade.errors import MissingParameterError, ParameterError
+from faircascade.readings import Reading
 from faircascade.registry import Component, build, register
 from faircascade.types import Floats
 
@@ -19,6 +21,9 @@ class Weight(Component):
     """A positive weight for every position."""
 
     kind: ClassVar[str] = "weight"
+    harms: ClassVar[Mapping[Reading, str]] = MappingProxyType({})
+    """The world in which it made exposure less equal than no weights at all, by reading: what the
+    study in docs/explanation/worlds.md found."""
 
     @abstractmethod
     def values(self, k: int) -> Floats:
@@ -28,6 +33,10 @@ class Weight(Component):
     def probe_length(self) -> int:
         """A slate length at which a mistake in the weights shows."""
         return 2
+
+    def intended(self, k: int) -> Floats:
+        """Return the weights as the paper's text asks for them, rising with the position, (k,)."""
+        return self.values(k)
 
     def reference(self, k: int) -> tuple[Floats, Floats]:
         """Return what the authors' package gives for clicks and takes, before gamma, for the rest.
@@ -42,6 +51,8 @@ class Weight(Component):
 class Log(Weight):
     """F(k) = ln(1 + k). The package takes the logarithm to base K, and its inverse to punish."""
 
+    harms: ClassVar[Mapping[Reading, str]] = MappingProxyType({"reference": "popular"})
+
     def values(self, k: int) -> Floats:
         return np.asarray(np.log1p(np.arange(1.0, k + 1)))
 
@@ -55,6 +66,10 @@ class Log(Weight):
 class RBP(Weight):
     """F(k) = beta^(k-1), which falls with k. In the package a click always earns beta^0 = 1."""
 
+    harms: ClassVar[Mapping[Reading, str]] = MappingProxyType(
+        {"paper": "paper", "intended": "popular"}
+    )
+
     beta: float = 0.9
     """Patience, in (0, 1]."""
 
@@ -65,6 +80,9 @@ class RBP(Weight):
     def values(self, k: int) -> Floats:
         return np.asarray(self.beta ** np.arange(k, dtype=np.float64))
 
+    def intended(self, k: int) -> Floats:
+        return self.values(k)[::-1]
+
     def reference(self, k: int) -> tuple[Floats, Floats]:
         return np.ones(k), np.array([math.pow(self.beta, place) for place in range(k)])
 
@@ -73,6 +91,10 @@ class RBP(Weight):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linear(Weight):
     """F(k) = beta k. In the package the penalty counts back from the last examined position."""
+
+    harms: ClassVar[Mapping[Reading, str]] = MappingProxyType(
+        {"paper": "popular", "intended": "popular", "reference": "popular"}
+    )
 
     beta: float = 0.05
     """Slope, > 0."""

@@ -47,7 +47,7 @@ class BenchEnvironments:
     def _of_dim(self, dim: int) -> Environment:
         sample = max(self.users, SAMPLE)
         with threadpool_limits(1):  # threads of the linear algebra spin on for a while after it
-            env = Environment.from_ratings(self.ratings, dim=dim, k=K, users=sample)
+            env = Environment.from_ratings(self.ratings, dim=dim, k=K, users=sample, world="paper")
         if not 1 <= self.users <= len(env.users):
             raise ParameterError("users", f"must be between 1 and {len(env.users)}", self.users)
         return env.take(np.linspace(0, len(env.users) - 1, self.users).astype(np.int64))

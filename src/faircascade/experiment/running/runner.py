@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from faircascade.experiment.cell import Cell
-from faircascade.experiment.comparison import Progress
 from faircascade.experiment.running.cost_model import CostModel
 from faircascade.experiment.running.executors import Executor, Local, Plan, executor_named
 from faircascade.experiment.running.planning import plan_studies, try_environments
@@ -21,6 +20,7 @@ from faircascade.experiment.store.manifest import record
 from faircascade.experiment.store.results import Results
 from faircascade.experiment.store.tables import load_results
 from faircascade.experiment.study import Study
+from faircascade.progress import Report
 
 log = logging.getLogger("faircascade")
 
@@ -43,7 +43,7 @@ def run_cells(
     results: Results,
     *,
     executor: Executor | None = None,
-    progress: Progress | None = None,
+    progress: Report | None = None,
     say: Callable[[str], None] | None = None,
 ) -> RunOutcome:
     """Run what is not finished. A cell that cannot be run is noted, and the others go on."""
@@ -65,7 +65,7 @@ def run_studies(
     results: Results,
     *,
     executor: Executor | None = None,
-    progress: Progress | None = None,
+    progress: Report | None = None,
     say: Callable[[str], None] | None = None,
 ) -> RunOutcome:
     """Run what is missing of some studies, and keep the manifest of their folder."""
@@ -83,7 +83,7 @@ def run_experiment(
     *,
     settings: Iterable[str] = (),
     executor: Executor | str | None = None,
-    progress: Progress | None = None,
+    progress: Report | None = None,
     backend: str | None = None,
 ) -> Any:
     """Run what a spec file, or the same as plain data, asks for; return `load_results` of it.

@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
 from faircascade.experiment.cell import Cell
-from faircascade.experiment.comparison import Progress
 from faircascade.experiment.running.cost_model import CostModel
 from faircascade.experiment.running.run_cell import CellOutcome, CellStatus
 from faircascade.experiment.store.results import Results
+from faircascade.progress import Report
 
 PAUSE_SECONDS = 0.5
 """How long to wait before checking again what other processes are running."""
@@ -24,7 +24,7 @@ class WorkQueue:
         cells: Iterable[Cell],
         results: Results,
         costs: CostModel | None = None,
-        progress: Progress | None = None,
+        progress: Report | None = None,
         say: Callable[[str], None] | None = None,
     ) -> None:
         missing = {cell.key: cell for cell in cells if results.find(cell) is None}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from faircascade.errors import ParameterError
-from faircascade.experiment.comparison import distinct_labels
+from faircascade.experiment.comparison_inputs import distinct_labels
 from faircascade.experiment.spec.errors import PlacedError, at, place_of
 from faircascade.experiment.spec.grids import expand, with_hint
 from faircascade.policies import Policy

@@ -42,7 +42,7 @@ from faircascade.engine.result import HEADLINE
 from faircascade.engine.simulation import look_at
 from faircascade.errors import ParameterError, suggest
 from faircascade.experiment.cell import Cell
-from faircascade.experiment.comparison import seeds_of
+from faircascade.experiment.comparison_inputs import seeds_of
 from faircascade.experiment.spec.checks import (
     check_distinct,
     check_environments,

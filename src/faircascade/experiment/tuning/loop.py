@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from faircascade.experiment.cell import Cell
-from faircascade.experiment.comparison import Progress
 from faircascade.experiment.running.executors import Executor
 from faircascade.experiment.running.runner import run_cells
 from faircascade.experiment.store.environments import Sources
@@ -23,6 +22,7 @@ from faircascade.experiment.tuning.bounds import total_excess
 from faircascade.experiment.tuning.candidates import entry_of
 from faircascade.experiment.tuning.search import Search, baseline_of
 from faircascade.installation import install_command
+from faircascade.progress import Report
 
 if TYPE_CHECKING:
     import optuna
@@ -101,7 +101,7 @@ def tune(
     results: Results,
     *,
     executor: Executor | None = None,
-    progress: Progress | None = None,
+    progress: Report | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Tuned:
     """Search; `fingerprint` is that of the ratings.
@@ -189,7 +189,7 @@ class _Runner:
     sources: Sources
     results: Results
     executor: Executor | None
-    progress: Progress | None
+    progress: Report | None
     say: Callable[[str], None] | None
     _begun: int | None = None
     """The first turn that had something to run; those before found it in the store."""
@@ -255,7 +255,7 @@ class _Runner:
                 raise _ImpossibleError(f"{metric} has no value for some seed")
         return means
 
-    def _part(self, turn: int, what: str) -> Progress | None:
+    def _part(self, turn: int, what: str) -> Report | None:
         """Return the progress of a turn as one of all those that are left."""
         if self.progress is None or self._begun is None:
             return None

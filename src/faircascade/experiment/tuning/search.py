@@ -27,7 +27,7 @@ from typing import Any
 
 from faircascade.errors import ParameterError, suggest
 from faircascade.experiment.cell import Cell
-from faircascade.experiment.comparison import seeds_of
+from faircascade.experiment.comparison_inputs import seeds_of
 from faircascade.experiment.spec import Spec
 from faircascade.experiment.spec.errors import Place, PlacedError, at
 from faircascade.experiment.spec.grids import GRID, expand

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faircascade.experiment.comparison import distinct_labels
+from faircascade.experiment.comparison_inputs import distinct_labels
 from faircascade.experiment.stats import estimate
 from faircascade.experiment.study_results import EnvironmentResults, StudyResults
 from faircascade.metrics.exposure import FAIRNESS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from faircascade.experiment.comparison import distinct_labels
+from faircascade.experiment.comparison_inputs import distinct_labels
 from faircascade.experiment.study_results import StudyResults
 from faircascade.policies import Policy
 from faircascade.report.blocks import (

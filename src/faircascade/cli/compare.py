@@ -1,0 +1,120 @@
+"""faircascade compare: several policies on one data set, with defaults for everything."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from faircascade.cli.comparison_output import tell_comparison, write_comparison
+from faircascade.cli.console import counted, remark
+from faircascade.cli.data import dataset_or_file, read_ratings, tell_of_ratings
+from faircascade.cli.options import (
+    AsJson,
+    ClickRate,
+    DataName,
+    DataPath,
+    Dim,
+    EngineName,
+    OtherParameters,
+    OwnComponents,
+    SlateLength,
+    Threads,
+    WorldName,
+)
+from faircascade.cli.policy_options import sort_comparison_settings
+from faircascade.progress import progress
+from faircascade.storage import check_folder
+
+if TYPE_CHECKING:
+    from faircascade.environment import Environment
+
+USERS, ROUNDS, SEEDS = 300, 1000, 2
+"""What a first picture needs: seconds, once the engine is compiled."""
+
+
+def compare(
+    data: DataName = "synthetic",
+    path: DataPath = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy",
+            metavar="POLICY",
+            help="Policy, or POLICY(parameter=value, ...): {policy}. May be repeated; the first "
+            "is the baseline.",
+            show_default="linucb, ealinucb, random, most-popular",
+        ),
+    ] = None,
+    users: Annotated[
+        int | None, typer.Option(help="Users to sample, the most active.", show_default=str(USERS))
+    ] = None,
+    dim: Dim = 10,
+    k: SlateLength = 10,
+    world: WorldName = "popular",
+    click_rate: ClickRate = None,
+    rounds: Annotated[int, typer.Option(help="Slates for each user.")] = ROUNDS,
+    seeds: Annotated[int, typer.Option(help="How many splits and runs of each policy.")] = SEEDS,
+    engine: EngineName = "auto",
+    threads: Threads = None,
+    settings: OtherParameters = None,
+    components: OwnComponents = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for results and report.", show_default="runs/DATA-compare"),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare policies on a data set or a file: table and report.
+
+    `--set alpha=0.5` is for all policies that have the parameter, `--set ealinucb.alpha=0.5` for
+    one of them. Ctrl-C keeps the policies and seeds that were finished.
+    """
+    import faircascade as fc
+    from faircascade.engine.simulation import check_engine
+    from faircascade.experiment.comparison import POLICIES
+    from faircascade.experiment.comparison_inputs import distinct_labels, seeds_of
+
+    flags = locals()
+    check_engine(engine)
+    data, which = dataset_or_file(data), seeds_of(seeds)
+    chosen, extra = sort_comparison_settings(settings or [], flags, policy or POLICIES, data)
+    distinct_labels(chosen)
+    folder = check_folder(out or Path("runs") / f"{Path(data).stem}-compare")
+    ratings = read_ratings(data, path, extra["data"])
+    asked: dict[str, Any] = {
+        "dim": dim,
+        "k": k,
+        "users": USERS if users is None else users,
+        "world": world,
+        "click_rate": click_rate,
+    }
+    asked |= extra["environment"]
+
+    @cache
+    def environment(seed: int) -> Environment:
+        return fc.Environment.from_ratings(ratings, **({"seed": seed} | asked))
+
+    tell_of_ratings(ratings, extra["environment"].get("users", users))
+    env = environment(which[0])
+    runs = (
+        f"{counted(len(chosen), 'policy')} x {counted(seeds, 'seed')} x {counted(rounds, 'round')}"
+    )
+    remark(
+        f"{ratings.name}: {len(env.users):,} of {ratings.n_users:,} users, {len(env.items):,} "
+        f"items, slates of {env.k}; {runs} (--users, --seeds and --rounds change that)"
+    )
+    with progress("Comparing") as report:
+        comparison = fc.compare(
+            environment,
+            chosen,
+            rounds=rounds,
+            seeds=which,
+            progress=report,
+            engine=engine,
+            threads=threads,
+            **extra["simulate"],
+        )
+    tell_comparison(comparison, write_comparison(comparison, folder), as_json)

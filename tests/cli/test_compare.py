@@ -1,0 +1,115 @@
+"""One line from a file to a table and a report."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import faircascade as fc
+from faircascade.cli.policy_options import sort_comparison_settings
+from tests.cli.processes import interrupted
+
+SMALL = ["--users", "25", "--dim", "4", "--k", "5", "--rounds", "12"]
+
+
+@pytest.fixture
+def ratings(tmp_path: Path) -> Path:
+    file = tmp_path / "my.csv"
+    rows = [f"{user},{item},{4 + item % 2}" for user in range(40) for item in range(user % 7, 30)]
+    file.write_text("\n".join(["user,item,rating", *rows]))
+    return file
+
+
+def test_a_file_becomes_a_table_and_a_report(run, ratings: Path, tmp_path: Path) -> None:
+    code, out, err = run("compare", "--data", "my.csv", *SMALL)
+    assert code == 0, err
+    for label in ("LinUCB", "EALinUCB log", "Random", "MostPopular", "2 seeds", "★"):
+        assert label in out
+    assert "my.csv: 25 of 40 users, 30 items, slates of 5" in err
+    assert "4 policies x 2 seeds x 12 rounds (--users, --seeds and --rounds change that)" in err
+    assert "Report: runs/my-compare/report.html" in err
+    assert "<html" in (tmp_path / "runs/my-compare/report.html").read_text()
+
+
+def test_the_document_has_what_python_computes(run, ratings: Path) -> None:
+    policies = ["--policy", "linucb", "--policy", "ealinucb(weight=rbp, beta=0.8)"]
+    code, out, err = run("compare", "--data", "my.csv", *SMALL, *policies, "--json")
+    assert code == 0, err
+    document = json.loads(out)
+    assert document["page"] == "runs/my-compare/report.html"
+    data = fc.load_dataset(ratings)
+    expected = fc.compare(
+        lambda seed: fc.Environment.from_ratings(data, users=25, dim=4, k=5, seed=seed),
+        [fc.LinUCB(), fc.EALinUCB(weight="rbp", beta=0.8)],
+        rounds=12,
+        seeds=2,
+    )
+    assert document["table"] == json.loads(json.dumps(expected.document()["table"]))
+
+
+def test_settings_are_for_all_policies_that_have_them_or_for_one() -> None:
+    written = ["linucb", "ealinucb", "ealinucb(weight=rbp)", "most_popular"]
+    settings = (
+        "alpha=0.5 ealinucb.gamma=0.1 policies.linucb.ridge=3 policy.sigma=2 environment.seed=7 "
+        "linucb.reranker.tolerance=0.2 linucb.reranker=ears density=0.5 checkpoints=3"
+    )
+    policies, others = sort_comparison_settings(settings.split(), {}, written, "synthetic")
+    shared = {"alpha": 0.5, "sigma": 2.0}
+    assert policies == [
+        fc.LinUCB(ridge=3, reranker={"name": "ears", "tolerance": 0.2}, **shared),
+        fc.EALinUCB(gamma=0.1, **shared),
+        fc.EALinUCB(gamma=0.1, weight="rbp", **shared),
+        fc.MostPopular(),
+    ]
+    assert others == {
+        "environment": {"seed": 7},
+        "simulate": {"checkpoints": 3},
+        "data": {"density": 0.5},
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--policy", "linucd"], "--policy must be one of .*did you mean 'linucb'"),
+        (["--policy", "linucb(alhpa=1)"], r"has no parameter 'alhpa' \(did you mean 'alpha'"),
+        (["--policy", "linucb(0.5)"], r"parameters must be name=value, got 'linucb\(0.5\)'"),
+        (["--policy", "linucb", "--policy", "linucb"], "policies must be distinct, got 'LinUCB'"),
+        (["--set", "alhpa=1"], "did you mean 'alpha'"),
+        (["--set", "linucb.gamma=1"], "policy 'linucb' has no parameter 'gamma'"),
+        (["--set", "ealinucb=1"], "must name one of"),
+        (["--set", "rounds=5"], "use the option --rounds"),
+        (["--set", "policy=linucb"], "use the option --policy"),
+        (["--seeds", "0"], "--seeds must be at least one"),
+        (["--rounds", "0"], "--rounds must be at least 1"),
+        (["--users", "0"], "--users must be at least 1"),
+        (["--k", "500"], "--k must be at most 30"),
+        (["--data", "no.csv"], "'no.csv' is neither a data set nor a file"),
+        (["--out", "my.csv"], "results go into a folder"),
+    ],
+)
+def test_a_mistake_is_one_line(run, ratings: Path, arguments: list[str], message: str) -> None:
+    code, out, err = run("compare", "--data", "my.csv", "--dim", "4", *arguments)
+    assert code == 2
+    assert out == ""
+    *_, last = err.splitlines()
+    assert last.startswith("Error: ")
+    assert re.search(message, last)
+
+
+def test_ctrl_c_keeps_the_policies_that_were_finished(tmp_path: Path) -> None:
+    command = (
+        "compare --users 40 --rounds 150000 --set data.users=60 --set data.items=100 "
+        "--policy most-popular --policy linucb --seeds 1 --json --out here"
+    )
+    code, out, err = interrupted(command, when="Comparing LinUCB", folder=tmp_path)
+    assert code == 130, err
+    document = json.loads(out)
+    assert document["interrupted"]
+    assert [row["policy"] for row in document["table"]] == ["MostPopular"]
+    assert document["rounds"] == 150_000
+    assert "Stopped early: the results cover MostPopular" in err
+    assert "Stopped before it was complete" in (tmp_path / "here/report.html").read_text()
