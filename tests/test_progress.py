@@ -95,8 +95,8 @@ def test_plain_lines_come_with_every_tenth_once_it_takes_long(monkeypatch, capsy
     assert lines == ["Running a: 20%, about 51 s left", "Running b: 40%, about 33 s left"]
 
 
-def lines(capsys, monkeypatch, reports: list[tuple[float, float]]) -> list[str]:
-    """Return what is printed of reports: each a time, and the share that is done by then."""
+def told(capsys: pytest.CaptureFixture[str], monkeypatch, reports: list[tuple[float, float]]):
+    """Return the lines of reports, each a time and the share of the work that is done by then."""
     now = 0.0
     monkeypatch.setattr(room.time, "monotonic", lambda: now)
     with progress("Running") as tell:
@@ -106,9 +106,14 @@ def lines(capsys, monkeypatch, reports: list[tuple[float, float]]) -> list[str]:
 
 
 def test_an_estimate_leaves_out_the_time_before_work_began_to_show(capsys, monkeypatch) -> None:
-    assert lines(capsys, monkeypatch, [(5, 0.0), (20, 0.1), (22, 0.2), (24, 0.3)]) == [
+    lines = told(capsys, monkeypatch, [(5, 0.0), (20, 0.1), (22, 0.2), (24, 0.3)])
+    assert lines == [
         "Running: 0%",
         "Running: 10%",
         "Running: 20%, about 16 s left",
         "Running: 30%, about 14 s left",
     ]
+
+
+def test_what_is_done_in_no_time_is_not_told(capsys, monkeypatch) -> None:
+    assert told(capsys, monkeypatch, [(0.2, 0.3), (0.9, 1.0)]) == []

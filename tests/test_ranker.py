@@ -38,7 +38,12 @@ RERANKED = [
 
 
 def ranker(policy=None, **options) -> Ranker:
-    return Ranker(policy or EALinUCB(weight="log", gamma=0.1), items=X, item_ids=IDS, **options)
+    return Ranker(
+        policy or EALinUCB(weight="log", gamma=0.1, reading="paper"),
+        items=X,
+        item_ids=IDS,
+        **options,
+    )
 
 
 def model(r: Ranker, user: str):

@@ -108,6 +108,8 @@ class Parameter:
 def rule_of(annotation: Any, value: Any, errors: Sequence[Mapping[str, Any]]) -> str:
     """Say what pydantic found a value not to be."""
     for error in errors:
+        if isinstance(own := error.get("ctx", {}).get("error"), ParameterError):
+            return own.rule
         if error["type"] == "finite_number":
             return "must be finite"
         if error["type"] in _LIMITS:

@@ -84,13 +84,12 @@ def _bar(what: str) -> Iterator[Report]:
 @contextmanager
 def _notebook_line(what: str) -> Iterator[Report]:
     """Rewrite one line, which every notebook can do, and leave it empty."""
-    estimate = Estimate()
-    last, width = -math.inf, 0
+    pace, last, width = _Pace(), -math.inf, 0
 
     def tell(label: str, share: float) -> None:
         nonlocal last, width
         now = time.monotonic()
-        left = estimate.left(now, share)
+        left = pace.left(now, share)
         if now - last < _NOTEBOOK_STEP:
             return
         text = _line(what, label, share, left)
@@ -107,13 +106,12 @@ def _notebook_line(what: str) -> Iterator[Report]:
 @contextmanager
 def _lines(what: str) -> Iterator[Report]:
     begin = last = time.monotonic()
-    told = -1.0
-    estimate = Estimate()
+    pace, told = _Pace(), -1.0
 
     def tell(label: str, share: float) -> None:
         nonlocal told, last
         now = time.monotonic()
-        left = estimate.left(now, share)
+        left = pace.left(now, share)
         step = math.floor(share / _PLAIN_STEP + 1e-9)
         if now - begin < _PLAIN_QUIET or (step <= told and now - last < _PLAIN_PATIENCE):
             return
@@ -123,22 +121,22 @@ def _lines(what: str) -> Iterator[Report]:
     yield tell
 
 
-class Estimate:
-    """Tells what is left from how work went since it began to show: before, engines compile."""
+class _Pace:
+    """How long the rest will take, by what was done since work began to show: until then engines
+    are compiled."""
 
     def __init__(self) -> None:
         self._first: tuple[float, float] | None = None
 
     def left(self, now: float, share: float) -> float:
-        """Return the seconds that are left, 0 where that would be a guess."""
+        """Return the seconds left, 0 where that would be a guess."""
         if self._first is None and share > 0:
             self._first = now, share
-        begin, before = self._first or (now, share)
-        done = share - before
-        return (now - begin) * (1 - share) / done if done >= _PLAIN_SURE else 0.0
+        since, done = (now - self._first[0], share - self._first[1]) if self._first else (0.0, 0.0)
+        return since * (1 - share) / done if done >= _PLAIN_SURE else 0.0
 
 
 def _line(what: str, label: str, share: float, left: float) -> str:
-    """Return how far it is and, where that is known, how long it will take."""
+    """Return how far it is and, where that is more than a guess, how long it will take."""
     estimate = f", about {left:,.0f} s left" if left >= 1 else ""
     return f"{what} {label}".strip() + f": {share:.0%}{estimate}"

@@ -180,7 +180,8 @@ def test_a_trace_has_the_propensities_that_were_asked_for(
         (["--k", "5000"], "k must be at most"),
         (["--alpha", "-1"], "alpha must be >= 0, got -1"),
         (["--set", "thresh=3"], "did you mean 'threshold'?"),
-        (["--set", "threshold=high"], "threshold must be a number, got 'high'"),
+        (["--set", "threshold=high"], "threshold must be a number, or a quantile"),
+        (["--set", "threshold=q7"], "such as 'q0.7', got 'q7'"),
         (["--set", "alpha=wide"], "alpha must be a number, got 'wide'"),
         (["--set", "lazy=1"], "lazy must be true or false"),
         (["--set", "threshold"], "--set must be name=value, got 'threshold'"),
@@ -274,6 +275,39 @@ def test_data_list_info_and_fetch(run, monkeypatch, tmp_path: Path) -> None:
     assert "--path" in out
     expect_one_line(run("data", "fetch", "nope"), "data must be one of")
     expect_one_line(run("data", "info", "synthetic", "--set", "nope=1"), "--set must name one of")
+
+
+def test_data_describe_says_how_a_file_is_read(run, tmp_path: Path) -> None:
+    rows = [(user, item, 1 + (user * item) % 10) for user in range(1, 6) for item in range(1, 11)]
+    text = "".join(f"{user}\t{item}\t{rating}\n" for user, item, rating in rows)
+    (tmp_path / "mine.tsv").write_text(text)
+    code, out, err = run("data", "describe", "mine.tsv", "--json")
+    assert (code, err) == (0, "")
+    facts = json.loads(out)
+    liked = sum(rating >= 8 for _, _, rating in rows)
+    assert (facts["feedback"], facts["threshold"], facts["positives"]) == ("explicit", 8, liked)
+    assert facts["scale"] == "1 to 10 in steps of 1"
+    assert (facts["users"], facts["items"], facts["density"]) == (5, 10, 1)
+    assert any("no header" in note for note in facts["notes"])
+    assert any("8 or more counts as liked" in note for note in facts["notes"])
+    code, out, err = run("data", "describe", "mine.tsv", "--set", "threshold=q0.5")
+    assert code == 0
+    assert "Note: the quantile q0.5 of the ratings is" in err
+    assert "top 20 percent share" in out
+    code, out, _ = run("data", "describe", "mine.tsv", "--set", "feedback=implicit", "--json")
+    assert json.loads(out)["positive_share"] == 1
+    expect_one_line(run("data", "describe", "nope.csv"), "is neither a data set")
+    expect_one_line(run("data", "describe", "mine.tsv", "--set", "dim=3"), "--set must name one of")
+
+
+def test_a_scale_that_was_guessed_is_told(run, tmp_path: Path) -> None:
+    rows = [f"{u},{i},{1 + (u * i) % 10}" for u in range(40) for i in range(30)]
+    (tmp_path / "mine.csv").write_text("\n".join(["user,item,rating", *rows]))
+    code, _, err = run(
+        "simulate", "--data", "mine.csv", *["--dim", "3", "--k", "4", "--rounds", "5"]
+    )
+    assert code == 0
+    assert "8 or more counts as liked (see threshold)" in err
 
 
 def test_no_network_is_told_in_one_line(run, monkeypatch, tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_many_columns_are_told_briefly(tmp_path: Path) -> None:
         ("item,title\na,b\n", "no feature columns"),
         ("item,x\n", "has no items"),
         ("item,x\na,1\nb,much\n", "line 3: column 'x' must be a number, got 'much'"),
-        ("item,x\na,1\nb,nan\n", "line 3: column 'x' must be a finite number, got nan"),
+        ("item,x\na,1\nb,nan\n", "line 3: column 'x' must not be empty or NaN"),
         ("item,x\na,1\nb,1e5\n", "line 3: column 'x' must be between -10000 and 10000"),
         ("item,x\na,1\na,2\n", "line 3: column 'item' must name each item once, got 'a' again"),
         ("item,x\na,1\n ,2\n", "line 3: column 'item' must not be empty"),

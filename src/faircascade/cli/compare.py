@@ -97,7 +97,9 @@ def compare(
     def environment(seed: int) -> Environment:
         return fc.Environment.from_ratings(ratings, **({"seed": seed} | asked))
 
-    tell_of_ratings(ratings, extra["environment"].get("users", users))
+    tell_of_ratings(
+        ratings, extra["environment"].get("users", users), [extra["environment"].get("threshold")]
+    )
     env = environment(which[0])
     runs = (
         f"{counted(len(chosen), 'policy')} x {counted(seeds, 'seed')} x {counted(rounds, 'round')}"

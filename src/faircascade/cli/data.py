@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -12,14 +12,17 @@ import typer
 
 from faircascade.cli.command import Command
 from faircascade.cli.console import print_json, print_table, remark
-from faircascade.cli.policy_options import typed_settings
+from faircascade.cli.policy_options import description_settings, typed_settings
 from faircascade.progress import progress
 from faircascade.registry import build, components, find, parameters_of
 
 if TYPE_CHECKING:
     from faircascade.data.base import Progress, Ratings
+    from faircascade.data.prepare import Threshold
 
 data = typer.Typer(name="data", help="List, describe and download data sets.", no_args_is_help=True)
+
+_SHARES = ("positive_share", "density", "top_20_percent_share")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
@@ -37,7 +40,43 @@ def list_(as_json: AsJson = False) -> None:
         print_json(found)
         return
     print_table(["Name", "What it is"], [[row["name"], row["summary"]] for row in found])
-    remark("Any CSV, TSV or Parquet file works too: pass its path with --data.")
+    remark(
+        "Any CSV, TSV or Parquet file works too: pass its path with --data. "
+        "See how it is read with 'faircascade data describe FILE'."
+    )
+
+
+@data.command(cls=Command)
+def describe(
+    name: Annotated[str, typer.Argument(metavar="DATA", help="Data set or file.")],
+    path: Annotated[Path | None, typer.Option(help="Archive or folder to read.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Set an option of the data, or threshold."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read data and say what is in it: feedback, scale, likes, sizes, popularity, groups."""
+    name = dataset_or_file(name)
+    given = description_settings(settings or [], name)
+    threshold = given["environment"].get("threshold")
+    facts = {"data": name, **_contents(name, path, given["data"], threshold)}
+    if as_json:
+        print_json(facts)
+        return
+    for note in facts.pop("notes"):
+        remark(f"Note: {note}")
+    print_table(["What", "Value"], list(_rows(facts)))
+
+
+def _rows(facts: dict[str, Any]) -> Iterator[list[str]]:
+    """Yield what is known of data as people read it; what is empty is left out."""
+    for key, value in facts.items():
+        if value not in (None, {}):
+            shown = f"{value:.2%}" if key in _SHARES else _text(value)
+            yield [key.replace("_", " "), shown]
 
 
 @data.command(cls=Command)
@@ -75,25 +114,13 @@ def info(
         print_table(["What", "Value"], [[key, _text(value)] for key, value in facts.items()])
 
 
-def _contents(name: str, path: Path | None, options: dict[str, Any]) -> dict[str, Any]:
+def _contents(
+    name: str, path: Path | None, options: dict[str, Any], threshold: Threshold = None
+) -> dict[str, Any]:
     """Read the ratings and count."""
-    import numpy as np
+    from faircascade.data.description import describe as facts_of
 
-    ratings = read_ratings(name, path, options)
-    values, counts = np.unique(ratings.ratings, return_counts=True)
-    return {
-        "users": ratings.n_users,
-        "items": ratings.n_items,
-        "ratings": len(ratings),
-        "density": round(len(ratings) / (ratings.n_users * ratings.n_items), 4),
-        "positives": int((ratings.ratings >= 4).sum()),
-        "scale": {f"{value:g}": int(n) for value, n in zip(values, counts, strict=True)},
-        "groups": {
-            group: len({label for row in column.tolist() for label in row.split("|")})
-            for group, column in ratings.item_groups.items()
-        },
-        "notes": list(ratings.notes),
-    }
+    return facts_of(read_ratings(name, path, options), threshold)
 
 
 def _text(value: Any) -> str:
@@ -101,6 +128,8 @@ def _text(value: Any) -> str:
         return ", ".join(f"{key}: {_text(inner)}" for key, inner in value.items()) or "none"
     if isinstance(value, list | tuple):
         return "; ".join(map(str, value)) or "none"
+    if isinstance(value, float):
+        return f"{value:g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
@@ -136,9 +165,14 @@ def read_ratings(
         return fc.load_dataset(data, path=path, progress=report, **options)
 
 
-def tell_of_ratings(ratings: Ratings, users: int | None) -> None:
+def tell_of_ratings(
+    ratings: Ratings, users: int | None, thresholds: Iterable[Threshold] = (None,)
+) -> None:
     """Say what is to be known of a data set, and if it has fewer users than were asked for."""
-    for note in ratings.notes:
+    from faircascade.data.prepare import resolve_threshold
+
+    decided = (note for asked in thresholds for note in resolve_threshold(ratings, asked)[1])
+    for note in dict.fromkeys((*ratings.notes, *decided)):
         remark(note)
     if users is not None and users > ratings.n_users:
         remark(f"Note: {ratings.name} has {ratings.n_users:,} users, not {users:,}; all are used.")

@@ -123,6 +123,16 @@ def typed_settings(settings: Sequence[str], cls: type) -> dict[str, Any]:
     return _sorted([], settings, _of_data(cls))["data"]
 
 
+def description_settings(settings: Sequence[str], data: str) -> SettingsByPart:
+    """Return the values of settings for a data set and what counts as liked in it."""
+    from faircascade.data.tabular import Tabular
+    from faircascade.experiment.environment_options import environment_options
+
+    threshold = {"threshold": environment_options()["threshold"]}
+    known = {"environment": PartOption("the environment", threshold)}
+    return _sorted([], settings, known | _of_data(find("data", data) or Tabular))
+
+
 def _of_flags(flags: Flags, part: str, names: Iterable[str]) -> list[Setting]:
     return [Setting((part, name), flags[name]) for name in names if flags[name] is not None]
 

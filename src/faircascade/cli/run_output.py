@@ -64,7 +64,7 @@ def plan(
     environments = [environment for spec in specs for environment in spec.environments()]
     users = max((environment.get("users", 0) for environment in environments), default=0)
     for ratings in sources.known.values():
-        tell_of_ratings(ratings, users)
+        tell_of_ratings(ratings, users, [e.get("threshold") for e in environments])
     try_environments(studies, sources, keep=keep)
     return studies, sources
 

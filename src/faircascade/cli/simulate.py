@@ -114,7 +114,9 @@ def simulate(
         "seed": seed if env_seed is None else env_seed,
     }
     env = fc.Environment.from_ratings(ratings, **(environment | extra["environment"]))
-    tell_of_ratings(ratings, extra["environment"].get("users", users))
+    tell_of_ratings(
+        ratings, extra["environment"].get("users", users), [extra["environment"].get("threshold")]
+    )
     with progress(f"Simulating {chosen.label}") as tell:
         result = fc.simulate(
             env,

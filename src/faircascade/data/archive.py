@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from faircascade.data.base import DataError
-from faircascade.data.delimited import TextFile
+from faircascade.data.text_file import TextFile
 
 
 def find_member(archive: Path, name: str) -> TextFile | None:
@@ -36,6 +36,19 @@ def require_member(archive: Path, name: str) -> TextFile:
     if found is None:
         raise DataError(f"{archive}: there is no {name} in it")
     return found
+
+
+def only_member(archive: Path) -> TextFile:
+    """Return the only file of a zip file, or say what else there is."""
+    names = [info.filename for info in _safe_members(archive) if not info.is_dir()]
+    names = [name for name in names if not name.startswith("__MACOSX/")]
+    if len(names) == 1:
+        return require_member(archive, PurePosixPath(names[0]).name)
+    shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+    raise DataError(
+        f"{archive}: a zip file with {len(names)} files is not a table ({shown}); extract it and "
+        'name the file with the ratings, or name the data set, as in "ml-1m" with path='
+    )
 
 
 def check_zip(path: Path) -> None:

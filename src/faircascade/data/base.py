@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from faircascade.data.scale import Feedback, Scale
 from faircascade.registry import Component
 from faircascade.storage import fingerprint
 
@@ -21,6 +22,10 @@ Progress = Callable[[str, int, int], None]
 
 class DataError(ValueError):
     """Data that cannot be used: the message names the file, the place and the rule."""
+
+
+class MissingValueError(DataError):
+    """A value that is not there, where one must be."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +42,11 @@ class Ratings:
     items: NDArray[np.int32]
     """Row in `item_ids` of each rating, (n,)."""
     ratings: NDArray[np.float32]
-    """The rating itself, (n,)."""
+    """The rating itself, (n,); a count, or 1, if `feedback` is not explicit."""
+    feedback: Feedback = "explicit"
+    """What a rating is: given by the user, an interaction, or how many of them there were."""
+    bounds: tuple[float, float] | None = None
+    """The ends of the scale where the data set knows them; None takes those seen."""
     item_groups: dict[str, NDArray[np.str_]] = field(default_factory=dict)
     """Columns such as genre or supplier, (n_items,); several memberships are joined by `|`."""
     item_merit: NDArray[np.float64] | None = None
@@ -69,6 +78,11 @@ class Ratings:
         return len(self.ratings)
 
     @cached_property
+    def scale(self) -> Scale | None:
+        """The scale of explicit ratings; None for the others."""
+        return Scale.of(self.ratings, self.bounds) if self.feedback == "explicit" else None
+
+    @cached_property
     def fingerprint(self) -> str:
         """Hash of the contents: equal ratings have equal fingerprints."""
         merit = {} if self.item_merit is None else {"merit": self.item_merit}
@@ -79,7 +93,7 @@ class Ratings:
             "items": self.items,
             "ratings": self.ratings,
         }
-        return fingerprint({**columns, **merit}, {})
+        return fingerprint({**columns, **merit}, {"feedback": self.feedback, "bounds": self.bounds})
 
     def __repr__(self) -> str:
         return (

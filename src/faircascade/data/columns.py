@@ -3,56 +3,103 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faircascade.data.base import DataError
+from faircascade.data.base import DataError, MissingValueError
 from faircascade.data.id_encoding import UNKNOWN, Coded, code_dictionary, code_integers
 from faircascade.data.tables import Table
 from faircascade.registry import suggest
 
 USUAL_NAMES = {
-    "user": ("user_id", "user", "uid", "userId", "reviewerID", "customer_id", "visitorid"),
+    "user": (
+        *("user_id", "user", "uid", "userId", "reviewerID", "reviewer_id", "customer_id"),
+        *("visitorid", "visitor", "session_id", "member_id", "account_id", "profile_id"),
+        *("listener_id", "reader_id", "customer", "username", "msno"),
+    ),
     "item": (
         *("item_id", "item", "iid", "movieId", "movie_id", "song_id", "track_id", "product_id"),
-        *("asin", "isbn", "book_id", "artist_id", "business_id"),
+        *("asin", "parent_asin", "isbn", "book_id", "artist_id", "business_id", "article_id"),
+        *("news_id", "video_id", "game_id", "recipe_id", "sku", "movie", "artist", "song", "track"),
+        *("product", "book"),
     ),
-    "rating": ("rating", "score", "stars", "overall", "ratings", "book_rating"),
+    "rating": (
+        *("rating", "score", "stars", "overall", "ratings", "book_rating", "feedback", "grade"),
+        *("preference", "label", "liked", "like", "clicked", "click"),
+    ),
+    "counts": (
+        *("plays", "playcount", "count", "counts", "views", "weight", "listen_count", "listens"),
+        *("clicks", "purchases", "quantity", "frequency", "n_plays", "n_clicks"),
+    ),
 }
 """Names by which a column is found, the best first, whatever their case and punctuation."""
+
+COLUMNS_SHOWN = 10
+"""Columns that a message names at most; a file may have thousands."""
+LONGEST_NAME = 40
+"""Characters of a column's name that an error message repeats."""
 
 
 def find_column(table: Table, option: str, given: str | None, usual: tuple[str, ...] = ()) -> str:
     """Return the name of the column that `option` names, or that has one of the usual names."""
-    by_plain: dict[str, str] = {}
-    for name in table.names:
-        by_plain.setdefault(_plain(name), name)
-    there = f"the columns are {', '.join(repr(name) for name in table.names)}"
+    there = f"the columns are {listed(table.names)}"
     if given is not None:
-        found = given if given in table.names else by_plain.get(_plain(given))
+        by_plain = _by_plain_name(table)
+        found = given if given in table.names else by_plain.get(plain_name(given))
         if found is None:
             raise DataError(
                 f"{table.label}: there is no column {given!r} ({option}=)"
                 f"{suggest(given, [str(name) for name in table.names])}; {there}"
             )
-    else:
-        plain = [_plain(name) for name in usual]
-        found = next((by_plain[name] for name in plain if name in by_plain), None)
-        if found is None:
-            raise DataError(
-                f"{table.label}: no column looks like the {option} ({', '.join(usual[:4])}, ...); "
-                f"{there}; name it with {option}={table.hint}"
-            )
-    if table.names.count(found) > 1:
+        return _once(table, found)
+    found = usual_column(table, usual)
+    if found is None:
         raise DataError(
-            f"{table.label}: column {found!r} is there {table.names.count(found)} times"
+            f"{table.label}: no column looks like the {option} ({', '.join(usual[:4])}, ...); "
+            f"{there}; name it with {option}={table.hint}"
         )
     return found
 
 
-def _plain(name: object) -> str:
+def usual_column(table: Table, usual: Sequence[str]) -> str | None:
+    """Return the column that has one of the usual names, the best first; None if there is none."""
+    by_plain = _by_plain_name(table)
+    found = next((by_plain[name] for name in map(plain_name, usual) if name in by_plain), None)
+    return None if found is None else _once(table, found)
+
+
+def other_id_column(table: Table, user: str) -> str | None:
+    """Return the only column beside the user's whose name ends in "id": `Anime_ID`."""
+    ids = [
+        name for name in table.names if name != user and plain_name(name).endswith(("id", "ids"))
+    ]
+    return ids[0] if len(ids) == 1 else None
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names of columns for a message, the first of them if there are many."""
+    shown = [repr(str(name)[:LONGEST_NAME]) for name in names[:COLUMNS_SHOWN]]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more:,} more" if more else "")
+
+
+def _by_plain_name(table: Table) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in table.names:
+        found.setdefault(plain_name(name), name)
+    return found
+
+
+def _once(table: Table, name: str) -> str:
+    if table.names.count(name) > 1:
+        raise DataError(f"{table.label}: column {name!r} is there {table.names.count(name)} times")
+    return name
+
+
+def plain_name(name: object) -> str:
     """Drop RecBole's type suffix, case and punctuation: `User_ID:token` is `userid`."""
     return re.sub(r"[\W_]", "", re.sub(r":\w+$", "", str(name))).lower()
 
@@ -91,7 +138,7 @@ def _id_values(dictionary: Any, table: Table, name: str) -> NDArray[Any]:
     import pyarrow as pa
 
     if pa.types.is_integer(dictionary.type):
-        return _int64(dictionary, table, name)
+        return _int64(dictionary.fill_null(0), table, name)  # null is in no row
     return np.array(dictionary.cast(pa.string()).to_pylist() or [], dtype=np.str_)
 
 
@@ -142,7 +189,7 @@ def _parsed(texts: list[str], table: Table, name: str) -> NDArray[np.float64]:
     values = np.empty(len(texts))
     for row, text in enumerate(texts):
         try:
-            values[row] = float(text)
+            values[row] = float(text.replace(",", ".", 1) if text.count(",") == 1 else text)
         except ValueError:
             raise DataError(
                 f"{table.where(row)}: column {name!r} must be a number, got {text[:40]!r}"
@@ -187,15 +234,20 @@ def _is_text(kind: Any) -> bool:
     )
 
 
+def missing(column: Any) -> Any:
+    """Tell of each value whether it is not there: null, NaN or blank text; an Arrow array."""
+    import pyarrow.compute as pc
+
+    gone = pc.is_null(column, nan_is_null=True)
+    if _is_text(column.type):
+        gone = pc.or_(gone, pc.fill_null(pc.equal(pc.utf8_trim_whitespace(column), ""), True))
+    return gone
+
+
 def _refuse_missing(column: Any, table: Table, name: str) -> None:
     import pyarrow.compute as pc
 
-    missing = pc.is_null(column, nan_is_null=False)
-    if pc.any(missing).as_py():
-        row = pc.index(missing, True).as_py()
-        raise DataError(f"{table.where(row)}: column {name!r} must not be empty or NaN")
-    if _is_text(column.type):
-        blank = pc.equal(pc.utf8_trim_whitespace(column), "")
-        if pc.any(blank).as_py():
-            row = pc.index(blank, True).as_py()
-            raise DataError(f"{table.where(row)}: column {name!r} must not be empty or NaN")
+    gone = missing(column)
+    if pc.any(gone).as_py():
+        row = pc.index(gone, True).as_py()
+        raise MissingValueError(f"{table.where(row)}: column {name!r} must not be empty or NaN")

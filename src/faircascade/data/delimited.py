@@ -10,13 +10,13 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import IO, Any, Literal
 
-from faircascade.data.base import DataError, Progress
+from faircascade.data.base import DataError, MissingValueError, Progress
+from faircascade.data.text_file import TextFile
 
 BLOCK_BYTES = 1 << 24
 _THREAD_BYTES = 1 << 21
@@ -29,28 +29,12 @@ _NUMBER = re.compile(
     r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)\s*", re.ASCII | re.IGNORECASE
 )
 
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+\s*", re.ASCII)
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "none", "-", "?")
+"""What stands for a number that is not there."""
+
 Kind = Literal["integer", "rating", "number", "text"]
 """How a column is stored: int32, float32, float64 or dictionary-coded text."""
-
-
-@dataclass(frozen=True, slots=True)
-class TextFile:
-    """A file, or a member of an archive, that can be read more than once."""
-
-    label: str
-    """What error messages call it."""
-    size: int
-    """Uncompressed bytes."""
-    open: Callable[[], AbstractContextManager[IO[bytes]]]
-
-    @classmethod
-    def at(cls, path: Path) -> TextFile:
-        """Return the file at `path`."""
-        try:
-            size = path.stat().st_size
-        except OSError as error:
-            raise DataError(f"{path}: cannot be read ({error.strerror})") from None
-        return cls(str(path), size, lambda: path.open("rb"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +51,13 @@ class Layout:
     quoted: bool = False
     """True if fields may stand in double quotes, with separators and line ends inside."""
     encoding: str = "utf-8"
+    decimal: str = "."
+    missing: bool = False
+    """True if numbers may be missing; they are null then, otherwise refused."""
+
+
+class DecimalCommaError(DataError):
+    """A number with a decimal comma, in a file that was read as if it had none."""
 
 
 def read_text(source: TextFile, layout: Layout, progress: Progress | None = None) -> Any:
@@ -227,7 +218,8 @@ def _arrow_options(layout: Layout, *, skip: int, part: int, threads: bool) -> di
         "convert_options": arrow_csv.ConvertOptions(
             include_columns=list(layout.kinds),
             column_types={name: types[kind] for name, kind in layout.kinds.items()},
-            null_values=[],  # a missing number is an error here, not a value
+            null_values=list(MISSING) if layout.missing else [],
+            decimal_point=layout.decimal,
         ),
     }
 
@@ -242,28 +234,47 @@ def _explain(
     """Say which line broke which rule; `cause` is what Arrow said."""
     for line, fields in records(stream, layout, label=label, first_line=first_line):
         if line >= first_line + skip and (problem := _problem(fields, layout)):
-            return DataError(f"{label}: line {line}: {problem}")
+            return type(problem)(f"{label}: line {line}: {problem}")
     return DataError(f"{label}: {' '.join(str(cause).split())[:200]}")
 
 
-def _problem(fields: list[str], layout: Layout) -> str | None:
+def _problem(fields: list[str], layout: Layout) -> DataError | None:
+    """Return what is wrong with a record, without its place."""
     if len(fields) != len(layout.columns):
-        return (
+        return DataError(
             f"{len(layout.columns)} fields expected ({', '.join(layout.columns)}), "
             f"got {len(fields)}: {layout.separator.join(fields)[:60]!r}"
         )
     for name, kind in layout.kinds.items():
         text = fields[layout.columns.index(name)]
         if is_broken(text):
-            return (
+            return DataError(
                 f"column {name!r} is not {layout.encoding} text, got {text[:40]!a}; "
                 "name another encoding with encoding="
             )
         if kind == "integer" and not (_INTEGER.fullmatch(text) and abs(int(text)) < 2**31):
-            return f"column {name!r} must be a whole number below 2^31, got {text[:40]!r}"
-        if kind in ("rating", "number") and not _NUMBER.fullmatch(text):
-            return f"column {name!r} must be a number, got {text[:40]!r}"
+            rule = f"column {name!r} must be a whole number below 2^31, got {text[:40]!r}"
+            return DataError(rule)
+        if kind in ("rating", "number") and not _is_number(text, layout):
+            return _number_error(text, layout)(
+                f"column {name!r} must be a number, got {text[:40]!r}"
+            )
     return None
+
+
+def _is_number(text: str, layout: Layout) -> bool:
+    if layout.missing and text in MISSING:
+        return True
+    if layout.decimal == ",":
+        text = "x" if "." in text else text.replace(",", ".")
+    return bool(_NUMBER.fullmatch(text))
+
+
+def _number_error(text: str, layout: Layout) -> type[DataError]:
+    if text.strip() in MISSING:
+        return MissingValueError
+    commas = layout.decimal == "." and _DECIMAL_COMMA.fullmatch(text)
+    return DecimalCommaError if commas else DataError
 
 
 def is_broken(text: str) -> bool:

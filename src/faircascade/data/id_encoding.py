@@ -1,4 +1,4 @@
-"""Ids become codes, and repeated (user, item) pairs become one rating: the last."""
+"""Ids become codes, and repeated (user, item) pairs become one rating: the last, or the sum."""
 
 from __future__ import annotations
 
@@ -10,9 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.data.base import DataError, Ratings
+from faircascade.data.scale import Feedback
 
 UNKNOWN = "unknown"
 """The group of an item that the data says nothing about."""
+
+_REPEATED: dict[Feedback, str] = {
+    "explicit": "ratings repeated a user and item: the last one counts",
+    "implicit": "rows repeated a user and item: they were merged",
+    "counts": "rows repeated a user and item: their counts were added up",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,8 @@ def assemble(
     items: Coded,
     ratings: NDArray[np.floating[Any]],
     where: Callable[[int], str],
+    feedback: Feedback = "explicit",
+    bounds: tuple[float, float] | None = None,
     notes: tuple[str, ...] = (),
     item_groups: dict[str, NDArray[np.str_]] | None = None,
     item_merit: NDArray[np.float64] | None = None,
@@ -74,10 +83,12 @@ def assemble(
     if not np.isfinite(values).all():
         row = int(np.argmin(np.isfinite(values)))
         raise DataError(f"{where(row)}: the rating must be a finite number, got {ratings[row]}")
-    keep = _last_of_each_pair(users.codes, items.codes, len(items.ids))
+    pairs = users.codes.astype(np.int64) * len(items.ids) + items.codes  # (n,)
+    keep = _last_of_each(pairs)
     if keep is not None:
-        repeats = len(values) - len(keep)
-        notes = (*notes, f"{repeats:,} ratings repeated a user and item: the last one counts")
+        notes = (*notes, f"{len(values) - len(keep):,} {_REPEATED[feedback]}")
+        if feedback == "counts":
+            values = _sums(pairs, values)
     rows: Any = slice(None) if keep is None else keep
     return Ratings(
         name=name,
@@ -86,19 +97,24 @@ def assemble(
         users=users.codes[rows],
         items=items.codes[rows],
         ratings=values[rows],
+        feedback=feedback,
+        bounds=bounds,
         item_groups=item_groups or {},
         item_merit=item_merit,
         notes=notes,
     )
 
 
-def _last_of_each_pair(
-    users: NDArray[np.int32], items: NDArray[np.int32], n_items: int
-) -> NDArray[np.intp] | None:
+def _last_of_each(pairs: NDArray[np.int64]) -> NDArray[np.intp] | None:
     """Return the rows that no later row repeats, ascending, or None if there are no repeats."""
-    pairs = users.astype(np.int64) * n_items + items  # (n,)
     ascending = np.sort(pairs)
     if not (ascending[1:] == ascending[:-1]).any():
         return None
     _, from_end = np.unique(pairs[::-1], return_index=True)
     return np.sort(len(pairs) - 1 - from_end)
+
+
+def _sums(pairs: NDArray[np.int64], values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return at each row the sum of all rows with the same pair, (n,)."""
+    _, group = np.unique(pairs, return_inverse=True)
+    return np.bincount(group, weights=values)[group].astype(np.float32)

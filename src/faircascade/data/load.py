@@ -20,9 +20,10 @@ def load_dataset(
     """Load ratings from a data set's name, a file or a DataFrame.
 
     `source` is a registered name ("synthetic", "ml-1m", "yahoo-r2", ...), the path of a CSV, TSV,
-    Parquet or RecBole file, or a pandas or polars DataFrame. `path` is where the files of a named
-    data set lie, if they are not to be downloaded. `options` are the parameters of the data set;
-    files and DataFrames take those of "table" (`user=`, `item=`, `rating=`, `sep=`, ...).
+    Parquet or RecBole file (text may be compressed), or a pandas or polars DataFrame. `path` is
+    where the files of a named data set lie, if they are not to be downloaded. `options` are the
+    parameters of the data set; files and DataFrames take those of "table" (`user=`, `item=`,
+    `rating=`, `layout=`, ...).
     """
     if find(Dataset.kind, source) is not None:
         dataset: Dataset = build(Dataset.kind, source, options)

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from faircascade.data.archive import find_member, require_member
 from faircascade.data.base import DataError, Dataset, Progress, Ratings
-from faircascade.data.delimited import Layout, TextFile, place_in, read_text, records
+from faircascade.data.delimited import Layout, place_in, read_text, records
 from faircascade.data.download import fetch_zip
 from faircascade.data.id_encoding import UNKNOWN, assemble, code_integers
+from faircascade.data.text_file import TextFile
 from faircascade.registry import register
 from faircascade.storage import cache_folder
 
@@ -86,6 +87,8 @@ class MovieLens(Dataset):
         "research use under the GroupLens terms; no redistribution without permission"
     )
     files: ClassVar[Files]
+    bounds: ClassVar[tuple[float, float]] = (0.5, 5.0)
+    """The ends of the scale: stars, in halves since 2003."""
     md5: ClassVar[str | None] = None
     """Checksum of the published zip file; None if the file changes over time."""
 
@@ -114,6 +117,7 @@ class MovieLens(Dataset):
             users=code_integers(table["userId"].to_numpy()),
             items=items,
             ratings=table["rating"].to_numpy(),
+            bounds=self.bounds,
             where=lambda row: place_in(source, self.files.layout, row),
             notes=notes,
             item_groups={"genre": self._genres(movies, items.ids)} if movies else {},
@@ -169,6 +173,7 @@ class MovieLens100K(MovieLens):
 
     summary: ClassVar[str] = "100,000 ratings of 1,682 movies by 943 users (1998)"
     files: ClassVar[Files] = U_DATA
+    bounds: ClassVar[tuple[float, float]] = (1.0, 5.0)
     md5: ClassVar[str | None] = "0e33842e24a9c977be4e0107933c0723"
 
 
@@ -179,6 +184,7 @@ class MovieLens1M(MovieLens):
 
     summary: ClassVar[str] = "1,000,209 ratings of 3,706 movies by 6,040 users (2003)"
     files: ClassVar[Files] = DAT_LATIN
+    bounds: ClassVar[tuple[float, float]] = (1.0, 5.0)
     md5: ClassVar[str | None] = "c4d9eecfca2ab87c1945afe126590906"
 
 

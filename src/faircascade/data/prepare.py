@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.data.base import DataError, Ratings
+from faircascade.data.scale import Scale
 from faircascade.errors import ParameterError
 from faircascade.random import draws, keys_of
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 Sampling = Literal["active", "random"]
+Threshold = float | str | None
+"""A rating; `"q0.7"`, a quantile of the ratings; or None, which takes it from their scale."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +48,50 @@ def sample_users(ratings: Ratings, users: int, sampling: Sampling, seed: int) ->
     kept = np.zeros(ratings.n_users, dtype=bool)
     kept[ranked[:users]] = True
     return _restrict(ratings, kept[ratings.users])
+
+
+def check_threshold(threshold: Threshold) -> Threshold:
+    """Refuse text that is not a quantile."""
+    if isinstance(threshold, str):
+        _quantile(threshold)
+    elif threshold is not None and not math.isfinite(threshold):
+        raise ParameterError("threshold", "must be finite", threshold)
+    return threshold
+
+
+def _quantile(text: str) -> float:
+    try:
+        share = float(text.removeprefix("q")) if text.startswith("q") else math.nan
+    except ValueError:
+        share = math.nan
+    if not 0 <= share <= 1:
+        rule = "must be a number, or a quantile of the ratings such as 'q0.7'"
+        raise ParameterError("threshold", rule, text)
+    return share
+
+
+def resolve_threshold(ratings: Ratings, threshold: Threshold) -> tuple[float, tuple[str, ...]]:
+    """Return the rating from which on an item counts as liked, and a note if that was decided here.
+
+    None is every interaction of implicit feedback and counts, and of explicit ratings those from
+    three quarters up their scale: 4 on 1 to 5, 8 on 1 to 10.
+    """
+    check_threshold(threshold)
+    if isinstance(threshold, str):
+        found = float(np.quantile(ratings.ratings, _quantile(threshold), method="higher"))
+        why = f"the quantile {threshold} of the ratings is {found:g}"
+    elif threshold is not None:
+        return float(threshold), ()
+    elif ratings.bounds is not None:
+        return Scale(*ratings.bounds, step=None).liked, ()
+    elif ratings.scale is None:
+        happened = ratings.ratings[ratings.ratings > 0]
+        return float(happened.min()) if len(happened) else 1.0, ()
+    else:
+        found, why = ratings.scale.liked, f"ratings are on a scale of {ratings.scale}"
+        if found == 4 and ratings.scale.high == 5:
+            return found, ()
+    return found, (f"{why}: {found:g} or more counts as liked (see threshold)",)
 
 
 def binarise(ratings: Ratings, threshold: float) -> Ratings:

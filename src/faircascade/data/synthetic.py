@@ -110,6 +110,7 @@ class Generated(Dataset):
             users=np.concatenate(users),
             items=np.concatenate(items),
             ratings=np.concatenate(ratings),
+            bounds=(1.0, 5.0),
             item_groups={"genre": model.genres(), "supplier": model.suppliers()},
             notes=self.notes,
         )

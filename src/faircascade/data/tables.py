@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from faircascade.data.base import DataError, Progress
-from faircascade.data.delimited import (
-    SEPARATORS,
-    Kind,
-    Layout,
-    TextFile,
-    first_record,
-    is_broken,
-    place_in,
-    read_text,
-)
 
 Role = Literal["id", "number", "text"]
 """What a column is for; only text files need it, as the others know their types."""
-
-_KINDS: dict[Role, Kind] = {"id": "text", "number": "number", "text": "text"}
-_INTEGER = re.compile(r"0|-?[1-9]\d{0,17}")
 
 
 class Table(ABC):
@@ -34,6 +22,8 @@ class Table(ABC):
     label: str
     """What error messages call it."""
     names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    """What is worth knowing about how its columns were found."""
     hint: ClassVar[str] = ""
     """What else to try if a column is not found."""
 
@@ -46,123 +36,19 @@ class Table(ABC):
         return f"{self.label}: row {row}"
 
 
-def open_table(
-    source: Any, *, sep: str | None = None, names: tuple[str, ...] = (), encoding: str = "utf-8"
-) -> Table:
-    """Open a file (by its content: Parquet or text) or a DataFrame."""
-    if not isinstance(source, str | Path):
-        return FrameTable(source)
-    path = Path(source).expanduser()
-    head = _head(path)
-    if head.startswith(b"PAR1") or path.suffix.lower() in (".parquet", ".pq"):
-        return ParquetTable(path)
-    if head.startswith(b"PK\x03\x04"):
-        raise DataError(
-            f"{path}: a zip file is not a table; "
-            'a MovieLens archive is read by its name, as in "ml-1m" with path='
-        )
-    if b"\0" in head and not encoding.lower().startswith(("utf-16", "utf-32", "utf16", "utf32")):
-        raise DataError(f"{path}: this is binary data, not text; CSV, TSV or Parquet is expected")
-    return TextTable.open(path, sep=sep, names=names, encoding=encoding)
+class TableRows(Table):
+    """Some rows of a table that was read, which still know their places."""
 
-
-def _head(path: Path) -> bytes:
-    if path.is_dir():
-        raise DataError(
-            f"{path}: a folder is not a table; name the data set it holds and pass it as path="
-        )
-    try:
-        with path.open("rb") as stream:
-            return stream.read(1 << 16)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
-
-
-@dataclass(frozen=True, slots=True)
-class TextTable(Table):
-    """A CSV, TSV or RecBole file."""
-
-    source: TextFile
-    layout: Layout
-    """Its columns are `names`; which of them to read is for `read` to say."""
-    label: str
-    names: tuple[str, ...]
-    hint: ClassVar[str] = ", or all with columns= if the file has no header"
-
-    @classmethod
-    def open(
-        cls, path: Path, *, sep: str | None, names: tuple[str, ...], encoding: str
-    ) -> TextTable:
-        """Find the separator and the column names; `names` are those of a file without a header."""
-        source = TextFile.at(path)
-        try:
-            line, found, layout = _most_columns(
-                source,
-                [
-                    replace(layout, header=not names, encoding=encoding)
-                    for layout in _layouts(sep, recbole=path.suffix.lower() in (".inter", ".item"))
-                ],
-            )
-        except LookupError as error:  # an unknown encoding
-            raise DataError(f"{path}: {error}") from None
-        if len(found) < 2:
-            raise DataError(
-                f"{path}: line {line}: only one column found, {found[0][:80]!r}; "
-                "name the separator with sep="
-            )
-        if any(map(is_broken, found)):
-            raise DataError(
-                f"{path}: line {line}: not {encoding} text; name another encoding with encoding="
-            )
-        columns = names or tuple(found)
-        return cls(source, replace(layout, columns=columns), str(path), columns)
+    def __init__(self, table: Table, rows: NDArray[np.intp]) -> None:
+        self.label, self.names = table.label, table.names
+        self._table, self._rows = table, rows
 
     def read(self, wanted: Mapping[str, Role], progress: Progress | None = None) -> dict[str, Any]:
-        table = read_text(self.source, self._wanting(wanted), progress)
-        return {
-            name: _natural_ids(table[name]) if role == "id" else table[name]
-            for name, role in wanted.items()
-        }
+        columns = self._table.read(wanted, progress)
+        return {name: column.take(self._rows) for name, column in columns.items()}
 
     def where(self, row: int) -> str:
-        return place_in(self.source, self.layout, row)
-
-    def _wanting(self, wanted: Mapping[str, Role]) -> Layout:
-        return replace(self.layout, kinds={name: _KINDS[role] for name, role in wanted.items()})
-
-
-def _layouts(sep: str | None, *, recbole: bool) -> list[Layout]:
-    """Return the layouts that a text file may have."""
-    separators = (sep,) if sep else ("\t",) if recbole else SEPARATORS
-    return [
-        Layout(columns=(), kinds={}, separator=separator, quoted=separator != "::" and not recbole)
-        for separator in separators
-    ]
-
-
-def _most_columns(source: TextFile, layouts: list[Layout]) -> tuple[int, list[str], Layout]:
-    """Return line and fields of the first record under the layout that finds most fields."""
-    firsts = [(*first_record(source, layout), layout) for layout in layouts]
-    return max(firsts, key=lambda first: len(first[1]))
-
-
-def _natural_ids(column: Any) -> Any:
-    """Trim the text of ids; make them integers if every one of them is."""
-    import pyarrow as pa
-
-    column = column.combine_chunks()
-    if isinstance(column, pa.ChunkedArray):
-        column = column.chunk(0) if column.num_chunks else pa.array([], pa.string())
-    if not pa.types.is_dictionary(column.type):
-        return column
-    texts = [text.strip() for text in column.dictionary.to_pylist()]
-    if all(_INTEGER.fullmatch(text) for text in texts):
-        values = pa.array([int(text) for text in texts], pa.int64())
-    else:
-        values = pa.array(
-            [None if text.lower() in ("", "nan") else text for text in texts], pa.string()
-        )
-    return pa.DictionaryArray.from_arrays(column.indices, values)
+        return self._table.where(int(self._rows[row]))
 
 
 class ParquetTable(Table):

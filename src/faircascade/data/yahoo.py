@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from faircascade.data.base import DataError, Dataset, Progress, Ratings
 from faircascade.data.blocks import Block, cut, map_blocks
-from faircascade.data.delimited import Kind, Layout, TextFile, line_of_row, parse, read_text
+from faircascade.data.delimited import Kind, Layout, line_of_row, parse, read_text
 from faircascade.data.id_encoding import UNKNOWN, assemble, code_integers
+from faircascade.data.text_file import TextFile
 from faircascade.errors import ParameterError
 from faircascade.registry import register
 
@@ -84,6 +85,7 @@ class YahooR2(Dataset):
             users=code_integers(user),
             items=items,
             ratings=rating.astype(np.float32),
+            bounds=(1.0, 5.0),
             where=lambda row: str(folder),  # integers are always finite
             notes=(*notes, *missing),
             item_groups=groups,

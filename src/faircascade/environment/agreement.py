@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from faircascade.data.base import Ratings
-from faircascade.data.prepare import Sampling, binarise, sample_users, split_positives
+from faircascade.data.prepare import (
+    Sampling,
+    Threshold,
+    binarise,
+    resolve_threshold,
+    sample_users,
+    split_positives,
+)
 from faircascade.environment.environment import Environment
 from faircascade.errors import ParameterError
 from faircascade.types import Bools, Floats
@@ -49,7 +56,7 @@ def agreement(
     seed: int = 0,
     users: int = 1000,
     sampling: Sampling = "active",
-    threshold: float = 4.0,
+    threshold: Threshold = None,
     **options: Any,
 ) -> Agreement:
     """Hold out a share of each user's likes, make an environment of the rest, and compare.
@@ -58,7 +65,8 @@ def agreement(
     """
     if not 0 < held_out < 1:
         raise ParameterError("held_out", "must be between 0 and 1, both excluded", held_out)
-    positives = binarise(sample_users(ratings, users, sampling, seed), threshold)
+    liked_from, _ = resolve_threshold(ratings, threshold)
+    positives = binarise(sample_users(ratings, users, sampling, seed), liked_from)
     split = split_positives(positives, 1.0 - held_out, seed)
     used = split.train.tocoo()
     kept = replace(

@@ -22,7 +22,14 @@ from faircascade.data.factors import (
     user_preferences,
 )
 from faircascade.data.load import load_dataset
-from faircascade.data.prepare import Sampling, binarise, sample_users, split_positives
+from faircascade.data.prepare import (
+    Sampling,
+    Threshold,
+    binarise,
+    resolve_threshold,
+    sample_users,
+    split_positives,
+)
 from faircascade.environment.delays import Delay, NoDelay
 from faircascade.environment.dynamics import Dynamics, Still
 from faircascade.environment.facts import EnvironmentFacts, cautions, facts_of
@@ -112,7 +119,7 @@ class Environment:
         seed: int = 0,
         users: int = 1000,
         sampling: Sampling = "active",
-        threshold: float = 4.0,
+        threshold: Threshold = None,
         train_share: float = 0.5,
         world: str = "popular",
         popularity_power: float | None = None,
@@ -136,7 +143,9 @@ class Environment:
             seed: Of the sample and the split.
             users: How many users to sample; all, if there are fewer.
             sampling: "active" takes those with the most ratings, "random" any.
-            threshold: The rating from which on an item counts as liked.
+            threshold: The rating from which on an item counts as liked, or a quantile of all
+                ratings ("q0.7"). By default every interaction of implicit feedback and counts,
+                and three quarters up the scale of ratings: 4 on 1 to 5, 8 on 1 to 10.
             train_share: Share of each user's liked items in the train half, in (0, 1).
             world: How ratings become attraction. In "popular" the items that many like attract
                 more, as they do in ratings that were held out; in "paper" they do not. It decides
@@ -182,11 +191,12 @@ class Environment:
             whole(seed, "seed"),
             whole(users, "users"),
         )
-        threshold, train_share = float(threshold), float(train_share)
+        liked_from, decided = resolve_threshold(ratings, threshold)
+        train_share = float(train_share)
         if merit is not None and not isinstance(merit, str) and not callable(merit):
             ratings, merit = with_merit(ratings, merit), "column"
         sample = sample_users(ratings, users, sampling, seed)
-        positives = binarise(sample, threshold)
+        positives = binarise(sample, liked_from)
         if positives.n_items < k:
             rule = f"must be at most {positives.n_items} (the items with a positive)"
             raise ParameterError("k", rule, k)
@@ -212,7 +222,8 @@ class Environment:
             "data": ratings.name,
             "seed": seed,
             "sampling": sampling,
-            "threshold": threshold,
+            "feedback": ratings.feedback,
+            "threshold": liked_from,
             "train_share": train_share,
             "world": world,
             "popularity_power": chosen.popularity_power,
@@ -226,7 +237,7 @@ class Environment:
             "items_with_floored_merit": int((worth < merit_floor).sum()),
             "positives": len(positives),
             "users_without_positives": sample.n_users - positives.n_users,
-            "notes": list(ratings.notes),
+            "notes": [*ratings.notes, *decided],
         }
         env = cls(
             items=items,

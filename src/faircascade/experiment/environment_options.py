@@ -7,6 +7,7 @@ from dataclasses import MISSING, fields, replace
 from functools import cache
 from typing import Annotated, Any
 
+from faircascade.data.prepare import check_threshold
 from faircascade.environment import Environment
 from faircascade.errors import UnknownParameterError
 from faircascade.parameters import Parameter, parameters_of_function
@@ -22,7 +23,7 @@ def environment_options() -> dict[str, Parameter]:
 
     A part that is left out (`click_model=None`) is the one that an `Environment` has by default.
     """
-    from pydantic import Field
+    from pydantic import AfterValidator, Field
 
     parts = {
         f.name: f.default if f.default_factory is MISSING else f.default_factory()
@@ -37,6 +38,8 @@ def environment_options() -> dict[str, Parameter]:
             option = replace(option, default=validated(option, default))
         if option.name in _COUNTS:
             option = replace(option, type=Annotated[option.type, Field(ge=1)])
+        if option.name == "threshold":
+            option = replace(option, type=Annotated[option.type, AfterValidator(check_threshold)])
         if option.name != "seed":
             found[option.name] = option
     return found

@@ -102,6 +102,8 @@ def _hindrance(
     if rounds != ROUNDS:
         return f"{rounds:,} rounds instead of {ROUNDS:,}"
     known = {**SETTING, **(LEVELS if metric != "clicks" else {})}
+    if options.get("threshold") is None:  # left to the data, whose scale is 1 to 5
+        options = {**options, "threshold": SETTING["threshold"]}
     for name, usual in known.items():
         if options.get(name) != usual:
             return f"{name} is {options.get(name)} instead of {usual}"

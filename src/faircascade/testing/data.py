@@ -39,6 +39,9 @@ def check_ratings(ratings: Ratings) -> None:
     for name, ids in (("user_ids", ratings.user_ids), ("item_ids", ratings.item_ids)):
         require((ids[1:] > ids[:-1]).all(), f"{name} must be distinct and ascend")
     require(np.isfinite(ratings.ratings).all(), "ratings must be finite")
+    low, high = ratings.bounds or (-math.inf, math.inf)
+    within = low <= ratings.ratings.min() and ratings.ratings.max() <= high
+    require(within, f"ratings must be within their bounds, {low:g} to {high:g}")
     pairs = ratings.users.astype(np.int64) * ratings.n_items + ratings.items
     require(len(np.unique(pairs)) == len(ratings), "a user rates an item once")
     for name, column in ratings.item_groups.items():

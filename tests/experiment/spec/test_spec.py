@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from faircascade.experiment.cell import Cell
 from faircascade.experiment.spec import Spec, SpecError
 from faircascade.experiment.spec.errors import line_of
+from faircascade.experiment.store.environments import Sources
 from tests.experiment.specs import TINY
 
 
@@ -247,6 +248,19 @@ def test_files_are_looked_for_beside_the_spec(tmp_path: Path) -> None:
     assert Spec.load(tmp_path / "spec.toml").data == {"name": "mine.csv"}
     with pytest.raises(SpecError, match="no such spec file"):
         Spec.load(tmp_path / "other.toml")
+
+
+def test_a_table_of_items_is_looked_for_beside_the_spec(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("user,item,plays\n1,2,5\n2,3,1\n")
+    (tmp_path / "films.csv").write_text("id,genre\n2,a\n3,b\n")
+    written = 'name = "synthetic"\nusers = 20\nitems = 60'
+    data = 'name = "mine.csv"\nitems = "films.csv"'
+    text = TINY.replace(written, data).replace("dim = 4", 'dim = 4\nthreshold.grid = [2, "q0.5"]')
+    (tmp_path / "spec.toml").write_text(text)
+    cell = Spec.load(tmp_path / "spec.toml").cells("data")[-1]
+    assert cell.data["items"] == str(tmp_path / "films.csv")
+    assert cell.environment["threshold"] == "q0.5"
+    assert Sources().load(cell.data).item_groups["genre"].tolist() == ["a", "b"]
 
 
 @given(st.integers(0, 40), st.integers(0, 3))

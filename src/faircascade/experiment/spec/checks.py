@@ -52,7 +52,8 @@ def check_distinct(values: Sequence[Any], what: str) -> None:
 def located(source: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return the options of a data set with its files as they are found from here."""
     named = find(Dataset.kind, source.get("name"))
-    files = ["name", PATH] if named is None else [PATH]
+    files = [PATH, *(["name"] if named is None else [])]
+    files += ["items"] if named in (None, Tabular) else []  # others have a number of that name
     found = {
         name: str(folder / Path(str(source[name])).expanduser()) for name in files if name in source
     }

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from faircascade.data.base import DataError
-from faircascade.data.columns import find_column, number_column
+from faircascade.data.columns import find_column, listed, number_column
 from faircascade.data.delimited import records
-from faircascade.data.tables import ParquetTable, Role, Table, TextTable
+from faircascade.data.tables import ParquetTable, Role, Table
+from faircascade.data.text_tables import TextTable
 from faircascade.registry import suggest
-from faircascade.service.catalogue.item_file import listed
 from faircascade.service.ids import LARGEST_FEATURE
 from faircascade.types import Floats
 

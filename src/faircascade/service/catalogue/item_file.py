@@ -11,12 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from faircascade.data.base import DataError
-from faircascade.data.tables import Table, open_table
-
-COLUMNS_SHOWN = 10
-"""Columns that a message names at most; a file may have thousands."""
-LONGEST_NAME = 40
-"""Characters of a column's name that an error message repeats."""
+from faircascade.data.columns import listed
+from faircascade.data.layouts import TextOptions
+from faircascade.data.tables import Table
+from faircascade.data.text_tables import open_table
 
 _HEAD_BYTES = 1 << 16
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -46,7 +44,7 @@ def open_items(path: str | Path) -> Table:
         begin = head[:20].decode(errors="replace")
         raise DataError(f"{path}: is not Parquet, CSV or TSV, it begins with {begin!r}")
     with rephrased_errors():
-        return open_table(path)
+        return open_table(path, TextOptions(header=True))
 
 
 def check_is_file(path: Path) -> None:
@@ -65,10 +63,3 @@ def rephrased_errors(names: Sequence[str] = ()) -> Iterator[None]:
         for advice, ours in _ADVICE.items():
             text = text.replace(advice, ours)
         raise DataError(text) from None
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return names of columns for a message, the first of them if there are many."""
-    shown = [repr(name[:LONGEST_NAME]) for name in names[:COLUMNS_SHOWN]]
-    more = len(names) - len(shown)
-    return ", ".join(shown) + (f" and {more:,} more" if more else "")

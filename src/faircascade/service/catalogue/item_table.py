@@ -12,15 +12,17 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from faircascade.data.base import DataError
-from faircascade.data.columns import USUAL_NAMES, id_column, number_column, text_values
+from faircascade.data.columns import (
+    LONGEST_NAME,
+    USUAL_NAMES,
+    id_column,
+    listed,
+    number_column,
+    text_values,
+)
 from faircascade.data.tables import Role, Table
 from faircascade.service.catalogue.feature_columns import find_features, read_features, usual_column
-from faircascade.service.catalogue.item_file import (
-    LONGEST_NAME,
-    listed,
-    open_items,
-    rephrased_errors,
-)
+from faircascade.service.catalogue.item_file import open_items, rephrased_errors
 from faircascade.service.ids import LONGEST_ID, Id
 from faircascade.service.messages import ItemChange
 from faircascade.types import Floats
