@@ -202,14 +202,15 @@ def test_a_name_that_another_file_has_is_refused(spec: Path) -> None:
         load_component("other_in_a_study.py", spec.parent)
 
 
-def test_the_command_line_takes_a_file(spec: Path) -> None:
+@pytest.mark.parametrize("command", ["simulate", "compare"])
+def test_the_command_line_takes_a_file(command: str, spec: Path) -> None:
     small = ["--users", "10", "--set", "data.users=20", "--set", "data.items=60", "--rounds", "5"]
     file = str(spec.with_name("mine_in_a_study.py"))
-    run = CliRunner().invoke(
-        app, ["simulate", "--policy", "bold", *small, "--components", file, "--dim", "4"]
-    )
+    own = ["--components", file, "--policy", "bold", "--dim", "4"]
+    out = ["--out", str(spec.parent / "out"), "--json"]
+    run = CliRunner().invoke(app, [command, *small, *own, *out])
     assert run.exit_code == 0, run.output
-    assert "served" in run.stdout
+    assert '"served"' in run.stdout
 
 
 SCRIPT = f"""

@@ -20,6 +20,7 @@ from faircascade.cli.options import (
     EngineName,
     ItemsOver,
     OtherParameters,
+    OwnComponents,
     SlateLength,
     Threads,
     WorldName,
@@ -61,6 +62,7 @@ def compare(
     threads: Threads = None,
     settings: OtherParameters = None,
     over: ItemsOver = "catalogue",
+    components: OwnComponents = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder for results and report.", show_default="runs/DATA-compare"),
