@@ -455,7 +455,7 @@ def music() -> str:
 
 
 DATASETS = {"ml-1m": "MovieLens 1M", "ml-2016": "MovieLens 2016", "anime": "Anime", "coat": "Coat"}
-WORLDS = {"paper": "paper", "popular": "popular"}
+WORLDS = ("paper", "popular")
 IN_WORLDS = {
     "EALinUCB log (reading=intended)": "log",
     "EALinUCB rbp (reading=intended)": "rbp",
@@ -467,7 +467,7 @@ def _worlds(spec: str, dataset: str, world: str, **where: object) -> Runs:
     return Runs(spec, "worlds", dataset=dataset, world=world, **where)
 
 
-def _pair(found: Mapping[tuple[str, str], Contrast], policy: str) -> str:
+def _cost_and_gain(found: Mapping[tuple[str, str], Contrast], policy: str) -> str:
     """Return the changes of clicks and Equality (B) in one cell."""
     clicks, equality = found[policy, "clicks"], found[policy, "equality_b"]
     return f"{change(clicks, interval=False, dagger=False)}, {change(equality, whole=10)}"
@@ -481,7 +481,9 @@ def worlds() -> str:
             runs = _worlds("worlds", dataset, world)
             found = runs.contrasts(IN_WORLDS, ("clicks", "equality_b"), "LinUCB")
             first = (f"{runs.of('LinUCB', m).mean():.3f}" for m in ("clicks", "equality_b"))
-            rows.append([title, world, *first, *(_pair(found, policy) for policy in IN_WORLDS)])
+            rows.append(
+                [title, world, *first, *(_cost_and_gain(found, policy) for policy in IN_WORLDS)]
+            )
     heads = [f"EALinUCB {label}" for label in IN_WORLDS.values()]
     return markdown(["data", "world", "clicks", "Equality (B)", *heads], rows, left=2)
 
@@ -510,7 +512,7 @@ def worlds_baselines() -> str:
             for dataset in DATASETS:
                 runs = _worlds(specs[dataset][policy], dataset, world)
                 found = runs.contrasts([policy], ("clicks", "equality_b"), "LinUCB")
-                cells.append(_pair(found, policy))
+                cells.append(_cost_and_gain(found, policy))
             rows.append([label, world, *cells])
     return markdown(["policy", "world", *DATASETS.values()], rows, left=2)
 
@@ -549,7 +551,7 @@ def popularity_power() -> str:
         found = runs.contrasts(IN_WORLDS, ("clicks", "equality_b"), "LinUCB")
         levels = ("equality_b", "coverage", "head_share")
         first = (f"{runs.of('LinUCB', metric).mean():.3f}" for metric in levels)
-        rows.append([power, *first, *(_pair(found, policy) for policy in IN_WORLDS)])
+        rows.append([power, *first, *(_cost_and_gain(found, policy) for policy in IN_WORLDS)])
     heads = [f"EALinUCB {label}" for label in IN_WORLDS.values()]
     head = ["power", "Equality (B)", "coverage", "positions for the head", *heads]
     return markdown(head, rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, TypeVar
@@ -184,6 +184,7 @@ def _about(result: Result) -> dict[str, Any]:
         "eligible": int(env.items.eligible.sum()),
         "environment": dict(env.info),
         "parts": {kind: identity(part) for kind, part in env.parts.items()},
+        "facts": {n: v if math.isfinite(v) else None for n, v in asdict(env.facts).items()},
         "fingerprint": env.fingerprint,
         "largest_preference": float(np.sqrt((env.preferences**2).sum(axis=1)).max()),
         "proof": {c.rule: c.reason for c in environment_conditions(env)},

@@ -24,7 +24,7 @@ from faircascade.types import Floats
 
 SHOW = (
     *("answer", "table", "pareto", "curves", "exploration", "exposure", "items", "groups"),
-    *("others", "statistics", "setup"),
+    *("others", "statistics", "environment", "setup"),
 )
 """Sections that a page has unless a spec names others; what cannot be drawn is left out."""
 

@@ -14,6 +14,7 @@ from faircascade.report.blocks import Block, Notice, Section
 from faircascade.report.sections.answer import answer
 from faircascade.report.sections.changes import changes
 from faircascade.report.sections.curves import curves
+from faircascade.report.sections.environment import environment, no_facts
 from faircascade.report.sections.equality import equality
 from faircascade.report.sections.exploration import exploration, no_bonus
 from faircascade.report.sections.exposure import exposure
@@ -79,6 +80,7 @@ SECTIONS: Mapping[str, SectionKind] = {
     "groups": SectionKind("Groups of items", groups, tested=True, why_not=no_groups),
     "others": SectionKind("Other metrics", others, tested=True, why_not=no_others),
     "statistics": SectionKind("Statistics", statistics, tested=True, why_not=one_seed),
+    "environment": SectionKind("What users are like", environment, why_not=no_facts),
     "setup": SectionKind("What was run", setup),
     "equality": SectionKind("Equality by round", equality),
     "gammas": SectionKind("Clicks and fairness by strength of the penalty", gammas),
