@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from faircascade import installation
 from faircascade.experiment.store.tables import load_results
 from faircascade.installation import install_command
 
@@ -38,6 +39,7 @@ class Installed:
 def test_an_extra_comes_from_where_the_package_came(
     origin: dict[str, Any] | None, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(installation, "_in_checkout", lambda: False)
     monkeypatch.setattr(importlib.metadata, "distribution", lambda _: Installed(origin))
     assert install_command("tune") == command
 
@@ -46,6 +48,7 @@ def test_sources_that_are_not_installed_are_a_checkout(monkeypatch: pytest.Monke
     def missing(_: str) -> Any:
         raise importlib.metadata.PackageNotFoundError
 
+    monkeypatch.setattr(installation, "_in_checkout", lambda: False)
     monkeypatch.setattr(importlib.metadata, "distribution", missing)
     assert install_command("tune") == "pip install '.[tune]'"
 

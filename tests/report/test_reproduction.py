@@ -294,7 +294,7 @@ def test_published_numbers_on_the_papers_data_match_themselves(
     study: Study, tmp_path: Path
 ) -> None:
     """Forged: runs of 50,000 rounds that came to what was published."""
-    theirs = {"align": "none", "zero_rows": "keep", "users": 1000}
+    theirs = {"world": "paper", "align": "none", "zero_rows": "keep", "users": 1000}
     spec = study.spec.changed(data={"name": "ml-1m"}, rounds=50_000, environment=theirs)
     forged = Study(spec, tuple(spec.cells("tiny")), study.results)
     (environment,) = forged.environments

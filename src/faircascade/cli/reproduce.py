@@ -25,7 +25,7 @@ def reproduce(
         typer.Argument(
             metavar="WHAT",
             help="all (the default): fig1, rq1, rq2, rq3, theory, readings, environments and frm; "
-            "or some of these; or frm-full, grid or a spec file (.toml).",
+            "or some of these; or frm-full, grid, worlds or a spec file (.toml).",
         ),
     ] = None,
     data: Annotated[

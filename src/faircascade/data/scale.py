@@ -50,14 +50,14 @@ class Scale:
         (1.0, 75.0, 3.0)
         """
         if self.low == self.high:
-            return self.low if self.low > 0 else 1.0  # if all are 0, nothing was liked
+            return float(self.low) if self.low > 0 else 1.0  # if all are 0, nothing was liked
         low, step = self.low, self.step
         if low > 0 and self.high in _FROM_ONE:
             low, step = 1.0, min(step or 1.0, 1.0)
         way = LIKED * (self.high - low)
         if step:
             way = step * math.ceil(round(way / step, 6))
-        return min(round(low + way, 6), self.high)
+        return float(min(round(low + way, 6), self.high))
 
     def __str__(self) -> str:
         if self.low == self.high:

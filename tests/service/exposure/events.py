@@ -94,4 +94,6 @@ def record_of(events: Sequence[Event], recipients: Recipients, k: int) -> Record
         regret=np.nan,
         realised_regret=np.nan,
         fairness_regret=np.nan,
+        eligible_fairness_regret=np.nan,
+        eligible=np.ones(len(recipients), dtype=bool),
     )

@@ -16,8 +16,9 @@ from faircascade.report.sections.by_environment import by_environment
 
 def no_facts(study: StudyResults) -> str:
     """Runs of older releases did not keep them."""
-    known = any(_facts(environment) for environment in study.matched)
-    return "" if known else "the runs are of a release that did not keep them"
+    finished = [environment for environment in study.matched if environment.finished]
+    kept = not finished or any(_facts(environment) for environment in finished)
+    return "" if kept else "the runs are of a release that did not keep them"
 
 
 def environment(study: StudyResults) -> list[Block]:
