@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from faircascade.experiment.spec import Spec
 from faircascade.experiment.study import Study
 from faircascade.policies import EALinUCB, EARSLinUCB, LinUCB
-from faircascade.report.blocks import Prose
+from faircascade.report.blocks import Listing, Prose
 from faircascade.report.pages import CaptionedFigure
 from faircascade.report.policy_styles import policy_styles
+from faircascade.report.sections.environment import environment
 from faircascade.report.sections.exploration import exploration
 from faircascade.report.sections.gammas import gammas
 from faircascade.report.sections.items import items
@@ -143,3 +144,12 @@ def test_what_the_proof_needs_is_said_once_for_all_seeds(many: Study) -> None:
     assert isinstance(said, Prose)
     assert said.text.count("for every user and item") == 1
     assert "not met in 2 of 2 splits" in said.text
+
+
+def test_facts_about_the_environment_are_means_over_seeds(many: Study) -> None:
+    listing, *cautions = environment(many)
+    (found,) = many.environments
+    optimal = np.mean([run.about["facts"]["optimal_value"] for run in found.runs["LinUCB"]])
+    assert isinstance(listing, Listing)
+    assert ("Value of the optimal slates", f"{optimal:.3f}") in listing.entries
+    assert any("no features" in str(caution) for caution in cautions)
