@@ -124,6 +124,12 @@ def test_facts_of_an_environment_that_can_be_counted_by_hand() -> None:
     assert facts.head_share == 0.5
 
 
+def test_without_popularity_there_are_no_facts_about_it() -> None:
+    facts = Environment.from_arrays(np.eye(3), np.ones((2, 3)) / 3, k=1).facts
+    assert np.isnan(facts.popular_value)
+    assert not any("popular" in name for name, _ in facts.lines())
+
+
 def few_likes(ratings: Ratings) -> Ratings:
     """Ratings in which most items are liked once."""
     first = np.zeros(len(ratings), dtype=bool)
@@ -153,7 +159,8 @@ def test_a_policy_that_does_harm_in_a_world_says_so_once(synthetic: Ratings, cap
     simulation._warn_of_harm.cache_clear()
     paper, popular = (Environment.from_ratings(synthetic, world=w) for w in ("paper", "popular"))
     caplog.clear()
-    for env in (paper, popular, popular):
+    changed = Environment.from_ratings(synthetic, popularity_power=0.0)
+    for env in (paper, changed, popular, popular):
         simulate(env, EALinUCB(weight="linear"), rounds=2)
         simulate(env, EALinUCB(), rounds=2)
         simulate(env, LinUCB(), rounds=2)

@@ -26,12 +26,14 @@ def ratings(tmp_path: Path) -> Path:
 def test_a_file_becomes_a_table_and_a_report(run, ratings: Path, tmp_path: Path) -> None:
     code, out, err = run("compare", "--data", "my.csv", *SMALL)
     assert code == 0, err
-    for label in ("LinUCB", "EALinUCB log", "Random", "MostPopular", "2 seeds", "★"):
+    for label in ("LinUCB", "EALinUCB log", "(random slates)", "MostPopular", "2 seeds", "★"):
         assert label in out
     assert "my.csv: 25 of 40 users, 30 items, slates of 5" in err
     assert "4 policies x 2 seeds x 12 rounds (--users, --seeds and --rounds change that)" in err
     assert "Report: runs/my-compare/report.html" in err
     assert "<html" in (tmp_path / "runs/my-compare/report.html").read_text()
+    code, _, err = run("compare", "--data", "my.csv", *SMALL, "--world", "paper")
+    assert "Report: runs/my-compare-2/report.html" in err, "nothing is written over"
 
 
 def test_the_document_has_what_python_computes(run, ratings: Path) -> None:
@@ -113,3 +115,11 @@ def test_ctrl_c_keeps_the_policies_that_were_finished(tmp_path: Path) -> None:
     assert document["rounds"] == 150_000
     assert "Stopped early: the results cover MostPopular" in err
     assert "Stopped before it was complete" in (tmp_path / "here/report.html").read_text()
+
+
+def test_a_world_is_named_once(run, ratings: Path) -> None:
+    code, _, err = run(
+        "compare", "--data", "my.csv", *SMALL, "--world", "paper", "--set", "world=x"
+    )
+    assert code == 2
+    assert "must not repeat the option --world" in err

@@ -26,6 +26,7 @@ from faircascade.cli.options import (
     WorldName,
 )
 from faircascade.cli.policy_options import sort_comparison_settings
+from faircascade.errors import ParameterError
 from faircascade.progress import progress
 from faircascade.storage import check_folder
 
@@ -46,7 +47,7 @@ def compare(
             metavar="POLICY",
             help="Policy, or POLICY(parameter=value, ...): {policy}. May be repeated; the first "
             "is the baseline.",
-            show_default="linucb, ealinucb, random, most-popular",
+            show_default="linucb, linucb(alpha=0.0625), ealinucb, most-popular",
         ),
     ] = None,
     users: Annotated[
@@ -54,7 +55,7 @@ def compare(
     ] = None,
     dim: Dim = 10,
     k: SlateLength = 10,
-    world: WorldName = "popular",
+    world: WorldName = None,
     click_rate: ClickRate = None,
     rounds: Annotated[int, typer.Option(help="Slates for each user.")] = ROUNDS,
     seeds: Annotated[int, typer.Option(help="How many splits and runs of each policy.")] = SEEDS,
@@ -87,14 +88,14 @@ def compare(
     data, which = dataset_or_file(data), seeds_of(seeds)
     chosen, extra = sort_comparison_settings(settings or [], flags, policy or POLICIES, data)
     distinct_labels(chosen)
-    folder = check_folder(out or Path("runs") / f"{Path(data).stem}-compare")
+    if rounds < 1:
+        raise ParameterError("--rounds", "must be at least 1", rounds)
+    folder = check_folder(out or _free_folder(f"{Path(data).stem}-compare"))
     ratings = read_ratings(data, path, extra["data"])
     asked: dict[str, Any] = {
         "dim": dim,
         "k": k,
         "users": USERS if users is None else users,
-        "world": world,
-        "click_rate": click_rate,
     }
     asked |= extra["environment"]
 
@@ -125,4 +126,13 @@ def compare(
             **extra["simulate"],
         )
     comparison = comparison.measured(cast(Over, over))
-    tell_comparison(comparison, write_comparison(comparison, folder), as_json)
+    page = write_comparison(
+        comparison, folder, notes=[f"Users are those of the world '{env.info['world']}'."]
+    )
+    tell_comparison(comparison, page, as_json)
+
+
+def _free_folder(name: str) -> Path:
+    """Return a folder that has no results of another comparison."""
+    names = (name, *(f"{name}-{number}" for number in range(2, 10_000)))
+    return next(p for n in names if not (p := Path("runs") / n / "results.json").exists()).parent

@@ -57,8 +57,10 @@ DataName = Annotated[
 ]
 DataPath = Annotated[Path | None, typer.Option("--path", help="Archive or folder of the data set.")]
 WorldName = Annotated[
-    str,
-    typer.Option("--world", help="How ratings become attraction: popular or paper."),
+    str | None,
+    typer.Option(
+        "--world", help="How ratings become attraction: popular or paper.", show_default="popular"
+    ),
 ]
 ClickRate = Annotated[
     float | None,

@@ -33,8 +33,8 @@ POLICY_FLAGS = (
 )
 """Parameters of policies that have an option of their own."""
 
-ENVIRONMENT_FLAGS = ("click_model", "dynamics", "delay")
-"""Parts of the environment that have an option of their own."""
+ENVIRONMENT_FLAGS = ("click_model", "dynamics", "delay", "world", "click_rate")
+"""Options of the environment that have an option of their own."""
 _SIMULATE = ("checkpoints", "activity", "realised", "lazy")
 
 Flags = Mapping[str, Any]
@@ -115,7 +115,8 @@ def sort_comparison_settings(
             if owner == name or (owner == "policy" and steps[0] in parts[name].parameters):
                 list(put(table, tuple(steps), setting.value))
     chosen = [from_spec("policy", table) for table in tables]
-    return chosen, _sorted([], others, around, options=flags)
+    first = _of_flags(flags, "environment", ENVIRONMENT_FLAGS)
+    return chosen, _sorted(first, others, around, options=flags)
 
 
 def typed_settings(settings: Sequence[str], cls: type) -> dict[str, Any]:
@@ -134,7 +135,7 @@ def description_settings(settings: Sequence[str], data: str) -> SettingsByPart:
 
 
 def _of_flags(flags: Flags, part: str, names: Iterable[str]) -> list[Setting]:
-    return [Setting((part, name), flags[name]) for name in names if flags[name] is not None]
+    return [Setting((part, name), flags[name]) for name in names if flags.get(name) is not None]
 
 
 def _sorted(

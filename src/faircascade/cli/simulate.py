@@ -50,7 +50,7 @@ def simulate(
     ] = "active",
     dim: Dim = 10,
     k: SlateLength = 10,
-    world: WorldName = "popular",
+    world: WorldName = None,
     click_rate: ClickRate = None,
     click_model: ClickModelName = None,
     dynamics: DynamicsName = None,
@@ -109,8 +109,6 @@ def simulate(
         "k": k,
         **({} if users is None else {"users": users}),
         "sampling": sampling,
-        "world": world,
-        "click_rate": click_rate,
         "seed": seed if env_seed is None else env_seed,
     }
     env = fc.Environment.from_ratings(ratings, **(environment | extra["environment"]))

@@ -20,6 +20,7 @@ from faircascade.engine.job import Job, Outcome, Progress
 from faircascade.engine.result import Result
 from faircascade.engine.snapshot import check as check_snapshot
 from faircascade.environment import Environment
+from faircascade.environment.worlds import is_world
 from faircascade.errors import EngineError, ParameterError, suggest
 from faircascade.parameters import checked_arguments
 from faircascade.policies import Policy
@@ -232,9 +233,9 @@ def _checked(
 
 def warn(job: Job) -> None:
     """Say before a run what its reader must know: harm, bad scales, inexact optimal slates."""
-    world = job.env.info.get("world")
-    if world is not None and job.policy.harmful_in == world:
-        _warn_of_harm(job.policy.label, world)
+    harmful = job.policy.harmful_in
+    if harmful is not None and is_world(harmful, job.env.info):
+        _warn_of_harm(job.policy.label, harmful)
     rows = job.rounds * job.activity * job.env.k
     warning = job.policy.scale_warning(job.env.items.pool.radius, rows)
     if warning:

@@ -74,6 +74,7 @@ def agreement(
         users=used.row.astype(np.int32),
         items=used.col.astype(np.int32),
         ratings=np.ones(used.nnz, dtype=np.float32),
+        feedback="implicit",
     )
     env = Environment.from_ratings(kept, users=kept.n_users, threshold=1.0, seed=seed, **options)
     return _compare(env, split, positives)

@@ -43,7 +43,8 @@ class EnvironmentFacts:
     optimal_value: float
     """Of the optimal slates."""
     popular_value: float
-    """Of the most popular items, the same slate for everybody."""
+    """Of the most popular items, the same slate for everybody; NaN if popularity is not known, as
+    are all facts about it."""
     random_value: float
     """Of slates drawn at random."""
     popularity_correlation: float
@@ -54,7 +55,7 @@ class EnvironmentFacts:
     optimal_head_share: float
     """Share of the optimal slates' positions that go to the head, the 20% most popular items."""
     head_share: float
-    """Share of all likes in the training data that are for the head; NaN if there are none."""
+    """Share of all likes in the training data that are for the head."""
 
     @property
     def popular_share(self) -> float:
@@ -65,37 +66,48 @@ class EnvironmentFacts:
         """Yield what a person should know, as names and texts."""
         yield "Items that can be recommended", f"{self.eligible:,} of {self.items:,}"
         yield "Value of the optimal slates", f"{self.optimal_value:.3f}"
+        yield "Value of random slates", f"{self.random_value:.3f}"
+        yield "Equality of the optimal slates", f"{self.optimal_equality:.3f}"
+        if np.isnan(self.popular_value):
+            return
         popular = f"{self.popular_value:.3f}, {self.popular_share:.0%} of the optimum"
         yield "Value of the most popular items", popular
-        yield "Value of random slates", f"{self.random_value:.3f}"
         yield "Correlation of popularity and attraction", _text(self.popularity_correlation)
-        yield "Equality of the optimal slates", f"{self.optimal_equality:.3f}"
         yield "Optimal slates: positions for the 20% most popular", f"{self.optimal_head_share:.0%}"
-        if np.isfinite(self.head_share):
-            yield "Training data: likes of the 20% most popular", f"{self.head_share:.0%}"
+        yield "Training data: likes of the 20% most popular", f"{self.head_share:.0%}"
 
 
 def facts_of(env: Environment) -> EnvironmentFacts:
     """Return the facts about an environment as it is in its first round."""
     pool, optimum = env.pool_at(1), env.optimum(1)
-    popularity = env.items.popularity[pool.rows]
-    ranked = pool.rows[np.lexsort((pool.keys, -popularity))]  # (p,)
     users = np.unique(np.linspace(0, len(env.users) - 1, _USERS).astype(np.int64))
     appearances = np.bincount(optimum.slates.reshape(-1), minlength=len(env.items))
-    head = ranked[: max(1, round(HEAD * len(ranked)))]
     return EnvironmentFacts(
         items=len(env.items),
         eligible=len(pool),
         optimal_value=float(optimum.values.mean()),
-        popular_value=_value(env, ranked[None, : env.k], users),
         random_value=_value(env, _random_slates(env, pool), users),
-        popularity_correlation=_correlation(popularity, _mean_attraction(env, users, pool)),
         optimal_equality=evenness(appearances[pool.rows].astype(np.float64)),
-        optimal_head_share=float(appearances[head].sum() / appearances.sum()),
-        head_share=float(env.items.popularity[head].sum() / popularity.sum())
-        if popularity.any()
-        else float("nan"),
+        **_of_popularity(env, users, pool, appearances),
     )
+
+
+def _of_popularity(
+    env: Environment, users: Ints, pool: Pool, appearances: Ints
+) -> dict[str, float]:
+    """Return the facts that are about popularity."""
+    popularity = env.items.popularity[pool.rows]
+    if not popularity.any():
+        names = ("popular_value", "popularity_correlation", "optimal_head_share", "head_share")
+        return dict.fromkeys(names, float("nan"))
+    ranked = pool.rows[np.lexsort((pool.keys, -popularity))]  # (p,)
+    head = ranked[: max(1, round(HEAD * len(ranked)))]
+    return {
+        "popular_value": _value(env, ranked[None, : env.k], users),
+        "popularity_correlation": _correlation(popularity, _mean_attraction(env, users, pool)),
+        "optimal_head_share": float(appearances[head].sum() / appearances.sum()),
+        "head_share": float(env.items.popularity[head].sum() / popularity.sum()),
+    }
 
 
 def cautions(env: Environment, ratings: Ratings, sample: Ratings) -> Iterator[str]:
@@ -111,7 +123,7 @@ def cautions(env: Environment, ratings: Ratings, sample: Ratings) -> Iterator[st
             "half; they are never recommended, but metrics count them unless over='eligible'"
         )
     liked = made["positives"] / len(sample)
-    if liked >= NEARLY_ALL_POSITIVE and np.ptp(sample.ratings) > 0:
+    if liked >= NEARLY_ALL_POSITIVE and sample.feedback == "explicit":
         yield (
             f"{name}: {liked:.0%} of the ratings count as liked (threshold "
             f"{made['threshold']:g}), so they tell little of what users like; raise threshold="

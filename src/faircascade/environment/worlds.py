@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -61,6 +62,12 @@ def find_world(name: str, **overridden: Any) -> World:
         raise ParameterError("world", rule, name)
     own = {f.name: getattr(WORLDS[name], f.name) for f in fields(World)}
     return World(**own | {option: v for option, v in overridden.items() if v is not None})
+
+
+def is_world(name: str, info: Mapping[str, Any]) -> bool:
+    """Say whether an environment, by what is kept of how it was made, is that world."""
+    marks = ("popularity_power", "preferences")
+    return all(info.get(mark) == getattr(WORLDS[name], mark) for mark in marks)
 
 
 def calibrate(preferences: Floats, features: Floats, k: int, click_rate: float) -> Floats:

@@ -34,7 +34,7 @@ from faircascade.progress import Report, progress_if_watched
 from faircascade.registry import lookup
 from faircascade.types import Floats, whole
 
-POLICIES = ("linucb", "ealinucb", "random", "most-popular")
+POLICIES = ("linucb", "linucb(alpha=0.0625)", "ealinucb", "most-popular")
 """What is compared unless policies are named: clicks alone, clicks and exposure, two yardsticks."""
 _OWN = ("rounds", "seeds", "progress")
 _OF_ONE_RUN = ("seed", "trace", "propensities", "propensity_draws", "snapshot", "keep_snapshot")

@@ -96,13 +96,13 @@ def _nobody(environment: EnvironmentResults, costs: Sequence[Cost], metric: str)
     """Say that no policy is fairer, and who comes closest."""
     baseline = environment.baseline
     has = f"{title(metric)} {number(_mean(environment, baseline, metric).mean)}"
-    words = f"No policy shares exposure more evenly than {baseline} ({has})"
+    words = f"No policy that learns shares exposure more evenly than {baseline} ({has})"
     if not costs:
         return f"{words}."
     close = max(costs, key=lambda cost: cost.gain)
     change = f"{percent(close.fairness.percent)}{_interval(close.fairness)}"
     luck = ", which may be luck" if close.gain > 0 else ""
-    return f"{words}: {close.label} comes closest, with a change of {change}{luck}."
+    return f"{words}: the best of them, {close.label}, has a change of {change}{luck}."
 
 
 def _words(cost: Cost, environment: EnvironmentResults, metric: str) -> str:

@@ -17,7 +17,7 @@ from faircascade.report.numbers import number
 from faircascade.report.policy_styles import styles_of
 from faircascade.report.sections.by_environment import by_environment
 
-_SAID_ELSEWHERE = ("data", "notes", "seed")
+_SAID_ELSEWHERE = ("cautions", "data", "notes", "seed")
 _HEADS = (
     Head("Name", prose=True),
     Head("Parameters", prose=True),
