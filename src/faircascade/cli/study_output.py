@@ -100,7 +100,8 @@ def _title(study: StudyResults, environment: EnvironmentResults, test: Test) -> 
     sure = f"; † is significant ({name}, Holm, 5%)" if seeds > 1 else ""
     against = f"change against {environment.baseline}"
     items = items_words([environment], study.over)
-    return f"{study.title}: {environment.name}, {counted}; {against}{sure}; ★ is best. {items}"
+    where = "" if study.title.endswith(environment.name) else f": {environment.name}"
+    return f"{study.title}{where}, {counted}; {against}{sure}; ★ is best. {items}"
 
 
 def study_document(study: Study, test: Test = "t") -> dict[str, Any]:

@@ -56,7 +56,7 @@ def describe_worlds(
     found = {}
     for place, world in enumerate(WORLDS):
         if progress is not None:
-            progress(world, place / len(WORLDS))
+            progress(f"in world {world!r}", place / len(WORLDS))
         try:
             env = Environment.from_ratings(ratings, threshold=threshold, world=world)
             agrees = agreement(ratings, threshold=threshold, world=world)
