@@ -90,7 +90,6 @@ def compare(
     distinct_labels(chosen)
     if rounds < 1:
         raise ParameterError("--rounds", "must be at least 1", rounds)
-    folder = check_folder(out or _free_folder(f"{Path(data).stem}-compare"))
     ratings = read_ratings(data, path, extra["data"])
     asked: dict[str, Any] = {
         "dim": dim,
@@ -107,6 +106,7 @@ def compare(
         ratings, extra["environment"].get("users", users), [extra["environment"].get("threshold")]
     )
     env = environment(which[0])
+    folder = check_folder(out or _free_folder(f"{Path(data).stem}-compare"))
     runs = (
         f"{counted(len(chosen), 'policy')} x {counted(seeds, 'seed')} x {counted(rounds, 'round')}"
     )
