@@ -45,7 +45,9 @@ def test_policies_may_be_names_with_parameters() -> None:
 
 def test_without_policies_the_usual_ones_are_compared() -> None:
     found = compare(small_environment(), rounds=5)
-    assert found.labels == ("LinUCB", "EALinUCB log", "Random", "MostPopular")
+    assert found.labels == (
+        *("LinUCB (alpha=0.25)", "LinUCB (alpha=0.0625)", "EALinUCB log", "MostPopular"),
+    )
 
 
 def test_data_stands_for_an_environment_of_each_seed(tmp_path) -> None:
