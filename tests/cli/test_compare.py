@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import faircascade as fc
+from faircascade.cli.compare import free_folder
 from faircascade.cli.policy_options import sort_comparison_settings
 from tests.cli.processes import interrupted
 
@@ -32,8 +33,7 @@ def test_a_file_becomes_a_table_and_a_report(run, ratings: Path, tmp_path: Path)
     assert "4 policies x 2 seeds x 12 rounds (--users, --seeds and --rounds change that)" in err
     assert "Report: runs/my-compare/report.html" in err
     assert "<html" in (tmp_path / "runs/my-compare/report.html").read_text()
-    code, _, err = run("compare", "--data", "my.csv", *SMALL, "--world", "paper")
-    assert "Report: runs/my-compare-2/report.html" in err, "nothing is written over"
+    assert free_folder("my-compare") == Path("runs/my-compare-2"), "nothing is written over"
 
 
 def test_the_document_has_what_python_computes(run, ratings: Path) -> None:
@@ -102,6 +102,7 @@ def test_a_mistake_is_one_line(run, ratings: Path, arguments: list[str], message
     assert re.search(message, last)
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_policies_that_were_finished(tmp_path: Path) -> None:
     command = (
         "compare --users 40 --rounds 150000 --set data.users=60 --set data.items=100 "

@@ -240,6 +240,7 @@ def main():
     ],
     ids=["guarded", "not guarded"],
 )
+@pytest.mark.slow
 def test_parts_of_the_script_that_runs_are_found_by_its_workers(
     last: str, said: str, tmp_path: Path
 ) -> None:

@@ -27,6 +27,7 @@ POLICIES: list[Policy] = [
 
 
 @pytest.mark.parametrize("report", ["several_page", "hostile_page", "study_page"])
+@pytest.mark.slow
 def test_every_figure_is_a_small_png_and_an_svg(
     report: str, request: pytest.FixtureRequest
 ) -> None:

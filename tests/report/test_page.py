@@ -134,6 +134,7 @@ def test_the_setup_names_what_was_run(several_page: Path, single: Comparison, tm
     assert page.startswith("Mine")
 
 
+@pytest.mark.slow
 def test_writing_again_gives_the_same_bytes(
     several: Comparison, several_page: Path, tmp_path: Path
 ) -> None:

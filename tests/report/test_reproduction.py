@@ -341,6 +341,7 @@ def test_an_unknown_exhibit_is_refused_before_anything_is_written(
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.slow
 def test_writing_again_gives_the_same_bytes_and_leaves_no_old_figure(
     written: Path, study: Study, tmp_path: Path
 ) -> None:

@@ -74,6 +74,7 @@ def test_the_runs_are_the_same(on_disk: Study, in_memory: Comparison) -> None:
                 assert all(np.array_equal(ours[n], theirs[n]) for n in ours)
 
 
+@pytest.mark.slow
 def test_the_pages_have_the_same_tables(
     on_disk: Study, in_memory: Comparison, tmp_path: Path
 ) -> None:

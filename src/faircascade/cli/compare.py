@@ -106,7 +106,7 @@ def compare(
         ratings, extra["environment"].get("users", users), [extra["environment"].get("threshold")]
     )
     env = environment(which[0])
-    folder = check_folder(out or _free_folder(f"{Path(data).stem}-compare"))
+    folder = check_folder(out or free_folder(f"{Path(data).stem}-compare"))
     runs = (
         f"{counted(len(chosen), 'policy')} x {counted(seeds, 'seed')} x {counted(rounds, 'round')}"
     )
@@ -132,7 +132,7 @@ def compare(
     tell_comparison(comparison, page, as_json)
 
 
-def _free_folder(name: str) -> Path:
+def free_folder(name: str) -> Path:
     """Return a folder that has no results of another comparison."""
     names = (name, *(f"{name}-{number}" for number in range(2, 10_000)))
     return next(p for n in names if not (p := Path("runs") / n / "results.json").exists()).parent
