@@ -463,64 +463,113 @@ IN_WORLDS = {
 }
 
 
+PRICE = ("clicks", "equality_b")
+"""What a policy costs, and what it brings."""
+
+
 def _worlds(spec: str, dataset: str, world: str, **where: object) -> Runs:
     return Runs(spec, "worlds", dataset=dataset, world=world, **where)
 
 
-def _cost_and_gain(found: Mapping[tuple[str, str], Contrast], policy: str) -> str:
+def _against_linucb(
+    wanted: Mapping[tuple[str, ...], tuple[Runs, str]],
+) -> dict[tuple[str, ...], tuple[Contrast, ...]]:
+    """Compare runs of policies with LinUCB's, by place in a table: one family of tests for all."""
+    found = contrasts(
+        {
+            (*place, metric): (runs.of(policy, metric), runs.of("LinUCB", metric))
+            for place, (runs, policy) in wanted.items()
+            for metric in PRICE
+        }
+    )
+    return {place: tuple(found[*place, metric] for metric in PRICE) for place in wanted}
+
+
+def _cost_and_gain(found: tuple[Contrast, ...]) -> str:
     """Return the changes of clicks and Equality (B) in one cell."""
-    clicks, equality = found[policy, "clicks"], found[policy, "equality_b"]
+    clicks, equality = found
     return f"{change(clicks, interval=False, dagger=False)}, {change(equality, whole=10)}"
+
+
+def _levels(runs: Runs, metrics: Sequence[str] = PRICE) -> list[str]:
+    return [f"{runs.of('LinUCB', metric).mean():.3f}" for metric in metrics]
 
 
 @table
 def worlds() -> str:
-    rows = []
-    for dataset, title in DATASETS.items():
-        for world in WORLDS:
-            runs = _worlds("worlds", dataset, world)
-            found = runs.contrasts(IN_WORLDS, ("clicks", "equality_b"), "LinUCB")
-            first = (f"{runs.of('LinUCB', m).mean():.3f}" for m in ("clicks", "equality_b"))
-            rows.append(
-                [title, world, *first, *(_cost_and_gain(found, policy) for policy in IN_WORLDS)]
-            )
+    runs = {(d, w): _worlds("worlds", d, w) for d in DATASETS for w in WORLDS}
+    found = _against_linucb({(*at, p): (own, p) for at, own in runs.items() for p in IN_WORLDS})
+    rows = [
+        [
+            *(DATASETS[dataset], world, *_levels(own)),
+            *(_cost_and_gain(found[dataset, world, policy]) for policy in IN_WORLDS),
+        ]
+        for (dataset, world), own in runs.items()
+    ]
     heads = [f"EALinUCB {label}" for label in IN_WORLDS.values()]
     return markdown(["data", "world", "clicks", "Equality (B)", *heads], rows, left=2)
 
 
+LESS, FAIRX_HERE = "LinUCB (alpha=0.0625)", "FRMLinUCB fairx"
+
+
+def _spec_of(dataset: str, policy: str) -> str:
+    """Return which runs have a policy: some were made for a part of the users."""
+    if policy == FAIRX_HERE and dataset in ("ml-2016", "anime"):
+        return "fairx"
+    if dataset == "anime":
+        return "worlds-250"
+    return "alpha" if policy == LESS else "worlds"
+
+
 @table
 def worlds_baselines() -> str:
-    """The baselines where all users were simulated: MovieLens 1M and Coat; the others in part."""
     policies = {
         "EALinUCB log (reading=reference)": "EALinUCB log, base K (`reference`)",
         "EALinUCB rbp (reading=paper)": "EALinUCB rbp, as printed (`paper`)",
         "EARSLinUCB (tolerance=0.05)": "EARSLinUCB",
-        "FRMLinUCB fairx": "FRMLinUCB (`fairx`, sharpness 400)",
-        "LinUCB (alpha=0.0625)": "LinUCB, alpha = 0.0625",
+        FAIRX_HERE: "FRMLinUCB (`fairx`, sharpness 400)",
+        LESS: "LinUCB, alpha = 0.0625",
     }
-    specs = {
-        "ml-1m": dict.fromkeys(policies, "worlds") | {"LinUCB (alpha=0.0625)": "alpha"},
-        "ml-2016": dict.fromkeys(policies, "worlds")
-        | {"FRMLinUCB fairx": "fairx", "LinUCB (alpha=0.0625)": "alpha"},
-        "anime": dict.fromkeys(policies, "worlds-250") | {"FRMLinUCB fairx": "fairx"},
-        "coat": dict.fromkeys(policies, "worlds") | {"LinUCB (alpha=0.0625)": "alpha"},
-    }
-    rows = []
-    for policy, label in policies.items():
-        for world in WORLDS:
-            cells = []
-            for dataset in DATASETS:
-                runs = _worlds(specs[dataset][policy], dataset, world)
-                found = runs.contrasts([policy], ("clicks", "equality_b"), "LinUCB")
-                cells.append(_cost_and_gain(found, policy))
-            rows.append([label, world, *cells])
+    found = _against_linucb(
+        {
+            (policy, world, dataset): (_worlds(_spec_of(dataset, policy), dataset, world), policy)
+            for policy in policies
+            for world in WORLDS
+            for dataset in DATASETS
+        }
+    )
+    rows = [
+        [label, world, *(_cost_and_gain(found[policy, world, dataset]) for dataset in DATASETS)]
+        for policy, label in policies.items()
+        for world in WORLDS
+    ]
     return markdown(["policy", "world", *DATASETS.values()], rows, left=2)
+
+
+def _in_both_worlds(
+    policies: Mapping[str, str], spec_of: Callable[[str], str], first: Sequence[Sequence[str]] = ()
+) -> str:
+    """Return the changes of policies (label by policy) on MovieLens 1M, a column for each."""
+    found = _against_linucb(
+        {
+            (policy, world): (_worlds(spec_of(policy), "ml-1m", world), policy)
+            for policy in policies
+            for world in WORLDS
+        }
+    )
+    rows = [
+        [label, *(change(contrast) for world in WORLDS for contrast in found[policy, world])]
+        for policy, label in policies.items()
+    ]
+    heads = [f"{TITLES[metric]}, {world}" for world in WORLDS for metric in PRICE]
+    return markdown(["policy", *heads], [*first, *rows])
 
 
 @table
 def scale_and_shape() -> str:
     policies = {
-        "LinUCB (alpha=0.0625)": "LinUCB, alpha = 0.0625",
+        LESS: "LinUCB, alpha = 0.0625",
         "LinUCB (alpha=0.125)": "LinUCB, alpha = 0.125",
         "LinUCB (alpha=0.5)": "LinUCB, alpha = 0.5",
         "LinUCB (alpha=1.0)": "LinUCB, alpha = 1",
@@ -531,27 +580,25 @@ def scale_and_shape() -> str:
         "linear": "linear, 0.05 to 0.5",
         "linear, scaled to a mean of 1": "linear, scaled to a mean of 1",
     }
-    metrics = ("clicks", "equality_b")
-    by_world = {world: _worlds("scale", "ml-1m", world) for world in WORLDS}
-    found = {w: runs.contrasts(policies, metrics, "LinUCB") for w, runs in by_world.items()}
-    rows = [
-        [label, *(change(found[world][policy, m]) for world in WORLDS for m in metrics)]
-        for policy, label in policies.items()
-    ]
-    heads = [f"{TITLES[m]}, {world}" for world in WORLDS for m in metrics]
-    return markdown(["policy", *heads], rows)
+    return _in_both_worlds(policies, lambda _: "scale")
 
 
 @table
 def popularity_power() -> str:
-    rows = []
-    for power in ("0.0", "0.25", "0.5", "0.75", "1.0"):
-        spec = "worlds" if power == "1.0" else "sweep"
-        runs = _worlds(spec, "ml-1m", "popular", popularity_power=power)
-        found = runs.contrasts(IN_WORLDS, ("clicks", "equality_b"), "LinUCB")
-        levels = ("equality_b", "coverage", "head_share")
-        first = (f"{runs.of('LinUCB', metric).mean():.3f}" for metric in levels)
-        rows.append([power, *first, *(_cost_and_gain(found, policy) for policy in IN_WORLDS)])
+    runs = {
+        (power,): _worlds(
+            "worlds" if power == "1.0" else "sweep", "ml-1m", "popular", popularity_power=power
+        )
+        for power in ("0.0", "0.25", "0.5", "0.75", "1.0")
+    }
+    found = _against_linucb({(*at, p): (own, p) for at, own in runs.items() for p in IN_WORLDS})
+    rows = [
+        [
+            *(power, *_levels(own, ("equality_b", "coverage", "head_share"))),
+            *(_cost_and_gain(found[power, policy]) for policy in IN_WORLDS),
+        ]
+        for (power,), own in runs.items()
+    ]
     heads = [f"EALinUCB {label}" for label in IN_WORLDS.values()]
     head = ["power", "Equality (B)", "coverage", "positions for the head", *heads]
     return markdown(head, rows)
@@ -562,23 +609,13 @@ def two_worlds() -> str:
     """For the README: MovieLens 1M, what each policy costs and brings in both."""
     policies = {
         **{policy: f"EALinUCB {label}" for policy, label in IN_WORLDS.items()},
-        "FRMLinUCB fairx": "LinUCB + `fairx`",
-        "LinUCB (alpha=0.0625)": "LinUCB, alpha = 0.0625",
+        FAIRX_HERE: "LinUCB + `fairx`",
+        LESS: "LinUCB, alpha = 0.0625",
     }
-    metrics = ("clicks", "equality_b")
-    main = {world: _worlds("worlds", "ml-1m", world) for world in WORLDS}
-    less = {world: _worlds("alpha", "ml-1m", world) for world in WORLDS}
-    first = [f"{main[world].of('LinUCB', m).mean():.3f}" for world in WORLDS for m in metrics]
-    rows = [["LinUCB", *first]]
-    for policy, label in policies.items():
-        cells = []
-        for world in WORLDS:
-            runs = less[world] if "alpha" in policy else main[world]
-            found = runs.contrasts([policy], metrics, "LinUCB")
-            cells += [change(found[policy, metric]) for metric in metrics]
-        rows.append([label, *cells])
-    heads = [f"{TITLES[m]}, {world}" for world in WORLDS for m in metrics]
-    return markdown(["policy", *heads], rows)
+    levels = [level for world in WORLDS for level in _levels(_worlds("worlds", "ml-1m", world))]
+    return _in_both_worlds(
+        policies, lambda policy: _spec_of("ml-1m", policy), [["LinUCB", *levels]]
+    )
 
 
 def fill(text: str) -> str:
