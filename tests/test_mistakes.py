@@ -269,6 +269,12 @@ RANKERS: list[Mistake] = [
     ("a number as a list", lambda d: d.ranker.recommend("u", exclude=5), ("exclude", "a list")),
     ("nothing left", lambda d: d.ranker.recommend("u", exclude=range(4)), ("leave no item",)),
     ("a click beyond", lambda d: d.ranker.update(d.slate, clicked=9), ("clicked", "from 1 to 2")),
+    ("a click twice", lambda d: d.ranker.update(d.slate, [1, 1]), ("clicked", "once", "[1, 1]")),
+    (
+        "a click in two forms",
+        lambda d: d.ranker.update(d.slate, 1, clicked_item="0"),
+        ("clicked_item", "left out", "'0'"),
+    ),
     ("a click on text", lambda d: d.ranker.update(d.slate, clicked="a"), ("clicked", "'a'")),
     ("shown beyond", lambda d: d.ranker.update(d.slate, shown=9), ("shown", "between 1 and 2")),
     ("a user, no slate", lambda d: d.ranker.update("u", clicked=1), ("slate", "recommend")),

@@ -118,7 +118,7 @@ def test_a_summary_by_hand() -> None:
         "until": "2023-11-14T22:13:20.000Z",
     }
     assert (found["recommendations"], found["answers"], found["clicks"]) == (2, 3, 2)
-    assert found["click_rate"] == 2 / 3
+    assert (found["clicked"], found["click_rate"]) == (2, 2 / 3)
     assert found["items"] == 3
     assert found["fairness"]["coverage"] == 2 / 3
     a = {
