@@ -133,7 +133,7 @@ def test_parameters_are_those_of_the_click_model() -> None:
     assert parameters("DCM") == {"stop": (0.9, 0.6, 0.4)}
     assert parameters("DBN") == {"satisfaction": (0.5, 0.6, 0.7, 0.8), "continuation": 0.75}
     assert parameters("PBM") == {"kappa": (0.9, 0.6, 0.4)}
-    assert parameters("UBM") == {"kappa": ((0.91, 1, 1), (0.21, 0.92, 1), (0.32, 0.31, 0.93))}
+    assert parameters("UBM") == {"kappa": ((0.91,), (0.21, 0.92), (0.32, 0.31, 0.93))}
     assert parameters("CCM") == {"t1": 0.9, "t2": 0.8, "t3": 0.1}
 
 

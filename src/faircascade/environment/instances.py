@@ -31,16 +31,13 @@ class Layout(NamedTuple):
 
 
 def _by_distance(k: int, by_last_click: Floats) -> dict[str, Any]:
-    """Return examination by position and distance to the last click, (K, K).
+    """Return examination by position and distance to the last click: k numbers for position k.
 
     A row of the file is a rank, its columns are the rank of the last click; as that cannot be the
     last rank, the last column is for no click. Without a click the distance is the position.
     """
-    kappa = np.ones((k, k))  # a distance beyond the position does not occur
-    for position in range(1, k + 1):
-        earlier = by_last_click[position - 1, : position - 1][::-1]  # the nearest first
-        kappa[position - 1, :position] = [*earlier, by_last_click[position - 1, -1]]
-    return {"kappa": _plain(kappa)}
+    rows = enumerate(by_last_click[:k])
+    return {"kappa": tuple((*_plain(row[:above][::-1]), float(row[-1])) for above, row in rows)}
 
 
 LAYOUTS = {
@@ -153,6 +150,6 @@ def _probabilities(value: Any, place: str) -> Floats:
     return found
 
 
-def _plain(array: Floats) -> tuple[Any, ...]:
-    """Return an array as tuples, which parameters of parts are."""
-    return tuple(tuple(row) if isinstance(row, list) else row for row in array.tolist())
+def _plain(array: Floats) -> tuple[float, ...]:
+    """Return numbers as a tuple, which parameters of parts are."""
+    return tuple(array.tolist())
