@@ -156,7 +156,7 @@ def models() -> list[Any]:
 def test_instances_are_simulated(model: str, write) -> None:
     (env,) = fc.load_instances(write({model: {"7": FILE[model]["7"]}}), k=3).values()
     assert env.click_model.name == LAYOUTS[model].click_model
-    result = fc.simulate(env, "linucb", rounds=20)
+    result = fc.simulate(env, "linucb", rounds=20, engine="loop")
     assert 0 < result.clicks < 3
 
 
