@@ -7,6 +7,8 @@ from .environment import Environment
 from .experiment import Comparison, compare, load_results, run_experiment
 from .policies import (
     Bandit,
+    CascadeHybrid,
+    CascadeLSB,
     EAEpsilonGreedy,
     EALinTS,
     EALinUCB,
@@ -27,6 +29,8 @@ from .version import __version__ as __version__
 __all__ = [
     "AsyncClient",
     "Bandit",
+    "CascadeHybrid",
+    "CascadeLSB",
     "Client",
     "Comparison",
     "DataError",

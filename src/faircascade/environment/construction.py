@@ -28,6 +28,7 @@ from faircascade.data.prepare import (
     sample_users,
     split_positives,
 )
+from faircascade.data.topics import topics_of
 from faircascade.environment.delays import Delay
 from faircascade.environment.dynamics import Dynamics
 from faircascade.environment.facts import cautions
@@ -78,6 +79,7 @@ class Construction:
         preferences: Preferences | None = None,
         align: Align = "sign",
         zero_rows: ZeroRows = "exclude",
+        topics: str | None = None,
         merit: Merit | None = None,
         merit_floor: float = 1e-3,
         click_model: ClickModel | None = None,
@@ -109,6 +111,8 @@ class Construction:
             align: How the factors of "svd" are matched with those of the train half: by "sign", by
                 "procrustes", or not at all ("none", which depends on the machine's LAPACK).
             zero_rows: Items without features are never recommended ("exclude"), or may be ("keep").
+            topics: What items are about, for policies that learn from it: a column of the items
+                such as "genre", or "factors" of the likes themselves; nothing unless given.
             merit: "svd" (mean rank-`dim` relevance), "popularity" (share of users who like the
                 item), "column" (given with the data; the default where there is one), an array
                 with one value for each of `ratings.item_ids`, or a function of the `Split`.
@@ -139,6 +143,7 @@ class Construction:
         with one_blas_thread():
             X, theta = _factorise(split, dim, k, chosen, align)
             worth = merit_of(split, merit, dim)
+            about = topics_of(split, topics, dim)
         zero = np.asarray(~X.any(axis=1))
         env = cls(
             items=Items.of(
@@ -148,6 +153,7 @@ class Construction:
                 merit=np.maximum(worth, merit_floor),
                 popularity=np.asarray(split.train.sum(axis=0), dtype=np.float64).ravel(),
                 groups=dict(positives.item_groups),
+                topics=about,
             ),
             users=Users(ids=positives.user_ids, preferences=theta),
             k=k,
@@ -164,6 +170,7 @@ class Construction:
                 "preferences": chosen.preferences,
                 "align": align,
                 "zero_rows": zero_rows,
+                **({} if topics is None else {"topics": topics}),
                 "merit": merit_name(split, merit),
                 "merit_floor": merit_floor,
                 "items_with_zero_row": int(zero.sum()),
@@ -192,13 +199,21 @@ class Construction:
         item_ids: Sequence[Any] | Ids | None = None,
         user_ids: Sequence[Any] | Ids | None = None,
         groups: dict[str, Any] | None = None,
+        topics: Floats | None = None,
         click_model: ClickModel | None = None,
         dynamics: Dynamics | None = None,
         delay: Delay | None = None,
         name: str = "arrays",
     ) -> Self:
         """Build an environment from feature rows (m, d) and true preferences (n, d)."""
-        items = Items.of(features, ids=item_ids, merit=merit, popularity=popularity, groups=groups)
+        items = Items.of(
+            features,
+            ids=item_ids,
+            merit=merit,
+            popularity=popularity,
+            groups=groups,
+            topics=topics,
+        )
         theta = check_finite(preferences, "preferences")
         if theta.ndim != 2 or theta.shape[1] != items.dim:
             rule = f"must be users x {items.dim} (the features)"

@@ -12,11 +12,14 @@ from faircascade.policies.recipes import (
     LinTS,
     LinUCB,
 )
+from faircascade.policies.topical import CascadeHybrid, CascadeLSB
 from faircascade.policies.yardsticks import MostPopular, Optimal, Random, Yardstick
 
 __all__ = [
     "Bandit",
     "BanditState",
+    "CascadeHybrid",
+    "CascadeLSB",
     "ComposedPolicy",
     "EAEpsilonGreedy",
     "EALinTS",

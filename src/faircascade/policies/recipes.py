@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from faircascade.errors import ParameterError
-from faircascade.estimators import Ridge
+from faircascade.estimators import Estimator, Ridge
 from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
 from faircascade.observations import FirstClick, Observation
 from faircascade.policies.bandit import ComposedPolicy, Parts, with_reranker
@@ -42,6 +42,9 @@ class Recipe(ComposedPolicy):
     @abstractmethod
     def explorer(self) -> Exploration: ...
 
+    def learner(self) -> Estimator:
+        return Ridge(ridge=self.ridge, sigma=self.sigma, reading=self.reading)
+
     def reward_model(self) -> RewardModel:
         return Standard()
 
@@ -51,7 +54,7 @@ class Recipe(ComposedPolicy):
     @cached_property
     def parts(self) -> Parts:
         return Parts(
-            estimator=Ridge(ridge=self.ridge, sigma=self.sigma, reading=self.reading),
+            estimator=self.learner(),
             exploration=self.explorer(),
             reward=self.reward_model(),
             observation=self.observation,
