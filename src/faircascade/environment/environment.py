@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -58,6 +58,8 @@ from faircascade.types import (
 log = logging.getLogger("faircascade")
 
 VERSION = 2
+USERS = 1000
+"""Users to sample, unless a number is given."""
 _USERS_AT_ONCE = 256
 
 PARTS = ("click_model", "dynamics", "delay")
@@ -117,7 +119,7 @@ class Environment:
         dim: int = 10,
         k: int = 10,
         seed: int = 0,
-        users: int = 1000,
+        users: int | None = None,
         sampling: Sampling = "active",
         threshold: Threshold = None,
         train_share: float = 0.5,
@@ -141,7 +143,7 @@ class Environment:
             dim: Number of features, d.
             k: Length of a slate, K.
             seed: Of the sample and the split.
-            users: How many users to sample; all, if there are fewer.
+            users: How many users to sample, 1,000 unless given; all, if there are fewer.
             sampling: "active" takes those with the most ratings, "random" any.
             threshold: The rating from which on an item counts as liked, or a quantile of all
                 ratings ("q0.7"). By default every interaction of implicit feedback and counts,
@@ -166,15 +168,6 @@ class Environment:
             dynamics: How users and items change by round, likewise; `still` unless given.
             delay: When feedback reaches the policy, likewise; `none` unless given.
         """
-        for name, value, choices in (
-            ("sampling", sampling, get_args(Sampling)),
-            ("zero_rows", zero_rows, get_args(ZeroRows)),
-            ("preferences", preferences, (None, *get_args(Preferences))),
-            ("align", align, get_args(Align)),
-        ):
-            if value not in choices:
-                known = ", ".join(choice for choice in choices if choice)
-                raise ParameterError(name, f"must be one of {known}", value)
         chosen = find_world(
             world,
             popularity_power=popularity_power,
@@ -185,17 +178,13 @@ class Environment:
             ratings = load_dataset(ratings)
         if merit_floor <= 0:
             raise ParameterError("merit_floor", "must be positive", merit_floor)
-        dim, k, seed, users = (
-            whole(dim, "dim"),
-            whole(k, "k"),
-            whole(seed, "seed"),
-            whole(users, "users"),
-        )
+        dim, k, seed = whole(dim, "dim"), whole(k, "k"), whole(seed, "seed")
+        wanted = USERS if users is None else whole(users, "users")
         liked_from, decided = resolve_threshold(ratings, threshold)
         train_share = float(train_share)
         if merit is not None and not isinstance(merit, str) and not callable(merit):
             ratings, merit = with_merit(ratings, merit), "column"
-        sample = sample_users(ratings, users, sampling, seed)
+        sample = sample_users(ratings, wanted, sampling, seed)
         positives = binarise(sample, liked_from)
         if positives.n_items < k:
             rule = f"must be at most {positives.n_items} (the items with a positive)"
@@ -246,7 +235,7 @@ class Environment:
             info=info,
             **_given(click_model=click_model, dynamics=dynamics, delay=delay),
         )
-        found = list(cautions(env, ratings, sample))
+        found = list(cautions(env, ratings, sample, chosen=users is not None))
         info["cautions"] = found
         for caution in found:
             _warn_once(caution)
