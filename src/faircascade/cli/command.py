@@ -49,9 +49,10 @@ class Command(TyperCommand):
     def _typed(self, keyword: re.Match[str]) -> str:
         """Return an option of the data as it is typed: `--path FILE`, `--set data.sep=...`."""
         name, value = keyword[1], keyword[2] or keyword[3] or ""
-        if name in self._options:
-            return f"{self._options[name]} {value}".rstrip()
-        return f"--set data.{name}={value or '...'}" if "set" in self._options else keyword[0]
+        if name not in self._options and "set" in self._options:
+            return f"--set data.{name}={value or '...'}"
+        known = name in self._options or name == "path"  # `data fetch` is about other commands
+        return f"--{name} {value}".rstrip() if known else keyword[0]
 
 
 def _names(kind: re.Match[str]) -> str:

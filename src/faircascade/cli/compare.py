@@ -126,7 +126,8 @@ def compare(
             **extra["simulate"],
         )
     comparison = comparison.measured(items)
-    notes = [] if typed is not None else [f"Simulated are {people}."]
+    by_default = typed is None and len(env.users) < ratings.n_users
+    notes = [f"Simulated are {people}."] if by_default else []
     page = write_comparison(comparison, folder, notes=notes)
     tell_comparison(comparison, page, as_json)
 
