@@ -513,13 +513,17 @@ def worlds() -> str:
 LESS, FAIRX_HERE = "LinUCB (alpha=0.0625)", "FRMLinUCB fairx"
 
 
-def _spec_of(dataset: str, policy: str) -> str:
-    """Return which runs have a policy: some were made for a part of the users."""
-    if policy == FAIRX_HERE and dataset in ("ml-2016", "anime"):
-        return "fairx"
-    if dataset == "anime":
-        return "worlds-250"
-    return "alpha" if policy == LESS else "worlds"
+@table
+def worlds_long() -> str:
+    """The headline pair in the popular world for ten times as long."""
+    log = "EALinUCB log (reading=intended)"
+    runs = {(dataset,): _worlds("long", dataset, "popular") for dataset in DATASETS}
+    found = _against_linucb({at: (own, log) for at, own in runs.items()})
+    rows = [
+        [DATASETS[dataset], *_levels(own), *map(change, found[dataset,])]
+        for (dataset,), own in runs.items()
+    ]
+    return markdown(["data", "clicks", "Equality (B)", "clicks, log", "Equality (B), log"], rows)
 
 
 @table
@@ -533,7 +537,7 @@ def worlds_baselines() -> str:
     }
     found = _against_linucb(
         {
-            (policy, world, dataset): (_worlds(_spec_of(dataset, policy), dataset, world), policy)
+            (policy, world, dataset): (_worlds("worlds", dataset, world), policy)
             for policy in policies
             for world in WORLDS
             for dataset in DATASETS
@@ -548,12 +552,12 @@ def worlds_baselines() -> str:
 
 
 def _in_both_worlds(
-    policies: Mapping[str, str], spec_of: Callable[[str], str], first: Sequence[Sequence[str]] = ()
+    spec: str, policies: Mapping[str, str], first: Sequence[Sequence[str]] = ()
 ) -> str:
     """Return the changes of policies (label by policy) on MovieLens 1M, a column for each."""
     found = _against_linucb(
         {
-            (policy, world): (_worlds(spec_of(policy), "ml-1m", world), policy)
+            (policy, world): (_worlds(spec, "ml-1m", world), policy)
             for policy in policies
             for world in WORLDS
         }
@@ -580,7 +584,7 @@ def scale_and_shape() -> str:
         "linear": "linear, 0.05 to 0.5",
         "linear, scaled to a mean of 1": "linear, scaled to a mean of 1",
     }
-    return _in_both_worlds(policies, lambda _: "scale")
+    return _in_both_worlds("scale", policies)
 
 
 @table
@@ -613,9 +617,7 @@ def two_worlds() -> str:
         LESS: "LinUCB, alpha = 0.0625",
     }
     levels = [level for world in WORLDS for level in _levels(_worlds("worlds", "ml-1m", world))]
-    return _in_both_worlds(
-        policies, lambda policy: _spec_of("ml-1m", policy), [["LinUCB", *levels]]
-    )
+    return _in_both_worlds("worlds", policies, [["LinUCB", *levels]])
 
 
 def fill(text: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -17,6 +19,7 @@ from faircascade.data.base import DataError, Ratings
 from faircascade.data.factors import truncated_svd
 from faircascade.data.prepare import binarise, sample_users, split_positives
 from faircascade.environment import Environment
+from faircascade.errors import UnknownParameterError
 from tests.environments import small_environment
 
 
@@ -373,6 +376,20 @@ def test_other_files_are_not_taken_for_environments(tmp_path) -> None:
 def test_wrong_options_are_named(options: dict, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         Environment.from_ratings(ratings(), **({"dim": 3, "k": 4, "users": 30} | options))
+
+
+def test_every_option_is_described_once() -> None:
+    listed = re.findall(r"^ {4}(\w+): ", inspect.getdoc(Environment.from_ratings), re.MULTILINE)
+    assert listed == list(inspect.signature(Environment.from_ratings).parameters)
+
+
+def test_a_class_of_ones_own_is_made_of_ratings_too() -> None:
+    class Mine(Environment):
+        pass
+
+    assert type(Mine.from_ratings(ratings(), dim=3, k=4)) is Mine
+    with pytest.raises(UnknownParameterError, match=r"Mine.from_ratings\(\) has no parameter 'kk'"):
+        Mine.from_ratings(ratings(), dim=3, kk=4)
 
 
 @pytest.mark.parametrize(

@@ -100,8 +100,16 @@ ENVIRONMENTS: list[Mistake] = [
     ("merit misspelt", lambda d: of(d.frame, merit="svdd"), ("merit", "'svd'", "'svdd'")),
     ("merit of others", lambda d: of(d.frame, merit=[1.0]), ("merit", "20 items")),
     ("clicks misspelt", lambda d: of(d.frame, click_model="cascad"), ("click_model", "'cascade'")),
-    ("an option misspelt", lambda d: of(d.frame, sample="active"), ("'sample'", "'sampling'")),
-    ("without names", lambda d: fc.Environment.from_ratings(d.frame, 10), ("name", "dim=")),
+    (
+        "an option misspelt",
+        lambda d: of(d.frame, sample="active"),
+        ("Environment.from_ratings()", "'sample'", "'sampling'"),
+    ),
+    (
+        "without names",
+        lambda d: fc.Environment.from_ratings(d.frame, 10),
+        ("Environment.from_ratings()", "name", "dim="),
+    ),
     (
         "features that are text",
         lambda d: fc.Environment.from_arrays([["a"]], np.ones((2, 1))),

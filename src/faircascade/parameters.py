@@ -215,21 +215,27 @@ def checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
     Only numbers, texts, choices and paths are checked; the rest is for the function to look at.
     """
-    owner = f"{function.__qualname__.removesuffix('.__init__')}()"
     taken = inspect.signature(function).parameters
     by_place = [name for name, p in taken.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
     known = [name for name, p in taken.items() if p.kind is not p.VAR_KEYWORD]
     listed = [name for name in known if name not in _IMPLIED]
     by_name = known[len(by_place) :]
 
+    def owner(first: Any = None, *_: Any) -> str:
+        if by_place[:1] == ["cls"]:  # the class may have inherited it
+            return f"{first.__name__}.{function.__name__}()"
+        return f"{function.__qualname__.removesuffix('.__init__')}()"
+
     @wraps(function)
     def checked(*arguments: P.args, **given: P.kwargs) -> R:
         if by_name and len(arguments) > len(by_place):
             first = ", ".join(name for name in by_place if name in listed)
-            raise TypeError(f"{owner} takes all but {first} by name: write {by_name[0]}=...")
+            raise TypeError(
+                f"{owner(*arguments)} takes all but {first} by name: write {by_name[0]}=..."
+            )
         for name in given:
             if name not in known and len(known) == len(taken):
-                raise UnknownParameterError(name, owner, listed)
+                raise UnknownParameterError(name, owner(*arguments), listed)
         plain, placed = _plain_parameters(function), zip(by_place, arguments, strict=False)
         values = [plain[n].check(v) if n in plain else v for n, v in placed]
         named = {n: plain[n].check(v) if n in plain else v for n, v in given.items()}

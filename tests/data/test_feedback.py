@@ -112,6 +112,24 @@ def test_the_fingerprint_knows_the_kind_of_feedback() -> None:
     assert stars.fingerprint == load_dataset(frame, rating="plays").fingerprint
 
 
+def test_the_fingerprint_knows_the_groups_of_items() -> None:
+    frame = pl.DataFrame({"user": [1, 2], "item": [1, 1], "plays": [1, 5], "genre": ["a", "a"]})
+    other = frame.with_columns(genre=pl.lit("b"))
+    found = [
+        load_dataset(frame, groups="genre"),
+        load_dataset(other, groups="genre"),
+        load_dataset(frame, supplier="genre"),
+        load_dataset(frame),
+    ]
+    assert len({ratings.fingerprint for ratings in found}) == 4
+    assert found[0].fingerprint == load_dataset(frame, groups="genre").fingerprint
+
+
+def test_ratings_without_groups_keep_the_fingerprint_that_stored_cells_have() -> None:
+    frame = pl.DataFrame({"user": [1, 2], "item": [1, 1], "plays": [1, 5]})
+    assert load_dataset(frame).fingerprint == "28d74c55eb2af4a9"
+
+
 MISSING = "user,item,rating,genre\n1,5,3,a\n1,6,,b\n,7,4,c\n2,5,NA,d\n2,8,5,e\n"
 
 

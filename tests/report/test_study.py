@@ -267,15 +267,19 @@ def test_another_test_is_named_and_says_when_seeds_are_too_few(ran: Study, tmp_p
     assert not (tmp_path / "new").exists()
 
 
-def test_a_long_table_is_folded(ran: Study, tmp_path: Path) -> None:
+def test_tables_are_folded_where_they_are_long_or_many(ran: Study, tmp_path: Path) -> None:
     every = tuple(components("metric"))
     assert 3 * len(every) > 30 > 3 * len(ran.spec.metrics)
     spec = replace(ran.spec, metrics=every, show=("statistics",))
     text = text_of(replace(ran, spec=spec), tmp_path)
     assert f"<summary>d = 4, K = 3: 4 seeds ({3 * len(every)} rows)</summary>" in text
     assert text.count("<details>") == text.count("</details>") == 5  # two of them over groups
-    short = text_of(replace(ran, spec=replace(ran.spec, show=("statistics",))), tmp_path)
-    assert short.count("<details>") == 3  # what the columns mean, and groups
+    short = replace(ran.spec, show=("statistics",))
+    assert text_of(replace(ran, spec=short), tmp_path).count("<details>") == 5
+    first = ran.cells[0].environment
+    cells = tuple(cell for cell in ran.cells if cell.environment == first)
+    one = replace(ran, spec=short, cells=cells)
+    assert text_of(one, tmp_path).count("<details>") == 2  # what the columns mean, and groups
 
 
 def test_one_policy_is_held_against_nobody(tmp_path: Path) -> None:

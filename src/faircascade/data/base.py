@@ -89,7 +89,11 @@ class Ratings:
     @cached_property
     def fingerprint(self) -> str:
         """Hash of the contents: equal ratings have equal fingerprints."""
-        merit = {} if self.item_merit is None else {"merit": self.item_merit}
+        known: dict[str, NDArray[Any]] = {}
+        if self.item_merit is not None:
+            known["merit"] = self.item_merit
+        for name, column in self.item_groups.items():
+            known[f"group/{name}"] = np.asarray(column, dtype=np.str_)
         columns = {
             "user_ids": self.user_ids,
             "item_ids": self.item_ids,
@@ -97,7 +101,7 @@ class Ratings:
             "items": self.items,
             "ratings": self.ratings,
         }
-        return fingerprint({**columns, **merit}, {"feedback": self.feedback, "bounds": self.bounds})
+        return fingerprint({**columns, **known}, {"feedback": self.feedback, "bounds": self.bounds})
 
     def __repr__(self) -> str:
         return (

@@ -2,7 +2,7 @@
 
 from faircascade.environment.delays import Delay, NoDelay
 from faircascade.environment.dynamics import Dynamics, Still
-from faircascade.environment.environment import Environment, Optimum, Response, ZeroRows
+from faircascade.environment.environment import Environment, Optimum, Response
 
 __all__ = [
     "Delay",
@@ -12,5 +12,4 @@ __all__ = [
     "Optimum",
     "Response",
     "Still",
-    "ZeroRows",
 ]

@@ -2,70 +2,31 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from faircascade import storage
 from faircascade.clicks import Cascade, ClickDraws, ClickModel
-from faircascade.data.base import DataError, Ratings
-from faircascade.data.factors import (
-    Align,
-    Preferences,
-    item_features,
-    truncated_svd,
-    user_preferences,
-)
-from faircascade.data.load import load_dataset
-from faircascade.data.prepare import (
-    Sampling,
-    Threshold,
-    binarise,
-    resolve_threshold,
-    sample_users,
-    split_positives,
-)
+from faircascade.data.base import DataError
+from faircascade.environment.construction import Construction, check_length
 from faircascade.environment.delays import Delay, NoDelay
 from faircascade.environment.dynamics import Dynamics, Still
-from faircascade.environment.facts import EnvironmentFacts, cautions, facts_of
-from faircascade.environment.merit import Merit, merit_name, merit_of, with_merit
-from faircascade.environment.worlds import calibrate, find_world
-from faircascade.errors import ParameterError
-from faircascade.numerics import one_blas_thread, ordered_sum
-from faircascade.parameters import checked_arguments
+from faircascade.environment.facts import EnvironmentFacts, facts_of
+from faircascade.numerics import ordered_sum
 from faircascade.ranking import Scores, attraction_of
 from faircascade.registry import Component, as_component, declared, from_spec, identity, to_spec
 from faircascade.source_code import own_sources
-from faircascade.types import (
-    Bools,
-    Floats,
-    Ids,
-    Ints,
-    Items,
-    Pool,
-    Rows,
-    Users,
-    as_ids,
-    check_finite,
-    whole,
-)
-
-log = logging.getLogger("faircascade")
+from faircascade.types import Bools, Floats, Ints, Items, Pool, Rows, Users, whole
 
 VERSION = 2
-USERS = 1000
-"""Users to sample, unless a number is given."""
 _USERS_AT_ONCE = 256
 
 PARTS = ("click_model", "dynamics", "delay")
 """The components of an environment, by their kinds."""
-
-ZeroRows = Literal["exclude", "keep"]
 
 
 class Response(NamedTuple):
@@ -83,7 +44,7 @@ class Optimum(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Environment:
+class Environment(Construction):
     """Simulated users: who they are, what attracts them, and how they click and change."""
 
     engines: ClassVar[frozenset[str]] = frozenset({"cpu", "gpu"})
@@ -106,173 +67,9 @@ class Environment:
         for part in PARTS:
             object.__setattr__(self, part, as_component(part, getattr(self, part)))
         object.__setattr__(self, "k", whole(self.k, "k"))
-        _check_length(self.k, self.items.eligible)
+        check_length(self.k, self.items.eligible)
         if len(self.users) == 0:
             raise DataError("an environment needs at least one user")
-
-    @classmethod
-    @checked_arguments
-    def from_ratings(
-        cls,
-        ratings: Any,
-        *,
-        dim: int = 10,
-        k: int = 10,
-        seed: int = 0,
-        users: int | None = None,
-        sampling: Sampling = "active",
-        threshold: Threshold = None,
-        train_share: float = 0.5,
-        world: str = "popular",
-        popularity_power: float | None = None,
-        click_rate: float | None = None,
-        preferences: Preferences | None = None,
-        align: Align = "sign",
-        zero_rows: ZeroRows = "exclude",
-        merit: Merit | None = None,
-        merit_floor: float = 1e-3,
-        click_model: ClickModel | None = None,
-        dynamics: Dynamics | None = None,
-        delay: Delay | None = None,
-    ) -> Environment:
-        """Sample users, binarise, split in half, take features from one half, users from the other.
-
-        Args:
-            ratings: Who rated what, such as `load_dataset("ml-1m")`, or what `load_dataset` takes:
-                a data set's name, a file or a DataFrame.
-            dim: Number of features, d.
-            k: Length of a slate, K.
-            seed: Of the sample and the split.
-            users: How many users to sample, 1,000 unless given; all, if there are fewer.
-            sampling: "active" takes those with the most ratings, "random" any.
-            threshold: The rating from which on an item counts as liked, or a quantile of all
-                ratings ("q0.7"). By default every interaction of implicit feedback and counts,
-                and three quarters up the scale of ratings: 4 on 1 to 5, 8 on 1 to 10.
-            train_share: Share of each user's liked items in the train half, in (0, 1).
-            world: How ratings become attraction. In "popular" the items that many like attract
-                more, as they do in ratings that were held out; in "paper" they do not. It decides
-                what the next three are, unless they are given.
-            popularity_power: From 0 (feature rows are equally long) to 1 (those of popular items
-                are longer, as the factorisation makes them).
-            click_rate: How often the optimal slates are clicked, in (0, 1), under the cascade;
-                preferences are scaled to it.
-            preferences: From the test half by "lstsq" on the features, or by "svd".
-            align: How the factors of "svd" are matched with those of the train half: by "sign", by
-                "procrustes", or not at all ("none", which depends on the machine's LAPACK).
-            zero_rows: Items without features are never recommended ("exclude"), or may be ("keep").
-            merit: "svd" (mean rank-`dim` relevance), "popularity" (share of users who like the
-                item), "column" (given with the data; the default where there is one), an array
-                with one value for each of `ratings.item_ids`, or a function of the `Split`.
-            merit_floor: The least merit of an item, > 0.
-            click_model: How users click, a component or its name; `cascade` unless given.
-            dynamics: How users and items change by round, likewise; `still` unless given.
-            delay: When feedback reaches the policy, likewise; `none` unless given.
-        """
-        chosen = find_world(
-            world,
-            popularity_power=popularity_power,
-            click_rate=click_rate,
-            preferences=preferences,
-        )
-        if not isinstance(ratings, Ratings):
-            ratings = load_dataset(ratings)
-        if merit_floor <= 0:
-            raise ParameterError("merit_floor", "must be positive", merit_floor)
-        dim, k, seed = whole(dim, "dim"), whole(k, "k"), whole(seed, "seed")
-        wanted = USERS if users is None else whole(users, "users")
-        liked_from, decided = resolve_threshold(ratings, threshold)
-        train_share = float(train_share)
-        if merit is not None and not isinstance(merit, str) and not callable(merit):
-            ratings, merit = with_merit(ratings, merit), "column"
-        sample = sample_users(ratings, wanted, sampling, seed)
-        positives = binarise(sample, liked_from)
-        if positives.n_items < k:
-            rule = f"must be at most {positives.n_items} (the items with a positive)"
-            raise ParameterError("k", rule, k)
-        split = split_positives(positives, train_share, seed)
-        with one_blas_thread():
-            svd = truncated_svd(split.train, dim, raw_signs=align == "none")
-            X = item_features(split.train, svd, popularity_power=chosen.popularity_power)
-            theta = user_preferences(split.test, svd, X, method=chosen.preferences, align=align)
-            worth = merit_of(split, merit, dim)
-            zero = np.asarray(~X.any(axis=1))
-            _check_length(k, ~zero)
-            if chosen.click_rate is not None:
-                theta = calibrate(theta, X[~zero], k, chosen.click_rate)
-        items = Items.of(
-            X,
-            ids=positives.item_ids,
-            eligible=~zero if zero_rows == "exclude" else None,
-            merit=np.maximum(worth, merit_floor),
-            popularity=np.asarray(split.train.sum(axis=0), dtype=np.float64).ravel(),
-            groups=dict(positives.item_groups),
-        )
-        info: dict[str, Any] = {
-            "data": ratings.name,
-            "seed": seed,
-            "sampling": sampling,
-            "feedback": ratings.feedback,
-            "threshold": liked_from,
-            "train_share": train_share,
-            "world": world,
-            "popularity_power": chosen.popularity_power,
-            "click_rate": chosen.click_rate,
-            "preferences": chosen.preferences,
-            "align": align,
-            "zero_rows": zero_rows,
-            "merit": merit_name(split, merit),
-            "merit_floor": float(merit_floor),
-            "items_with_zero_row": int(zero.sum()),
-            "items_with_floored_merit": int((worth < merit_floor).sum()),
-            "positives": len(positives),
-            "users_without_positives": sample.n_users - positives.n_users,
-            "notes": [*ratings.notes, *decided],
-        }
-        env = cls(
-            items=items,
-            users=Users(ids=positives.user_ids, preferences=theta),
-            k=k,
-            info=info,
-            **_given(click_model=click_model, dynamics=dynamics, delay=delay),
-        )
-        found = list(cautions(env, ratings, sample, chosen=users is not None))
-        info["cautions"] = found
-        for caution in found:
-            _warn_once(caution)
-        return env
-
-    @classmethod
-    @checked_arguments
-    def from_arrays(
-        cls,
-        features: Floats,
-        preferences: Floats,
-        *,
-        k: int = 10,
-        merit: Floats | None = None,
-        popularity: Floats | None = None,
-        item_ids: Sequence[Any] | Ids | None = None,
-        user_ids: Sequence[Any] | Ids | None = None,
-        groups: dict[str, Any] | None = None,
-        click_model: ClickModel | None = None,
-        dynamics: Dynamics | None = None,
-        delay: Delay | None = None,
-        name: str = "arrays",
-    ) -> Environment:
-        """Build an environment from feature rows (m, d) and true preferences (n, d)."""
-        items = Items.of(features, ids=item_ids, merit=merit, popularity=popularity, groups=groups)
-        theta = check_finite(preferences, "preferences")
-        if theta.ndim != 2 or theta.shape[1] != items.dim:
-            rule = f"must be users x {items.dim} (the features)"
-            raise ParameterError("preferences", rule, theta.shape)
-        users = Users(ids=as_ids(user_ids, len(theta), "user"), preferences=theta)
-        return cls(
-            items=items,
-            users=users,
-            k=k,
-            info={"data": name},
-            **_given(click_model=click_model, dynamics=dynamics, delay=delay),
-        )
 
     def __repr__(self) -> str:
         return (
@@ -459,22 +256,3 @@ class Environment:
     def _arrays(self) -> dict[str, Any]:
         known = {"user_ids": self.users.ids, "preferences": self.preferences}
         return self.items.arrays() | known
-
-
-@cache
-def _warn_once(caution: str) -> None:
-    """Say it once, however many environments are like that."""
-    log.warning("%s.", caution)
-
-
-def _check_length(k: int, eligible: Bools) -> None:
-    """Refuse slates that are longer than what they can be made of."""
-    most = int(eligible.sum())
-    if not 1 <= k <= most:
-        rule = f"must be between 1 and {most} (the items that can be recommended)"
-        raise ParameterError("k", rule, k)
-
-
-def _given(**parts: Component | None) -> dict[str, Any]:
-    """Return the parts that were given; others are the environment's defaults."""
-    return {name: part for name, part in parts.items() if part is not None}

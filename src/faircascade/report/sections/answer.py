@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -33,6 +33,8 @@ from faircascade.report.sections.pareto_panel import (
 )
 from faircascade.report.style import INK, legend
 
+_MOST = 6
+"""Environments that get a panel."""
 _SHARES = ("equality_b", "equality_p", "equity_b", "equity_p", "coverage", "entropy", "tail_share")
 """Metrics between 0 and 1."""
 _TOPS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -40,58 +42,73 @@ _TOPS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 def answer(study: StudyResults) -> list[Block]:
-    """The answer in words for every environment, and a figure of the first."""
+    """The answer in words for every environment, and a figure with a panel for each."""
     metric = fairness_metrics(study.metrics)[0]
     several = len(study.matched) > 1
+    panels: dict[str, EnvironmentResults] = {}
 
-    def draw(environment: EnvironmentResults, where: str, place: int) -> list[Block]:
+    def say(environment: EnvironmentResults, where: str, _: int) -> list[Block]:
+        panels[where] = environment
         words = answer_words(environment, metric)
-        blocks: list[Block] = [Lead(f"{where}: {words}" if several else words)]
-        if place == 1:
-            blocks.append(_plate(f"answer-{place}", where if several else "", environment, metric))
-        return blocks
+        return [Lead(f"{where}: {words}" if several else words)]
 
-    return by_environment(study, draw)
+    blocks = by_environment(study, say)
+    if panels:
+        first = dict(list(panels.items())[:_MOST])
+        blocks.append(_plate(first, metric, left=len(panels) - len(first)))
+    return blocks
 
 
-def _plate(file: str, name: str, environment: EnvironmentResults, metric: str) -> CaptionedFigure:
-    panel, sticks = standings(environment, metric), _places(environment, metric)
-    drawn = {s.label: styles_of(environment)[s.label] for s in panel}
-    numbers = dict.fromkeys(drawn, "") if len(drawn) <= 10 else numbers_of(environment, drawn)
-    figure = Figure(figsize=(4.5, 4.2), layout="constrained")
-    ax = figure.subplots()
-    x, y = _limits(panel, sticks, metric)
-    pareto_panel(ax, metric, panel, drawn, environment.baseline, x=x, y=y)
-    ax.set(title="", xlabel="Clicks (higher is better)", ylabel=f"{title(metric)}, fairer upwards")
-    legend(
-        figure,
-        drawn,
-        dotted="Pareto front",
-        words=legend_words(environment, numbers),
-        points=True,
-    )
+def _plate(panels: Mapping[str, EnvironmentResults], metric: str, *, left: int) -> CaptionedFigure:
+    """Return the figure: environments by name, and how many more there are."""
+    points = {name: standings(environment, metric) for name, environment in panels.items()}
+    sticks = {name: _places(environment, metric) for name, environment in panels.items()}
+    looks = {
+        s.label: styles_of(panels[name])[s.label] for name, panel in points.items() for s in panel
+    }
+    every = next(iter(panels.values()))
+    numbers = dict.fromkeys(looks, "") if len(looks) <= 10 else numbers_of(every, looks)
+    columns = min(len(panels), 2 if len(panels) == 4 else 3)
+    rows = -(-len(panels) // columns)
+    size = (4.5, 4.2) if columns == 1 else (0.5 + 3.6 * columns, 0.6 + 3.2 * rows)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False)
+    for ax in axes.flat[len(panels) :]:
+        ax.set_axis_off()
+    x, y = _limits(points.values(), sticks.values(), metric)
+    for ax, (name, environment) in zip(axes.flat, panels.items(), strict=False):
+        pareto_panel(ax, metric, points[name], looks, environment.baseline, x=x, y=y)
+        ax.set_title(name if len(panels) > 1 else "")
+    for ax in axes[-1]:
+        ax.set_xlabel("Clicks (higher is better)")
+    for ax in axes[:, 0]:
+        ax.set_ylabel(f"{title(metric)}, fairer upwards")
+    legend(figure, looks, dotted="Pareto front", words=legend_words(every, numbers), points=True)
     figure.draw_without_rendering()  # words need to know where points come to lie
-    _draw_yardsticks(ax, panel, sticks)
+    for ax, name in zip(axes.flat, panels, strict=False):
+        _draw_yardsticks(ax, points[name], sticks[name])
     return CaptionedFigure(
-        file,
-        name,
+        "answer",
+        "",
         "Each point is a policy. Further right is more clicks, further up is fairer. "
         + FRONT
         + _yardstick_words(sticks, metric)
-        + point_words(environment, numbers)
-        + shorter_words(environment)
-        + left_out(environment, environment.runs),
-        f"A point chart of {title(metric)} against clicks for {listed(drawn)}. The tables have the "
+        + point_words(every, numbers)
+        + (f" {left} more environments are not drawn here." if left else "")
+        + shorter_words(every)
+        + left_out(every, every.runs),
+        f"A point chart of {title(metric)} against clicks for {listed(looks)}. The tables have the "
         "values.",
         figure,
     )
 
 
 def _limits(
-    panel: Sequence[PolicyPoint], sticks: Mapping[str, Place], metric: str
+    panels: Iterable[Sequence[PolicyPoint]], sticks: Iterable[Mapping[str, Place]], metric: str
 ) -> tuple[Limits, Limits | None]:
     """Return axes: clicks from 0 to a round number, shares from 0 to 1, others as they need."""
-    clicks = [s.clicks.mean for s in panel] + [at.x for at in sticks.values()]
+    clicks = [s.clicks.mean for panel in panels for s in panel]
+    clicks += [at.x for places in sticks for at in places.values()]
     most = max((value for value in clicks if not math.isnan(value)), default=0.0)
     return (0.0, round_top(most)), (-0.04, 1.05) if metric in _SHARES else None
 
@@ -100,12 +117,12 @@ def round_top(value: float) -> float:
     """Return a round number a little above a value.
 
     >>> round_top(0.57), round_top(0.6), round_top(2.3), round_top(0.0)
-    (0.6, 0.7, 2.5, 1.0)
+    (0.7, 0.7, 2.5, 1.0)
     """
     if value <= 0:
         return 1.0
     ten = 10.0 ** math.ceil(math.log10(value))
-    return next((top * ten for top in _TOPS if top * ten >= 1.02 * value), 1.5 * ten)
+    return next((top * ten for top in _TOPS if top * ten >= 1.08 * value), 1.5 * ten)
 
 
 def _draw_yardsticks(ax: Axes, panel: Sequence[PolicyPoint], sticks: Mapping[str, Place]) -> None:
@@ -128,12 +145,16 @@ def _places(environment: EnvironmentResults, metric: str) -> dict[str, Place]:
     }
 
 
-def _yardstick_words(sticks: Mapping[str, Place], metric: str) -> str:
-    """Say what the hollow points are."""
-    if not sticks:
+def _yardstick_words(sticks: Mapping[str, Mapping[str, Place]], metric: str) -> str:
+    """Say what the hollow points are, and where they stand if there is one panel."""
+    found = dict.fromkeys(name for places in sticks.values() for name in places)
+    if not found:
         return ""
+    if len(sticks) > 1:
+        return f"Hollow points were not run, but computed: {' and '.join(found)} slates. "
+    (places,) = sticks.values()
     said = listed(
         f"{name} slates (clicks {number(at.x)}, {title(metric)} {number(at.y)})"
-        for name, at in sticks.items()
+        for name, at in places.items()
     )
     return f"Hollow points were not run, but computed: {said}. "

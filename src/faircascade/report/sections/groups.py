@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from faircascade.experiment.group_sums import GroupSums
 from faircascade.experiment.stats import Test, estimate
@@ -51,10 +52,11 @@ def _tables(
         for label in environment.finished
     }
     where = f", {name}" if len(study.environments) > 1 else ""
-    return [
+    tables = (
         _fairness(study, environment, column, f"By {column}{where}", test),
         _shares(sums, f"Share of exposure (P) by {column}{where}"),
-    ]
+    )
+    return [replace(table, folded=environment is not study.matched[0]) for table in tables]
 
 
 def _fairness(

@@ -105,12 +105,9 @@ def _table(
         for metric in dict.fromkeys(m.metric for m in every)
     )
     counted = seed_count(len(environment.runs[label]) for label in environment.finished)
-    return Table(
-        f"{name}: {counted}",
-        heads,
-        groups,
-        folded=len(every) > _LONG or every[0].metric.startswith(GROUP),
-    )
+    long = len(every) > _LONG or len(study.matched) > 1
+    folded = long or every[0].metric.startswith(GROUP)
+    return Table(f"{name}: {counted}", heads, groups, folded=folded)
 
 
 def _row(study: StudyResults, m: MetricSummary) -> Row:
