@@ -87,7 +87,7 @@ class Ranker:
         """
         chosen: Policy = as_component("policy", policy)
         if chosen.shares:
-            remedy = "" if chosen.indivisible else "; ledger='user' keeps an account for each"
+            remedy = "" if chosen.indivisible else "; with ledger 'user' it has an account for each"
             raise ParameterError("policy", f"must keep its users apart{remedy}", chosen.label)
         if declared(chosen, "omniscient"):
             raise ParameterError("policy", "must not need a simulator", chosen.label)

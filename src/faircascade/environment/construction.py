@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("faircascade")
 
 ZeroRows = Literal["exclude", "keep"]
+USERS = 1000
+"""Users to sample, unless a number is given."""
 
 
 class Construction:
@@ -69,7 +71,7 @@ class Construction:
         dim: int = 10,
         k: int = 10,
         seed: int = 0,
-        users: int = 1000,
+        users: int | None = None,
         sampling: Sampling = "active",
         threshold: Threshold = None,
         train_share: float = 0.5,
@@ -94,7 +96,7 @@ class Construction:
             dim: Number of features, d.
             k: Length of a slate, K.
             seed: Of the sample and the split.
-            users: How many users to sample; all, if there are fewer.
+            users: How many users to sample, 1,000 unless given; all, if there are fewer.
             sampling: "active" takes those with the most ratings, "random" any.
             threshold: The rating from which on an item counts as liked, or a quantile of all
                 ratings ("q0.7"). By default every interaction of implicit feedback and counts,
@@ -134,7 +136,7 @@ class Construction:
         if merit is not None and not isinstance(merit, str) and not callable(merit):
             ratings, merit = with_merit(ratings, merit), "column"
         liked_from, decided = resolve_threshold(ratings, threshold)
-        sample = sample_users(ratings, users, sampling, seed)
+        sample = sample_users(ratings, USERS if users is None else users, sampling, seed)
         positives = binarise(sample, liked_from)
         if positives.n_items < k:
             rule = f"must be at most {positives.n_items} (the items with a positive)"
@@ -181,7 +183,8 @@ class Construction:
             },
             **_given(click_model=click_model, dynamics=dynamics, delay=delay),
         )
-        env.info["cautions"] = list(cautions(cast("Environment", env), ratings, sample))
+        found = cautions(cast("Environment", env), ratings, sample, chosen=users is not None)
+        env.info["cautions"] = list(found)
         for caution in env.info["cautions"]:
             _warn_once(caution)
         return env

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, get_args
 
-from faircascade.errors import ParameterError
+from faircascade.errors import check_choice
 from faircascade.estimators import Estimator, Ridge
 from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
 from faircascade.observations import FirstClick, Observation
@@ -205,9 +205,7 @@ class FRMLinUCB(_Optimistic):
         return f"{type(self).__name__} {self.variant}"
 
     def __post_init__(self) -> None:
-        if self.variant not in get_args(Variant):
-            names = ", ".join(get_args(Variant))
-            raise ParameterError("variant", f"must be one of {names}", self.variant)
+        check_choice("variant", self.variant, get_args(Variant))
         for build in _VARIANTS.values():  # parameters of the others must be right as well
             build(self)
         super().__post_init__()
