@@ -3,6 +3,7 @@
 from faircascade.policies.bandit import Bandit, BanditState, ComposedPolicy, Parts
 from faircascade.policies.base import Policy, PolicyState
 from faircascade.policies.recipes import (
+    DiscountLinUCB,
     EAEpsilonGreedy,
     EALinTS,
     EALinUCB,
@@ -21,6 +22,7 @@ __all__ = [
     "CascadeHybrid",
     "CascadeLSB",
     "ComposedPolicy",
+    "DiscountLinUCB",
     "EAEpsilonGreedy",
     "EALinTS",
     "EALinUCB",

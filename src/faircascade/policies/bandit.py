@@ -49,12 +49,13 @@ class Parts:
                 f"re-ranker {self.reranker.name!r} changes the scores of items, but those of "
                 f"estimator {self.estimator.name!r} depend on the items above"
             )
-        missing = sorted(self.exploration.asks - self.estimator.offers)
-        if missing:
-            raise ValueError(
-                f"exploration {self.exploration.name!r} needs the {' and '.join(missing)} of "
-                f"beliefs, which estimator {self.estimator.name!r} does not offer"
-            )
+        for kind, asking in (("exploration", self.exploration), ("re-ranker", self.reranker)):
+            missing = sorted(asking.asks - self.estimator.offers)
+            if missing:
+                raise ValueError(
+                    f"{kind} {asking.name!r} needs the {' and '.join(missing)} of beliefs, which "
+                    f"estimator {self.estimator.name!r} does not offer"
+                )
 
     @cached_property
     def _tables(self) -> dict[int, RewardTable]:
@@ -282,7 +283,7 @@ class Bandit(ComposedPolicy):
         exploration: epsilon, thompson, ucb
         reward: exposure-aware, standard
         observation: first-click
-        reranker: ears, fairco, fairx, identity, reorder
+        reranker: discount, ears, fairco, fairx, identity, reorder
     """
 
     estimator: Estimator = field(default_factory=Ridge)

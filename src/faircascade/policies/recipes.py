@@ -15,7 +15,7 @@ from faircascade.observations import FirstClick, Observation
 from faircascade.policies.bandit import ComposedPolicy, Parts, with_reranker
 from faircascade.readings import Reading
 from faircascade.registry import as_component, register
-from faircascade.rerankers import EARS, FairCo, FairX, Identity, Reorder, Reranker
+from faircascade.rerankers import EARS, Discount, FairCo, FairX, Identity, Reorder, Reranker
 from faircascade.rerankers.ledger import Scope
 from faircascade.rewards import ExposureAware, RewardModel, Standard, as_weight
 from faircascade.rewards.weights import Weight, WeightLike
@@ -181,6 +181,15 @@ class EARSLinUCB(_Optimistic):
 
     def last_step(self) -> Reranker:
         return EARS(patience=self.patience, tolerance=self.tolerance)
+
+
+@register("discount-linucb")
+@dataclass(frozen=True, kw_only=True)
+class DiscountLinUCB(_Optimistic):
+    """LinUCB that explores an item less the more it was shown: see the re-ranker `discount`."""
+
+    def last_step(self) -> Reranker:
+        return Discount(alpha=self.alpha)
 
 
 Variant = Literal["fairx", "fairco", "reorder"]

@@ -81,6 +81,12 @@ class Ledger:
             spread[..., new] = units[..., old]
         return spread
 
+    def exposure(self, rows: Rows, items: Items) -> Floats:
+        """Return E_P of every item for some users, (n or 1, m)."""
+        self.follow(items.ids)
+        units = self.units[rows] if self.scope == "user" else self.units
+        return np.asarray(units * UNIT)
+
     def worth(self, rows: Rows, items: Items) -> Ints:
         """Return E_P / merit of every item for some users, up to a factor, (n or 1, m)."""
         self.follow(items.ids)
