@@ -54,6 +54,7 @@ class Witness:
                 features=np.stack([self.features[item] for item in shown.items])[None],
                 clicks=np.isin(np.arange(1, len(shown.items) + 1), clicked)[None],
                 shown=np.array([max(examined, *clicked, 0)]),
+                topics=np.zeros((1, len(shown.items), 0)),
             )
             (update,) = policy.increments(feedback)
             sums[shown.user] = sums.get(shown.user, 0.0) + update

@@ -101,6 +101,7 @@ def _updates(outcomes: Sequence[Outcome], policy: Policy, now: float) -> list[Mo
         features=np.stack([impression.features for impression, _, _ in outcomes]),
         clicks=np.stack([np.isin(positions, clicked) for _, clicked, _ in outcomes]),
         shown=np.array([shown for _, _, shown in outcomes]),
+        topics=np.zeros((len(outcomes), len(positions), 0)),
     )
     increments = policy.increments(feedback)
     seen = policy.seen(feedback.clicks, feedback.shown) > 0  # (n, K)
