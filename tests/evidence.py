@@ -21,6 +21,7 @@ def evidence(features: Any, targets: Any, last: Any) -> Evidence:
         clicks=np.zeros((n, k), dtype=bool),
         seen=seen,
         targets=np.asarray(targets) * seen,
+        factors=seen,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -19,6 +19,7 @@ from faircascade.rerankers import EARS, FairCo, FairX, Identity, Reorder, Rerank
 from faircascade.rerankers.ledger import Scope
 from faircascade.rewards import ExposureAware, RewardModel, Standard, as_weight
 from faircascade.rewards.weights import Weight, WeightLike
+from faircascade.weighing import Weighs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +49,13 @@ class Recipe(ComposedPolicy):
     def last_step(self) -> Reranker:
         return Identity()
 
+    def estimator(self) -> Ridge:
+        return Ridge(ridge=self.ridge, sigma=self.sigma, reading=self.reading)
+
     @cached_property
     def parts(self) -> Parts:
         return Parts(
-            estimator=Ridge(ridge=self.ridge, sigma=self.sigma, reading=self.reading),
+            estimator=self.estimator(),
             exploration=self.explorer(),
             reward=self.reward_model(),
             observation=self.observation,
@@ -111,6 +115,9 @@ class _ExposureAware(_Reranked):
     """Parameter of rbp (default 0.9) and linear (default 0.05)."""
     gamma: float = 0.0
     """Strength of the penalty for ignored items, >= 0."""
+    weighs: Weighs = "targets"
+    """Where the weights enter: what a click is worth, as in the paper (`targets`), or how much it
+    is trusted (`observations`): see `Ridge`."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.weight, str | Weight) and not callable(self.weight):
@@ -124,6 +131,9 @@ class _ExposureAware(_Reranked):
     def label(self) -> str:
         label = f"{type(self).__name__} {as_weight(self.weight, self.beta).name}"
         return with_reranker(label, self.reranker)
+
+    def estimator(self) -> Ridge:
+        return replace(super().estimator(), weighs=self.weighs)
 
     def reward_model(self) -> RewardModel:
         weight = as_weight(self.weight, self.beta)
