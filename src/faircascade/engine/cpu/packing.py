@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from faircascade.engine.cpu.click_numbers import CASCADE, click_numbers
 from faircascade.engine.cpu.records import (
     ITEMS,
     USERS,
@@ -23,11 +24,13 @@ from faircascade.engine.cpu.records import (
 )
 from faircascade.engine.job import Job
 from faircascade.metrics.tally import BY_ROUND
+from faircascade.observations.base import FIRST_CLICK
 from faircascade.policies import Yardstick
 from faircascade.random import draws as words
 from faircascade.rerankers import Ledger
 from faircascade.rerankers.ears import set_shares, stops
 from faircascade.rerankers.ledger import exposure_units, prices
+from faircascade.rewards import RegressionTable
 from faircascade.types import Floats, Ints, Pool
 
 SPARE = 22
@@ -98,6 +101,7 @@ def pack_draws(job: Job) -> Draws:
     keys = job.env.users.keys
     return Draws(
         attraction=words(job.seed, "attraction", keys),
+        examination=words(job.seed, "examination", keys),
         tie=words(job.seed, "tie", keys),
         visit=words(job.seed, "visit", keys),
         radius=words(job.seed, "thompson/radius", keys),
@@ -125,21 +129,25 @@ DEFAULTS: dict[str, Any] = {
     "eta": 0.0,
     "reorders": False,
     "accounts": False,
+    "until": FIRST_CLICK,
 }
 """Defaults of the rules that parts give in `kernel`, for policies without such a part."""
 
 
 def pack_rules(job: Job) -> Rules:
     policy, k = job.policy, job.env.k
-    given = dict(DEFAULTS)
+    given = DEFAULTS | {"noticed": np.ones(k)}
     for part in policy.components:
         given.update(part.kernel())
-    table = policy.reward_table(k)
-    nothing = np.zeros((k, k))
+        given.update(part.kernel_for(k))
+    table = policy.regression_table(k) or RegressionTable(*np.ones((4, k, k)))
+    given |= {name: np.array(values, order="C") for name, values in table._asdict().items()}
+    clicks = click_numbers(job.env)
+    in_full = bool((table.clicked_factors == 1.0).all() and (table.ignored_factors == 1.0).all())
     return Rules(
         k=k,
-        clicked=nothing if table is None else np.array(table.clicked, order="C"),
-        ignored=nothing if table is None else np.array(table.ignored, order="C"),
+        clicks=clicks,
+        plain=clicks.model == CASCADE and given["until"] == FIRST_CLICK and in_full,
         stops=stops(k, given.pop("patience")),
         shares=set_shares(k) if given["tolerance"] > 0.0 else np.zeros((0, 0)),
         gained=exposure_units(k),
@@ -279,6 +287,9 @@ def make_scratch(packed: PackedEnvironment, rules: Rules, shortlist: Shortlist) 
         misses=zeros(slate),
         missed=zeros(2 * (k + 1)),
         lots=np.zeros(k, dtype=np.uint64),
+        clicks=np.zeros(k, dtype=np.bool_),
+        ideal_clicks=np.zeros(k, dtype=np.bool_),
+        chances=zeros(k + 1),
     )
 
 
@@ -298,5 +309,5 @@ def make_trace(job: Job, rounds: int) -> Trace:
     rounds = rounds if job.trace is not None else 0
     return Trace(
         slates=np.zeros((rounds, n, job.env.k), dtype=np.int32),
-        clicked=np.full((rounds, n), -1, dtype=np.int32),
+        clicks=np.full((rounds, n, job.env.k), -1, dtype=np.int8),
     )

@@ -56,6 +56,7 @@ class Draws(NamedTuple):
     """Where each user's draws begin: (seed, purpose, user) hashed, (n,) each."""
 
     attraction: Words
+    examination: Words
     tie: Words
     visit: Words
     radius: Words
@@ -65,6 +66,27 @@ class Draws(NamedTuple):
     random: Words
     shuffle: Words
     fair: Words
+
+
+class ClickNumbers(NamedTuple):
+    """The click model, as numbers: `SequentialModel` or `PositionalModel`; a cascade needs none."""
+
+    model: int
+    """0 for a cascade."""
+    ignored: float
+    """Probability of going on from a position that was not clicked."""
+    clicked: Floats
+    """From one that was, (K,)."""
+    slope: float
+    """What attraction adds to it."""
+    kept: Floats
+    """What that is multiplied by, (p,)."""
+    gain: Floats
+    """What a click is worth, (K,)."""
+    worth: Floats
+    """What that is multiplied by, (p,)."""
+    examination: Floats
+    """Probability of looking, by position and distance to the last click, (K, K)."""
 
 
 class Rules(NamedTuple):
@@ -80,10 +102,21 @@ class Rules(NamedTuple):
     gain: float
     scale: float
     first_theta: float
+    until: int
+    """How far positions are taken as seen: see `observations.base`."""
+    noticed: Floats
+    """How much of each that far is taken as seen, (K,)."""
+    clicked_factors: Floats
+    """What the features of a clicked position are multiplied by, (K, K)."""
+    ignored_factors: Floats
+    """Those of a position that was seen and not clicked, (K, K)."""
     clicked: Floats
     """Target of a clicked position, one row per last position seen, (K, K)."""
     ignored: Floats
     """Target of a position that was seen and not clicked, (K, K)."""
+    clicks: ClickNumbers
+    plain: bool
+    """Whether users click once at most, and everything down to it is seen and counts in full."""
     tolerance: float
     """Share of the expected clicks that a shuffle may cost (EARS); 0 for no shuffle."""
     stops: Floats
@@ -249,6 +282,12 @@ class Scratch(NamedTuple):
     """(2 * (K + 1),)."""
     lots: Words
     """(K,)."""
+    clicks: NDArray[np.bool_]
+    """Which positions of the slate were clicked, (K,)."""
+    ideal_clicks: NDArray[np.bool_]
+    """Which positions of the optimal slate would have been, (K,)."""
+    chances: Floats
+    """(K + 1,)."""
 
 
 class StepCounts(NamedTuple):
@@ -271,5 +310,5 @@ class Trace(NamedTuple):
 
     slates: Small
     """Catalogue rows, (rounds, n, K)."""
-    clicked: Small
-    """Clicked position, 0 for none, -1 for a user who did not come, (rounds, n)."""
+    clicks: NDArray[np.int8]
+    """1 where a position was clicked, else 0, -1 for a user who did not come, (rounds, n, K)."""

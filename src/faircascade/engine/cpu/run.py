@@ -24,7 +24,6 @@ from faircascade.engine.job import Job, Outcome, not_finite
 from faircascade.engine.propensities import asked_of
 from faircascade.engine.snapshot import Snapshot
 from faircascade.engine.trace import TraceRows, TraceWriter
-from faircascade.types import clicks_at
 
 STEP_SECONDS = 0.2
 """Seconds that all users advance before a step is counted."""
@@ -178,9 +177,8 @@ class CpuRun:
 
     def _trace_rows(self, trace: Trace, first: int) -> Iterator[TraceRows]:
         for place in range(len(trace.slates)):
-            came = np.flatnonzero(trace.clicked[place] >= 0)
-            slates = trace.slates[place, came]
-            clicks = clicks_at(trace.clicked[place, came], slates.shape[1])
+            came = np.flatnonzero(trace.clicks[place, :, 0] >= 0)
+            slates, clicks = trace.slates[place, came], trace.clicks[place, came] > 0
             yield TraceRows.of(first + place, came, slates, clicks)
 
     def _tell(self, more: float) -> None:

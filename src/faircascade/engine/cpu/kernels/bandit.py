@@ -7,7 +7,7 @@ import numpy as np
 from faircascade.engine.cpu.kernels.compiling import inlined, kernel, part
 from faircascade.engine.cpu.kernels.draws import absorb, normal_pair, uniform
 from faircascade.engine.cpu.kernels.learning import draw_theta, learn, next_interval, refine
-from faircascade.engine.cpu.kernels.observing import comes, observe, seen_up_to
+from faircascade.engine.cpu.kernels.observing import comes, observe, seen_up_to, take_in
 from faircascade.engine.cpu.kernels.ranking import keep_best
 from faircascade.engine.cpu.kernels.reranking import adjust, arrange, enter
 from faircascade.engine.cpu.kernels.scoring import gather, score
@@ -88,7 +88,9 @@ def serve_one(
         width = recommend(
             env, draws, rules, shortlist, account, books, scratch, user, lane, theta, M_inv, word
         )
-        clicked = observe(env, draws, rules, books, trace, user, items, width, word, t - first)
+        clicked = observe(env, draws, rules, books, trace, scratch, user, width, word, t - first)
+        if not rules.plain:
+            return take_in(env, rules, scratch, lane, d)
         seen = seen_up_to(clicked, k)
     for position in range(k):
         at = position * d * USERS + lane
