@@ -36,7 +36,7 @@ class _OnTopics(Recipe):
         return self.reward
 
 
-@register("cascade-lsb")
+@register("cascade-lsb", engines=("cpu",))
 @dataclass(frozen=True, kw_only=True)
 class CascadeLSB(_OnTopics):
     """The linear submodular bandit for cascades: Hiranandani et al., "Cascading Linear Submodular
@@ -50,7 +50,7 @@ class CascadeLSB(_OnTopics):
         return Topical(ridge=self.ridge, sigma=self.sigma, reading=self.reading, weighs=self.weighs)
 
 
-@register("cascade-hybrid")
+@register("cascade-hybrid", engines=("cpu",))
 @dataclass(frozen=True, kw_only=True)
 class CascadeHybrid(_OnTopics):
     """Relevance and diversity: Li, Feng and de Rijke, "Cascading Hybrid Bandits", RecSys 2020.

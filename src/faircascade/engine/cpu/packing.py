@@ -20,6 +20,8 @@ from faircascade.engine.cpu.records import (
     StepCounts,
     Sums,
     Tiers,
+    TopicalItems,
+    TopicalScratch,
     Trace,
 )
 from faircascade.engine.job import Job
@@ -97,6 +99,48 @@ def _pack_items(pool: Pool) -> dict[str, Any]:
     }
 
 
+def pack_topical(job: Job, packed: PackedEnvironment) -> TopicalItems:
+    """Pack what a bandit on topics learns from."""
+    pool = job.env.items.pool
+    view = (
+        pool.with_topics
+        if job.policy.dim_of(job.env.items) > pool.by_topic.items.dim
+        else pool.by_topic
+    )
+    first = view.items.dim - pool.by_topic.items.dim
+    items = _pack_items(view)
+    features = view.by_feature[:first]
+    return TopicalItems(
+        rows=items["features"],
+        by_column=items["by_feature"],
+        first=first,
+        norms=items["norms"][: len(pool)].copy(),
+        own=np.sqrt((features * features).sum(axis=0)) * (1.0 + 2.0**-40),
+        before=np.full((len(packed.preferences), job.env.k), -1, dtype=np.int32),
+        lazy=bool(job.lazy),
+    )
+
+
+def make_topical_scratch(packed: PackedEnvironment, rules: Rules, d: int) -> TopicalScratch:
+    return TopicalScratch(
+        left=zeros(d),
+        posterior=zeros(d),
+        theta=zeros(d),
+        M_inv=zeros(d * (d + 1) // 2 * USERS),
+        risen=zeros(d),
+        roots=zeros(d),
+        error=zeros(2),
+        bounds=zeros(packed.padded),
+        spread=zeros(packed.padded),
+        batch=np.zeros(ITEMS, dtype=np.int32),
+        x=zeros(d * ITEMS),
+        scores=zeros(ITEMS),
+        bonus=zeros(ITEMS),
+        derived=zeros(rules.k, d),
+        places=np.arange(rules.k, dtype=np.int32),
+    )
+
+
 def pack_draws(job: Job) -> Draws:
     keys = job.env.users.keys
     return Draws(
@@ -147,13 +191,18 @@ def pack_rules(job: Job) -> Rules:
     return Rules(
         k=k,
         clicks=clicks,
-        plain=clicks.model == CASCADE and given["until"] == FIRST_CLICK and in_full,
+        plain=clicks.model == CASCADE
+        and given["until"] == FIRST_CLICK
+        and in_full
+        and not policy.conditional,
         stops=stops(k, given.pop("patience")),
         shares=set_shares(k) if given["tolerance"] > 0.0 else np.zeros((0, 0)),
         gained=exposure_units(k),
         activity=float(job.activity),
         realised=bool(job.realised),
-        lazy=bool(job.lazy and policy.learns and not policy.needs_all_scores),
+        lazy=bool(
+            job.lazy and policy.learns and not (policy.needs_all_scores or policy.conditional)
+        ),
         traced=job.trace is not None,
         **given,
     )
@@ -260,8 +309,8 @@ def start_shortlist(packed: PackedEnvironment, rules: Rules) -> Shortlist:
     )
 
 
-def make_scratch(packed: PackedEnvironment, rules: Rules, shortlist: Shortlist) -> Scratch:
-    k, d = rules.k, packed.features.shape[1]
+def make_scratch(packed: PackedEnvironment, rules: Rules, shortlist: Shortlist, d: int) -> Scratch:
+    k = rules.k
     front, slate = shortlist.front.shape[1], up(k, ITEMS)
     return Scratch(
         scores=zeros(packed.padded + ITEMS),

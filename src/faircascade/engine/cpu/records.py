@@ -52,6 +52,60 @@ class PackedEnvironment(NamedTuple):
     """Each user's optimal slate, (n, K)."""
 
 
+class TopicalItems(NamedTuple):
+    """What a bandit on topics knows of the items: features, if it learns from these, and topics."""
+
+    rows: Floats
+    """One row per item, topics last, (p, d)."""
+    by_column: Floats
+    """The same, one row per column, zeros behind the last item, flat (d * padded)."""
+    first: int
+    """The first column that is a topic."""
+    norms: Floats
+    """Norm of each row, rounded up, (p,)."""
+    own: Floats
+    """Norm of its features alone, rounded up, (p,)."""
+    before: Small
+    """The last slate of each user, -1 where there was none, (n, K)."""
+    lazy: bool
+    """Whether items are scored only where they can matter."""
+
+
+class TopicalScratch(NamedTuple):
+    """Scratch space of a bandit on topics, beside the usual: one set per thread."""
+
+    left: Floats
+    """What is left of each column, (d,)."""
+    posterior: Floats
+    """The theta that items are scored with, (d,)."""
+    theta: Floats
+    """That times what is left, (d,)."""
+    M_inv: Floats
+    """M^-1 times what is left, twice, in the first of 8 lanes, (d (d + 1) / 2 * 8,)."""
+    risen: Floats
+    """theta, without what is negative for topics, (d,)."""
+    roots: Floats
+    """Roots of the diagonal of M^-1 for topics, (d,)."""
+    error: Floats
+    """What rounding can add to a width and to a mean, for each unit of a row's norm, (2,)."""
+    bounds: Floats
+    """What each item scores at most, -inf if it is listed, (padded,)."""
+    spread: Floats
+    """(padded,)."""
+    batch: Small
+    """Items that are scored together, (16,)."""
+    x: Floats
+    """(d * 16,)."""
+    scores: Floats
+    """(16,)."""
+    bonus: Floats
+    """(16,)."""
+    derived: Floats
+    """The gains of a slate, (K, d)."""
+    places: Small
+    """0, 1, ..., (K,)."""
+
+
 class Draws(NamedTuple):
     """Where each user's draws begin: (seed, purpose, user) hashed, (n,) each."""
 
