@@ -99,23 +99,27 @@ def _pack_items(pool: Pool) -> dict[str, Any]:
     }
 
 
-def pack_topical(job: Job, packed: PackedEnvironment) -> TopicalItems:
-    """Pack what a bandit on topics learns from."""
+def pack_topical(job: Job, packed: PackedEnvironment, ridge: float) -> TopicalItems:
+    """Pack what a bandit on topics learns from, whose M is no less than ridge * I."""
     pool = job.env.items.pool
-    view = (
-        pool.with_topics
-        if job.policy.dim_of(job.env.items) > pool.by_topic.items.dim
-        else pool.by_topic
-    )
-    first = view.items.dim - pool.by_topic.items.dim
-    items = _pack_items(view)
-    features = view.by_feature[:first]
+    topics, d = pool.by_topic.items.dim, job.policy.dim_of(job.env.items)
+    view = pool.with_topics if d > topics else pool.by_topic
+    items = np.argsort(-view.norms, kind="stable").astype(np.int32)
+    rows = np.ascontiguousarray(view.by_feature.T[items])
+    covered = rows[:, d - topics :] > 0.0
+    own = np.sqrt((rows[:, : d - topics] ** 2).sum(axis=1))
     return TopicalItems(
-        rows=items["features"],
-        by_column=items["by_feature"],
-        first=first,
-        norms=items["norms"][: len(pool)].copy(),
-        own=np.sqrt((features * features).sum(axis=0)) * (1.0 + 2.0**-40),
+        items=items,
+        place=np.argsort(items).astype(np.int32),
+        rows=rows,
+        first=d - topics,
+        norms=view.norms[items],
+        own=own * (1.0 + 2.0**-40),
+        start=np.append(0, np.cumsum(covered.sum(axis=1))),
+        column=(d - topics + np.nonzero(covered)[1]).astype(np.int32),
+        value=rows[:, d - topics :][covered],
+        cap=1.0 / np.sqrt(ridge),
+        caps=np.full((len(packed.preferences), 2), 1.0 / np.sqrt(ridge)),
         before=np.full((len(packed.preferences), job.env.k), -1, dtype=np.int32),
         lazy=bool(job.lazy),
     )
@@ -129,9 +133,12 @@ def make_topical_scratch(packed: PackedEnvironment, rules: Rules, d: int) -> Top
         M_inv=zeros(d * (d + 1) // 2 * USERS),
         risen=zeros(d),
         roots=zeros(d),
-        error=zeros(2),
+        caps=zeros(2),
+        error=zeros(1),
+        rate=zeros(1),
         bounds=zeros(packed.padded),
-        spread=zeros(packed.padded),
+        base=zeros(packed.padded),
+        slate=np.zeros(rules.k, dtype=np.int32),
         batch=np.zeros(ITEMS, dtype=np.int32),
         x=zeros(d * ITEMS),
         scores=zeros(ITEMS),

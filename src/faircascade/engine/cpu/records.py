@@ -53,20 +53,34 @@ class PackedEnvironment(NamedTuple):
 
 
 class TopicalItems(NamedTuple):
-    """What a bandit on topics knows of the items: features, if it learns from these, and topics."""
+    """What a bandit on topics knows of items: features, if it learns from these, and topics.
 
+    Items have places here, by falling norm."""
+
+    items: Small
+    """The item at each place, (p,)."""
+    place: Small
+    """The place of each item, (p,)."""
     rows: Floats
-    """One row per item, topics last, (p, d)."""
-    by_column: Floats
-    """The same, one row per column, zeros behind the last item, flat (d * padded)."""
+    """What is known of it, topics last, (p, d)."""
     first: int
     """The first column that is a topic."""
     norms: Floats
     """Norm of each row, rounded up, (p,)."""
     own: Floats
     """Norm of its features alone, rounded up, (p,)."""
+    start: Ints
+    """Where the topics of each place begin, (p + 1,)."""
+    column: Small
+    """Their columns, of those that are covered at all."""
+    value: Floats
+    """How far they are covered."""
+    cap: float
+    """No less than the root of the largest eigenvalue of any M^-1."""
+    caps: Floats
+    """No less than those of each user's M^-1 and of its block for the features, (n, 2)."""
     before: Small
-    """The last slate of each user, -1 where there was none, (n, K)."""
+    """The places of the last slate of each user, -1 where there was none, (n, K)."""
     lazy: bool
     """Whether items are scored only where they can matter."""
 
@@ -86,14 +100,20 @@ class TopicalScratch(NamedTuple):
     """theta, without what is negative for topics, (d,)."""
     roots: Floats
     """Roots of the diagonal of M^-1 for topics, (d,)."""
+    caps: Floats
+    """No less than the roots of the largest eigenvalues of M^-1 and of its first block, (2,)."""
     error: Floats
-    """What rounding can add to a width and to a mean, for each unit of a row's norm, (2,)."""
+    """What rounding can add to a score for each unit of a row's norm, (1,)."""
+    rate: Floats
+    """What an item can score for each unit of its norm, (1,)."""
     bounds: Floats
-    """What each item scores at most, -inf if it is listed, (padded,)."""
-    spread: Floats
-    """(padded,)."""
+    """What the item at each place scores at most, -inf if it is listed, (p,)."""
+    base: Floats
+    """What its features score, (p,)."""
+    slate: Small
+    """The places of a slate, (K,)."""
     batch: Small
-    """Items that are scored together, (16,)."""
+    """Places that are scored together, (16,)."""
     x: Floats
     """(d * 16,)."""
     scores: Floats

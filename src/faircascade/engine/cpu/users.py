@@ -103,7 +103,8 @@ class LearningTopics(Learning):
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self.topical = packing.pack_topical(job, self.packed)
+        ridge = float(self.kept.M[0, 0])  # of a user who has learned nothing
+        self.topical = packing.pack_topical(job, self.packed, ridge)
 
     def make_scratch(self) -> Any:
         d = self.topical.rows.shape[1]

@@ -3,15 +3,18 @@
 `TopicalBeliefs` says what is computed: what is believed of an item below others is that of the
 first position with theta and M^-1 multiplied by what is left of each topic.
 
-Few items are scored exactly. With r_j = sqrt(M^-1_jj), and c the largest eigenvalue's root, the
-score of an item with features x and topics t is at most
+Few items are scored exactly. With r_j = sqrt(M^-1_jj), and c^2 and b^2 no less than the largest
+eigenvalues of M^-1 and of its block for the features, the score of an item with features x and
+topics t is at most
 
     x . theta + sum_j t_j left_j max(theta_j, 0)
-              + alpha min(c |(x, t left)|, c |x| + sum_j t_j left_j r_j),
+              + alpha min(c |(x, t left)|, b |x| + sum_j t_j left_j r_j),
 
-as |u + v|_A <= |u|_A + |v|_A in the norm of A = M^-1. Nothing in it grows as the slate does, for
-`left` only falls: a bound that was too low for one position stays too low, and a bound from above
-remains one. (The score itself may grow, where theta is negative.)
+as |u + v|_A <= |u|_A + |v|_A in the norm of A = M^-1, which only shrinks as more is learned: c and
+b are found anew now and then. Nothing in it grows as the slate does, for
+`left` only falls: a bound holds for all positions below. (The score itself may grow, where theta
+is negative.) It is at most |(x, t)| (|theta| + alpha c), so items come by falling norm, and those
+behind the first whose norm is too small need not be looked at.
 """
 
 from __future__ import annotations
@@ -21,14 +24,16 @@ import numpy as np
 from faircascade.engine.cpu.kernels.bandit import draw_posterior, mingle, refine_if_due
 from faircascade.engine.cpu.kernels.compiling import inlined, kernel, part
 from faircascade.engine.cpu.kernels.draws import absorb
-from faircascade.engine.cpu.kernels.lanes import store_items
-from faircascade.engine.cpu.kernels.learning import learn
+from faircascade.engine.cpu.kernels.learning import learn, unpack
 from faircascade.engine.cpu.kernels.observing import comes, observe, take_in
 from faircascade.engine.cpu.kernels.ranking import is_before, rounded
-from faircascade.engine.cpu.kernels.scoring import means, score
+from faircascade.engine.cpu.kernels.scoring import score
 from faircascade.engine.cpu.records import ITEMS, USERS
 from faircascade.numerics import ROUNDOFF
 from faircascade.ranking import RESOLUTION
+
+CAPPED = 16
+"""Updates of a user after which eigenvalues are bounded anew."""
 
 
 @kernel
@@ -50,9 +55,12 @@ def serve_topical(
                 return
             longest = np.int64(0)
             for lane in range(users):
+                user = group * USERS + lane
+                if topical.lazy and updates[lane] % CAPPED == 0:
+                    cap_roots(topical, scratch, user, lane, M_inv)
                 seen = serve_one(
-                    env, topical, draws, rules, books, trace, scratch, room, group * USERS + lane,
-                    lane, theta, M_inv, t, first,
+                    env, topical, draws, rules, books, trace, scratch, room, user, lane, theta,
+                    M_inv, t, first,
                 )  # fmt: skip
                 scratch.examined[lane] = seen
                 longest = max(longest, seen)
@@ -109,115 +117,122 @@ def fill(env, topical, rules, books, scratch, room, user, lane, M_inv, alpha, ti
 
     The items of the last slate are scored first: most others can do no better.
     """
-    d, p, k = len(room.left), len(env.keys), rules.k
-    items, bounds, before = scratch.slate, room.bounds, topical.before[user]
+    d, k, p = len(room.left), rules.k, len(topical.items)
+    bounds, before = room.bounds, topical.before[user]
     for a in range(d):
         room.left[a] = 1.0
-    cap = prepare(topical, room, lane, M_inv, alpha)
-    if topical.lazy:
-        first_bounds(topical, room, p, alpha, cap)
-    else:
-        for item in range(p):
-            bounds[item] = np.inf
+    prepare(topical, room, user, lane, M_inv, alpha)
+    reach = 0  # places with a bound so far
     for position in range(k):
         shrink(room, lane, M_inv, alpha)
         best, value, count = -1, -np.inf, 0
-        for place in range(min(k, ITEMS)):
-            if before[place] >= 0 and bounds[before[place]] > -np.inf:
-                room.batch[count] = before[place]
+        for i in range(min(k, ITEMS)):
+            place = before[i]
+            if place >= 0 and (place >= reach or bounds[place] > -np.inf):
+                room.batch[count] = place
                 count += 1
         if count > 0:
             best, value = better(env, topical, room, count, alpha, ties, best, value)
         level = (value - 1.0) * RESOLUTION
-        count = 0
-        for item in range(p):
-            if bounds[item] < level or bounds[item] == -np.inf:
-                continue
-            if topical.lazy and position > 0:
-                bounds[item] = bound(topical, room, item, alpha, cap)
-                if bounds[item] < level:
-                    continue
-            room.batch[count] = item
-            count += 1
-            if count == ITEMS:
-                best, value = better(env, topical, room, count, alpha, ties, best, value)
-                level = (value - 1.0) * RESOLUTION
-                count = 0
+        count, place = 0, 0
+        while place < p:
+            if place < reach:
+                hopeless = bounds[place] < level or bounds[place] == -np.inf
+            else:
+                if topical.lazy and topical.norms[place] * room.rate[0] < level:
+                    break
+                bounds[place] = np.inf
+                room.base[place] = features_mean(topical, room, place)
+                reach = place + 1
+                hopeless = False
+            if not hopeless and topical.lazy:
+                bounds[place] = bound(topical, room, place, alpha)
+                hopeless = bounds[place] < level
+            if not hopeless:
+                room.batch[count] = place
+                count += 1
+                if count == ITEMS:
+                    best, value = better(env, topical, room, count, alpha, ties, best, value)
+                    level = (value - 1.0) * RESOLUTION
+                    count = 0
+            place += 1
         if count > 0:
             best, value = better(env, topical, room, count, alpha, ties, best, value)
         if not np.isfinite(value):
             books.broken[0] = 1
-            best = first_left(bounds)
-        items[position] = best
+        for at in range(reach, best + 1):  # one of the last slate that was not come to
+            bounds[at] = np.inf
+            room.base[at] = features_mean(topical, room, at)
+        reach = max(reach, best + 1)
         bounds[best] = -np.inf  # an item is listed once
+        room.slate[position] = best
         row = topical.rows[best]
         for a in range(topical.first, d):
             room.left[a] *= 1.0 - row[a]
     for position in range(k):
-        before[position] = items[position]
-
-
-@inlined
-def first_left(bounds):
-    """Return an item that is not listed yet, for a slate that nobody will see."""
-    item = 0
-    while bounds[item] == -np.inf:
-        item += 1
-    return item
+        before[position] = room.slate[position]
+        scratch.slate[position] = topical.items[room.slate[position]]
 
 
 @part
-def prepare(topical, room, lane, M_inv, alpha):
-    """Note what bounds are made of; return a bound of the largest root of M^-1.
+def cap_roots(topical, scratch, user, lane, M_inv):
+    """Bound the roots of the largest eigenvalues of M^-1, and of its block for the features."""
+    A, squared = scratch.matrices[0], scratch.matrices[1]
+    for block in range(2):
+        d = len(A) if block == 0 else topical.first
+        if d == 0:
+            continue
+        unpack(M_inv, lane, A)
+        power, root = 1.0, 0.0
+        for _ in range(3):  # |A^p|_F^(1/p) is at most d^(1/(2 p)) times the largest eigenvalue
+            square = 0.0
+            for i in range(d):
+                for j in range(d):
+                    square += A[i, j] * A[i, j]
+            root = np.sqrt(square) ** (1.0 / power)
+            for i in range(d):
+                for j in range(d):
+                    total = 0.0
+                    for c in range(d):
+                        total += A[i, c] * A[c, j]
+                    squared[i, j] = total
+            for i in range(d):
+                for j in range(d):
+                    A[i, j] = squared[i, j]
+            power *= 2.0
+        topical.caps[user, block] = min(topical.cap, np.sqrt(root) * (1.0 + 1e-9))
 
-    Rounding takes part: an exact width can be off by `width_error` of the ridge's beliefs.
+
+@part
+def prepare(topical, room, user, lane, M_inv, alpha):
+    """Note what bounds are made of.
+
+    Rounding takes part: a computed width can be off by `width_error` of the ridge's beliefs, and
+    bounds are sums with a few roundoffs themselves.
     """
     d = len(room.left)
-    squares, largest = 0.0, 0.0
+    size = 0.0
     pair = lane
     for a in range(d):
-        for b in range(a, d):
-            entry = M_inv[pair]
-            squares += entry * entry * (1.0 if a == b else 2.0)
-            if a == b:
-                room.roots[a] = np.sqrt(max(entry, 0.0))
-            pair += USERS
-        largest += room.roots[a] * room.roots[a]
-    norm = np.sqrt(squares)
-    error = np.sqrt((d + 2) ** 2 * ROUNDOFF) + (d + 2) ** 2 * ROUNDOFF
-    room.error[0] = alpha * error * np.sqrt(norm)
-    size = 0.0
-    for a in range(d):
         of_topic = a >= topical.first
+        room.roots[a] = np.sqrt(max(M_inv[pair], 0.0)) if of_topic else 0.0
         room.risen[a] = max(room.posterior[a], 0.0) if of_topic else room.posterior[a]
-        room.roots[a] = room.roots[a] if of_topic else 0.0
-        size += room.posterior[a] * room.posterior[a]
-    room.error[1] = 1e-12 * np.sqrt(size)
-    return np.sqrt(min(norm, largest))
-
-
-@part
-def first_bounds(topical, room, p, alpha, cap):
-    """Bound the scores of all items in the first position, 16 at a time."""
-    d, stride = len(room.left), len(room.bounds)
-    for at in range(0, p, ITEMS):
-        store_items(room.bounds, at, means(topical.by_column, at, stride, room.risen, 0, 1, d))
-        if alpha > 0.0:
-            store_items(room.spread, at, means(topical.by_column, at, stride, room.roots, 0, 1, d))
-    for item in range(p):
-        room.bounds[item] = limit_of(
-            topical, room, item, room.bounds[item], topical.norms[item], topical.own[item],
-            room.spread[item], alpha, cap,
-        )  # fmt: skip
+        size += room.risen[a] * room.risen[a]
+        pair += (d - a) * USERS
+    cap = topical.caps[user, 0]
+    error = np.sqrt((d + 2) ** 2 * ROUNDOFF) + (d + 2) ** 2 * ROUNDOFF
+    room.caps[0], room.caps[1] = cap, topical.caps[user, 1]
+    room.error[0] = alpha * error * cap * d + 1e-12 * np.sqrt(size)
+    room.rate[0] = (np.sqrt(size) + alpha * cap) * (1.0 + 1e-9) + room.error[0]
 
 
 @inlined
-def limit_of(topical, room, item, mean, norm, own, spread, alpha, cap):
-    """Return a bound from its parts, with what rounding may add."""
-    width = min(cap * norm, cap * own + spread)
-    limit = mean + alpha * width
-    rounding = (room.error[0] + room.error[1]) * topical.norms[item] + 1e-12 * abs(limit)
-    return limit + rounding + RESOLUTION
+def features_mean(topical, room, place):
+    """Return theta . x of the features of an item, which no other item changes."""
+    row, mean = topical.rows[place], 0.0
+    for a in range(topical.first):
+        mean += row[a] * room.posterior[a]
+    return mean
 
 
 @inlined
@@ -236,23 +251,23 @@ def shrink(room, lane, M_inv, alpha):
 
 
 @inlined
-def bound(topical, room, item, alpha, cap):
+def bound(topical, room, place, alpha):
     """Return what an item scores at most, now and in the positions below."""
-    row = topical.rows[item]
-    mean, square, spread = 0.0, 0.0, 0.0
-    for a in range(len(row)):
-        gain = row[a] * room.left[a]
+    mean, square, spread = room.base[place], topical.own[place] * topical.own[place], 0.0
+    for i in range(topical.start[place], topical.start[place + 1]):
+        a = topical.column[i]
+        gain = topical.value[i] * room.left[a]
         mean += gain * room.risen[a]
         spread += gain * room.roots[a]
         square += gain * gain
-    return limit_of(
-        topical, room, item, mean, np.sqrt(square), topical.own[item], spread, alpha, cap
-    )
+    width = min(room.caps[0] * np.sqrt(square), room.caps[1] * topical.own[place] + spread)
+    limit = mean + alpha * width
+    return limit + room.error[0] * topical.norms[place] + 1e-12 * abs(limit) + RESOLUTION
 
 
 @part
 def better(env, topical, room, count, alpha, ties, best, value):
-    """Score some items and return the best of them and of the best so far."""
+    """Score the items at some places and return the best of them and of the best so far."""
     d = len(room.left)
     x = room.x
     for i in range(count):
@@ -264,9 +279,11 @@ def better(env, topical, room, count, alpha, ties, best, value):
             x[a * ITEMS + i] = 0.0
     score(x, count, ITEMS, room.theta, 0, 1, room.M_inv, 0, d, alpha, room.scores, room.bonus)
     for i in range(count):
-        item, found = room.batch[i], rounded(room.scores[i])
-        if best < 0 or is_before(found, item, value, best, ties, env.keys):
-            best, value = item, found
+        place, found = room.batch[i], rounded(room.scores[i])
+        if best < 0 or is_before(
+            found, topical.items[place], value, topical.items[best], ties, env.keys
+        ):
+            best, value = place, found
     return best, value
 
 
@@ -279,7 +296,7 @@ def derive(topical, rules, scratch, room, lane, theta, M_inv):
     for a in range(d):
         room.left[a] = 1.0
     for position in range(k):
-        row = topical.rows[items[position]]
+        row = topical.rows[topical.place[items[position]]]
         for a in range(d):
             room.derived[position, a] = row[a] * room.left[a]
             x[a * stride + position] = room.derived[position, a]
