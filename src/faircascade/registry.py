@@ -63,6 +63,10 @@ class Component(ABC):  # noqa: B024 - rooms have the abstract methods
         """Return the numbers that these engines run it by, named as their kernels name them."""
         return {}
 
+    def kernel_for(self, k: int) -> Mapping[str, Any]:
+        """Return those that depend on the length of slates."""
+        return {}
+
 
 C = TypeVar("C", bound=type[Component])
 

@@ -18,13 +18,12 @@ from faircascade.engine.capabilities import unsupported
 from faircascade.engine.cpu import packing
 from faircascade.engine.cpu.kernels.compiling import announce
 from faircascade.engine.cpu.records import USERS, StepCounts, Trace
-from faircascade.engine.cpu.users import Learning, Served, Standing
+from faircascade.engine.cpu.users import Served, served
 from faircascade.engine.interrupts import uninterrupted
 from faircascade.engine.job import Job, Outcome, not_finite
 from faircascade.engine.propensities import asked_of
 from faircascade.engine.snapshot import Snapshot
 from faircascade.engine.trace import TraceRows, TraceWriter
-from faircascade.types import clicks_at
 
 STEP_SECONDS = 0.2
 """Seconds that all users advance before a step is counted."""
@@ -46,8 +45,7 @@ def lacks(job: Job) -> str:
 
 def run(job: Job) -> Outcome:
     """Run a job to its end, or to the last round that all users finished when interrupted."""
-    users = Learning(job) if job.policy.learns else Standing(job)
-    return CpuRun(job, users).to_the_end()
+    return CpuRun(job, served(job)).to_the_end()
 
 
 class CpuRun:
@@ -58,10 +56,7 @@ class CpuRun:
         self.users = users
         self.n = len(job.env.users)
         self.stop = np.zeros(1, dtype=np.int64)
-        self.scratch = [
-            packing.make_scratch(users.packed, users.rules, users.shortlist)
-            for _ in range(job.threads)
-        ]
+        self.scratch = [users.make_scratch() for _ in range(job.threads)]
         self.work = np.zeros(len(users.shortlist.room) + 2, dtype=np.int64)
         groups = -(-self.n // USERS)
         parts = min(groups, PARTS * job.threads)
@@ -178,9 +173,8 @@ class CpuRun:
 
     def _trace_rows(self, trace: Trace, first: int) -> Iterator[TraceRows]:
         for place in range(len(trace.slates)):
-            came = np.flatnonzero(trace.clicked[place] >= 0)
-            slates = trace.slates[place, came]
-            clicks = clicks_at(trace.clicked[place, came], slates.shape[1])
+            came = np.flatnonzero(trace.clicks[place, :, 0] >= 0)
+            slates, clicks = trace.slates[place, came], trace.clicks[place, came] > 0
             yield TraceRows.of(first + place, came, slates, clicks)
 
     def _tell(self, more: float) -> None:

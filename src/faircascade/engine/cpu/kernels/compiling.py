@@ -23,7 +23,16 @@ _OPTIONS = {
     "error_model": "numpy",
     "_nrt": False,  # kernels allocate nothing; counting references took a third of their time
 }
-SOURCES = ("random", "numerics", "ranking", "metrics.tally", "engine.cpu.records")
+SOURCES = (
+    "random",
+    "numerics",
+    "ranking",
+    "metrics.tally",
+    "engine.cpu.records",
+    "engine.cpu.click_numbers",
+    "clicks.sequential",
+    "observations.base",
+)
 """Modules outside this package whose functions and constants are compiled in."""
 
 log = logging.getLogger("faircascade")
