@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from faircascade.estimators import Estimator, Ridge
+from faircascade.estimators import Estimator, Ridge, Topical
 from faircascade.policies import Bandit, EALinUCB, LinTS, LinUCB, Optimal, Random
 from faircascade.ranker import Ranker
 from faircascade.service.bootstrap import start_service
@@ -220,6 +220,7 @@ class Shared(Ridge):
             "estimator 'without-sums' does not keep what it learns as sums, so it cannot be served",
         ),
         (Shared(), "policy 'bandit' cannot be served: its users learn from each other"),
+        (Topical(), "policy 'bandit' cannot be served: the service keeps no topics of items"),
     ],
 )
 def test_a_bandit_whose_estimator_has_no_sums_of_a_user_is_refused(

@@ -24,9 +24,16 @@ from faircascade.service.messages import (
 )
 from faircascade.service.settings import ServiceSettings
 from faircascade.types import Bools, Floats, Ints
-from tests.service.in_process import DIM, Clock, changes, features_of, learn, recommend, serving
-
-SERVED = [name for name in registry.components("policy") if name != "optimal"]
+from tests.service.in_process import (
+    DIM,
+    SERVED,
+    Clock,
+    changes,
+    features_of,
+    learn,
+    recommend,
+    serving,
+)
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:

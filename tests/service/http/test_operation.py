@@ -19,6 +19,7 @@ from faircascade.service.service import Service
 from faircascade.service.stores.base import StoreDown
 from faircascade.version import __version__
 from tests.service.http.applications import Client, app_of, calling, new_service
+from tests.service.in_process import SERVED
 
 
 def readings(client: Client) -> dict[tuple[str, ...], float]:
@@ -141,7 +142,7 @@ def test_two_applications_count_apart(tmp_path: Path) -> None:
 # the policy
 
 
-@pytest.mark.parametrize("name", [n for n in registry.components("policy") if n != "optimal"])
+@pytest.mark.parametrize("name", SERVED)
 def test_every_policy_can_be_described(tmp_path: Path, name: str) -> None:
     service = new_service(tmp_path, policy=registry.build("policy", name))
     with calling(app_of(service)) as client:
