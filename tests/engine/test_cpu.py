@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from faircascade.clicks import Cascade
+from faircascade.clicks import CCM, DBN, DCM, PBM, UBM, Cascade
 from faircascade.engine import loop, simulate, simulation
 from faircascade.engine.cpu import packing
 from faircascade.engine.cpu import run as cpu
@@ -26,6 +26,7 @@ from faircascade.engine.trace import TraceWriter
 from faircascade.environment import Environment
 from faircascade.estimators import Ridge
 from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
+from faircascade.observations import AllPositions, Examination, FirstClick, LastClick
 from faircascade.policies import Bandit, EALinUCB, LinTS, LinUCB, MostPopular, Optimal, Random
 from faircascade.ranking import RESOLUTION, Scores
 from faircascade.rerankers import EARS, FairCo, FairX, Identity, Reorder
@@ -33,6 +34,24 @@ from faircascade.rewards import Custom, ExposureAware, Linear, Log, Standard
 from tests.environments import small_environment
 
 SUMS = ("M", "M_inv", "B", "theta", "updates", "interval")
+
+
+click_models = st.one_of(
+    st.just(Cascade()),
+    st.builds(DCM, stop=st.sampled_from([0.0, 0.4, 1.0])),
+    st.builds(
+        DBN, satisfaction=st.sampled_from([0.3, 1.0]), continuation=st.sampled_from([0.5, 1])
+    ),
+    st.builds(PBM, kappa=st.sampled_from([None, 0.5])),
+    st.just(UBM()),
+    st.builds(CCM, t1=st.sampled_from([0.0, 0.9, 1.0])),
+)
+observations = st.one_of(
+    st.just(FirstClick()),
+    st.just(LastClick()),
+    st.just(AllPositions()),
+    st.builds(Examination, kappa=st.sampled_from([None, 0.5])),
+)
 
 
 @st.composite
@@ -57,6 +76,7 @@ def environments(draw: st.DrawFn) -> Environment:
         k=k,
         popularity=rng.integers(0, 5, items) * 1.0,
         merit=rng.choice([1e-3, 0.1, 1.0], items),
+        click_model=draw(click_models),
     )
 
 
@@ -77,6 +97,7 @@ estimators = st.builds(
     ridge=st.sampled_from([1.0, 0.1]),
     sigma=st.sampled_from([1.0, 0.3]),
     reading=st.sampled_from(["paper", "reference"]),
+    weighs=st.sampled_from(["targets", "observations"]),
 )
 rerankers = st.one_of(
     st.just(Identity()),
@@ -91,6 +112,7 @@ policies = st.one_of(
         estimator=estimators,
         exploration=explorations,
         reward=rewards,
+        observation=observations,
         reranker=rerankers,
     ),
     st.sampled_from([Random(), MostPopular(), Optimal()]),
