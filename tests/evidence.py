@@ -22,6 +22,7 @@ def evidence(features: Any, targets: Any, last: Any) -> Evidence:
         seen=seen,
         targets=np.asarray(targets) * seen,
         factors=seen,
+        topics=np.zeros((n, k, 0)),
     )
 
 
@@ -32,4 +33,5 @@ def feedback_on(env: Environment, slates: Any, clicks: Any) -> Feedback:
         features=env.items.features[slates],
         clicks=np.asarray(clicks, dtype=bool),
         shown=np.full(len(slates), env.k),
+        topics=env.items.topics[slates],
     )

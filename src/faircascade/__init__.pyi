@@ -7,6 +7,9 @@ from .environment import Environment
 from .experiment import Comparison, compare, load_results, run_experiment
 from .policies import (
     Bandit,
+    CascadeHybrid,
+    CascadeLSB,
+    DiscountLinUCB,
     EAEpsilonGreedy,
     EALinTS,
     EALinUCB,
@@ -27,9 +30,12 @@ from .version import __version__ as __version__
 __all__ = [
     "AsyncClient",
     "Bandit",
+    "CascadeHybrid",
+    "CascadeLSB",
     "Client",
     "Comparison",
     "DataError",
+    "DiscountLinUCB",
     "EAEpsilonGreedy",
     "EALinTS",
     "EALinUCB",

@@ -3,5 +3,6 @@
 from faircascade.estimators.base import Beliefs, Estimator, Evidence
 from faircascade.estimators.item_sums import ItemSums
 from faircascade.estimators.ridge import Ridge
+from faircascade.estimators.topical import Topical
 
-__all__ = ["Beliefs", "Estimator", "Evidence", "ItemSums", "Ridge"]
+__all__ = ["Beliefs", "Estimator", "Evidence", "ItemSums", "Ridge", "Topical"]

@@ -3,6 +3,7 @@
 from faircascade.policies.bandit import Bandit, BanditState, ComposedPolicy, Parts
 from faircascade.policies.base import Policy, PolicyState
 from faircascade.policies.recipes import (
+    DiscountLinUCB,
     EAEpsilonGreedy,
     EALinTS,
     EALinUCB,
@@ -12,12 +13,16 @@ from faircascade.policies.recipes import (
     LinTS,
     LinUCB,
 )
+from faircascade.policies.topical import CascadeHybrid, CascadeLSB
 from faircascade.policies.yardsticks import MostPopular, Optimal, Random, Yardstick
 
 __all__ = [
     "Bandit",
     "BanditState",
+    "CascadeHybrid",
+    "CascadeLSB",
     "ComposedPolicy",
+    "DiscountLinUCB",
     "EAEpsilonGreedy",
     "EALinTS",
     "EALinUCB",

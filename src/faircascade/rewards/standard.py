@@ -13,5 +13,9 @@ from faircascade.rewards.base import RewardModel, RewardTable
 class Standard(RewardModel):
     """Reward 1, no penalty: LinUCB's model."""
 
+    @property
+    def label(self) -> str:
+        return ""
+
     def table(self, k: int) -> RewardTable:
         return RewardTable.of(k, rewards=1.0)

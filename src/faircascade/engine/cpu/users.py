@@ -43,7 +43,7 @@ class Served(ABC):
 
     def state(self) -> Any:
         """Return the policy's state after the last step that was kept."""
-        return self.job.policy.start(self.job.env.users, self.job.env.items.dim)
+        return self.job.policy.start(self.job.env.users, self.job.policy.dim_of(self.job.env.items))
 
 
 class Learning(Served):
