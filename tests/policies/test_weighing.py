@@ -81,6 +81,7 @@ def test_weighing_observations_does_not_distort_what_is_learned() -> None:
     feedback = Feedback(
         items=np.tile(np.arange(3), (20_000, 1)),
         features=X,
+        topics=np.zeros((20_000, 3, 0)),
         clicks=rng.random((20_000, 3)) < X @ theta,
         shown=np.full(20_000, 3),
     )
