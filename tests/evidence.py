@@ -21,8 +21,8 @@ def evidence(features: Any, targets: Any, last: Any) -> Evidence:
         clicks=np.zeros((n, k), dtype=bool),
         seen=seen,
         targets=np.asarray(targets) * seen,
-        factors=seen,
         topics=np.zeros((n, k, 0)),
+        factors=seen,
     )
 
 

@@ -45,10 +45,10 @@ class Parts:
     def __post_init__(self) -> None:
         for part in fields(Parts):
             object.__setattr__(self, part.name, as_component(part.name, getattr(self, part.name)))
-        if self.estimator.conditional and type(self.reranker).adjust is not Reranker.adjust:
+        if self.estimator.conditional and type(self.reranker) is not Identity:
             raise ValueError(
-                f"re-ranker {self.reranker.name!r} changes the scores of items, but those of "
-                f"estimator {self.estimator.name!r} depend on the items above"
+                f"re-ranker {self.reranker.name!r} needs scores of items, but those of estimator "
+                f"{self.estimator.name!r} depend on the items above"
             )
         for kind, asking in (("exploration", self.exploration), ("re-ranker", self.reranker)):
             missing = sorted(asking.asks - self.estimator.offers)
@@ -117,6 +117,10 @@ class ComposedPolicy(Policy):
 
     def regression_table(self, k: int) -> RegressionTable:
         return self.parts.regression(k)
+
+    @property
+    def conditional(self) -> bool:
+        return self.parts.estimator.conditional
 
     @property
     def needs_all_scores(self) -> bool:

@@ -57,6 +57,11 @@ class Policy(Component):
         return self.components
 
     @property
+    def conditional(self) -> bool:
+        """Whether what it believes of an item depends on the items above: see `Estimator`."""
+        return False
+
+    @property
     def needs_all_scores(self) -> bool:
         """Whether every slate needs the scores of all items."""
         return False

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, get_args
 
 from faircascade.errors import check_choice
-from faircascade.estimators import Estimator, Ridge
+from faircascade.estimators import Ridge
 from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
 from faircascade.observations import FirstClick, Observation
 from faircascade.policies.bandit import ComposedPolicy, Parts, with_reranker
@@ -43,19 +43,19 @@ class Recipe(ComposedPolicy):
     @abstractmethod
     def explorer(self) -> Exploration: ...
 
-    def learner(self) -> Estimator:
-        return Ridge(ridge=self.ridge, sigma=self.sigma, reading=self.reading)
-
     def reward_model(self) -> RewardModel:
         return Standard()
 
     def last_step(self) -> Reranker:
         return Identity()
 
+    def estimator(self) -> Ridge:
+        return Ridge(ridge=self.ridge, sigma=self.sigma, reading=self.reading)
+
     @cached_property
     def parts(self) -> Parts:
         return Parts(
-            estimator=self.learner(),
+            estimator=self.estimator(),
             exploration=self.explorer(),
             reward=self.reward_model(),
             observation=self.observation,
@@ -132,8 +132,8 @@ class _ExposureAware(_Reranked):
         label = f"{type(self).__name__} {as_weight(self.weight, self.beta).name}"
         return with_reranker(label, self.reranker)
 
-    def learner(self) -> Estimator:
-        return Ridge(ridge=self.ridge, sigma=self.sigma, reading=self.reading, weighs=self.weighs)
+    def estimator(self) -> Ridge:
+        return replace(super().estimator(), weighs=self.weighs)
 
     def reward_model(self) -> RewardModel:
         weight = as_weight(self.weight, self.beta)

@@ -139,6 +139,10 @@ def _check(policy: Policy, dim: int, kept: StoreShape | None, address: str) -> N
         raise ValueError(
             f"policy {policy.name!r} cannot be served: it needs to know what users like"
         )
+    if policy.indivisible:
+        raise ValueError(
+            f"policy {policy.name!r} cannot be served: its users learn from each other"
+        )
     try:
         nobody = policy.start(Users(ids=np.empty(0, dtype=str)), dim)
         size = policy.sums(nobody).shape[1]

@@ -103,11 +103,14 @@ def test_lists_answers_and_clicks_are_counted(client: Client) -> None:
     client.post("/v1/recommendations/batch", {"requests": requests})
     for position in (1, 1, 2, 99):
         client.learn(name, clicked_position=position)
-    feedback = [{"impression_id": other}, {"impression_id": "1-nothing"}]
+    feedback = [
+        {"impression_id": other, "clicked_positions": [1, 3]},
+        {"impression_id": "1-nothing"},
+    ]
     client.post("/v1/feedback/batch", {"feedback": feedback})
     found = readings(client)
     assert found["faircascade_recommendations_total",] == 3
-    assert found["faircascade_clicks_total",] == 1
+    assert (found["faircascade_clicks_total",], found["faircascade_clicked_total",]) == (3, 2)
     outcomes = {
         key[1]: value for key, value in found.items() if key[0] == "faircascade_answers_total"
     }

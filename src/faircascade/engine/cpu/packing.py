@@ -20,6 +20,8 @@ from faircascade.engine.cpu.records import (
     StepCounts,
     Sums,
     Tiers,
+    TopicalItems,
+    TopicalScratch,
     Trace,
 )
 from faircascade.engine.job import Job
@@ -97,6 +99,55 @@ def _pack_items(pool: Pool) -> dict[str, Any]:
     }
 
 
+def pack_topical(job: Job, packed: PackedEnvironment, ridge: float) -> TopicalItems:
+    """Pack what a bandit on topics learns from, whose M is no less than ridge * I."""
+    pool = job.env.items.pool
+    topics, d = pool.by_topic.items.dim, job.policy.dim_of(job.env.items)
+    view = pool.with_topics if d > topics else pool.by_topic
+    items = np.argsort(-view.norms, kind="stable").astype(np.int32)
+    rows = np.ascontiguousarray(view.by_feature.T[items])
+    covered = rows[:, d - topics :] > 0.0
+    own = np.sqrt((rows[:, : d - topics] ** 2).sum(axis=1))
+    return TopicalItems(
+        items=items,
+        place=np.argsort(items).astype(np.int32),
+        rows=rows,
+        first=d - topics,
+        norms=view.norms[items],
+        own=own * (1.0 + 2.0**-40),
+        start=np.append(0, np.cumsum(covered.sum(axis=1))),
+        column=(d - topics + np.nonzero(covered)[1]).astype(np.int32),
+        value=rows[:, d - topics :][covered],
+        cap=1.0 / np.sqrt(ridge),
+        caps=np.full((len(packed.preferences), 2), 1.0 / np.sqrt(ridge)),
+        before=np.full((len(packed.preferences), job.env.k), -1, dtype=np.int32),
+        lazy=bool(job.lazy),
+    )
+
+
+def make_topical_scratch(packed: PackedEnvironment, rules: Rules, d: int) -> TopicalScratch:
+    return TopicalScratch(
+        left=zeros(d),
+        posterior=zeros(d),
+        theta=zeros(d),
+        M_inv=zeros(d * (d + 1) // 2 * USERS),
+        risen=zeros(d),
+        roots=zeros(d),
+        caps=zeros(2),
+        error=zeros(1),
+        rate=zeros(1),
+        bounds=zeros(packed.padded),
+        base=zeros(packed.padded),
+        slate=np.zeros(rules.k, dtype=np.int32),
+        batch=np.zeros(ITEMS, dtype=np.int32),
+        x=zeros(d * ITEMS),
+        scores=zeros(ITEMS),
+        bonus=zeros(ITEMS),
+        derived=zeros(rules.k, d),
+        places=np.arange(rules.k, dtype=np.int32),
+    )
+
+
 def pack_draws(job: Job) -> Draws:
     keys = job.env.users.keys
     return Draws(
@@ -147,13 +198,18 @@ def pack_rules(job: Job) -> Rules:
     return Rules(
         k=k,
         clicks=clicks,
-        plain=clicks.model == CASCADE and given["until"] == FIRST_CLICK and in_full,
+        plain=clicks.model == CASCADE
+        and given["until"] == FIRST_CLICK
+        and in_full
+        and not policy.conditional,
         stops=stops(k, given.pop("patience")),
         shares=set_shares(k) if given["tolerance"] > 0.0 else np.zeros((0, 0)),
         gained=exposure_units(k),
         activity=float(job.activity),
         realised=bool(job.realised),
-        lazy=bool(job.lazy and policy.learns and not policy.needs_all_scores),
+        lazy=bool(
+            job.lazy and policy.learns and not (policy.needs_all_scores or policy.conditional)
+        ),
         traced=job.trace is not None,
         **given,
     )
@@ -260,8 +316,8 @@ def start_shortlist(packed: PackedEnvironment, rules: Rules) -> Shortlist:
     )
 
 
-def make_scratch(packed: PackedEnvironment, rules: Rules, shortlist: Shortlist) -> Scratch:
-    k, d = rules.k, packed.features.shape[1]
+def make_scratch(packed: PackedEnvironment, rules: Rules, shortlist: Shortlist, d: int) -> Scratch:
+    k = rules.k
     front, slate = shortlist.front.shape[1], up(k, ITEMS)
     return Scratch(
         scores=zeros(packed.padded + ITEMS),

@@ -52,6 +52,80 @@ class PackedEnvironment(NamedTuple):
     """Each user's optimal slate, (n, K)."""
 
 
+class TopicalItems(NamedTuple):
+    """What a bandit on topics knows of items: features, if it learns from these, and topics.
+
+    Items have places here, by falling norm."""
+
+    items: Small
+    """The item at each place, (p,)."""
+    place: Small
+    """The place of each item, (p,)."""
+    rows: Floats
+    """What is known of it, topics last, (p, d)."""
+    first: int
+    """The first column that is a topic."""
+    norms: Floats
+    """Norm of each row, rounded up, (p,)."""
+    own: Floats
+    """Norm of its features alone, rounded up, (p,)."""
+    start: Ints
+    """Where the topics of each place begin, (p + 1,)."""
+    column: Small
+    """Their columns, of those that are covered at all."""
+    value: Floats
+    """How far they are covered."""
+    cap: float
+    """No less than the root of the largest eigenvalue of any M^-1."""
+    caps: Floats
+    """No less than those of each user's M^-1 and of its block for the features, (n, 2)."""
+    before: Small
+    """The places of the last slate of each user, -1 where there was none, (n, K)."""
+    lazy: bool
+    """Whether items are scored only where they can matter."""
+
+
+class TopicalScratch(NamedTuple):
+    """Scratch space of a bandit on topics, beside the usual: one set per thread."""
+
+    left: Floats
+    """What is left of each column, (d,)."""
+    posterior: Floats
+    """The theta that items are scored with, (d,)."""
+    theta: Floats
+    """That times what is left, (d,)."""
+    M_inv: Floats
+    """M^-1 times what is left, twice, in the first of 8 lanes, (d (d + 1) / 2 * 8,)."""
+    risen: Floats
+    """theta, without what is negative for topics, (d,)."""
+    roots: Floats
+    """Roots of the diagonal of M^-1 for topics, (d,)."""
+    caps: Floats
+    """No less than the roots of the largest eigenvalues of M^-1 and of its first block, (2,)."""
+    error: Floats
+    """What rounding can add to a score for each unit of a row's norm, (1,)."""
+    rate: Floats
+    """What an item can score for each unit of its norm, (1,)."""
+    bounds: Floats
+    """What the item at each place scores at most, -inf if it is listed, (p,)."""
+    base: Floats
+    """What its features score, (p,)."""
+    slate: Small
+    """The places of a slate, (K,)."""
+    batch: Small
+    """Places that are scored together, (16,)."""
+    x: Floats
+    """(d * 16,)."""
+    scores: Floats
+    """(16,)."""
+    bonus: Floats
+    """(16,)."""
+    derived: Floats
+    """The gains of a slate, (K, d)."""
+    places: Small
+    """0, 1, ..., (K,)."""
+
+
 class Draws(NamedTuple):
     """Where each user's draws begin: (seed, purpose, user) hashed, (n,) each."""
 

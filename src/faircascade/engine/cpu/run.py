@@ -18,7 +18,7 @@ from faircascade.engine.capabilities import unsupported
 from faircascade.engine.cpu import packing
 from faircascade.engine.cpu.kernels.compiling import announce
 from faircascade.engine.cpu.records import USERS, StepCounts, Trace
-from faircascade.engine.cpu.users import Learning, Served, Standing
+from faircascade.engine.cpu.users import Served, served
 from faircascade.engine.interrupts import uninterrupted
 from faircascade.engine.job import Job, Outcome, not_finite
 from faircascade.engine.propensities import asked_of
@@ -45,8 +45,7 @@ def lacks(job: Job) -> str:
 
 def run(job: Job) -> Outcome:
     """Run a job to its end, or to the last round that all users finished when interrupted."""
-    users = Learning(job) if job.policy.learns else Standing(job)
-    return CpuRun(job, users).to_the_end()
+    return CpuRun(job, served(job)).to_the_end()
 
 
 class CpuRun:
@@ -57,10 +56,7 @@ class CpuRun:
         self.users = users
         self.n = len(job.env.users)
         self.stop = np.zeros(1, dtype=np.int64)
-        self.scratch = [
-            packing.make_scratch(users.packed, users.rules, users.shortlist)
-            for _ in range(job.threads)
-        ]
+        self.scratch = [users.make_scratch() for _ in range(job.threads)]
         self.work = np.zeros(len(users.shortlist.room) + 2, dtype=np.int64)
         groups = -(-self.n // USERS)
         parts = min(groups, PARTS * job.threads)

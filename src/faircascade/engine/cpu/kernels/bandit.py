@@ -90,7 +90,7 @@ def serve_one(
         )
         clicked = observe(env, draws, rules, books, trace, scratch, user, width, word, t - first)
         if not rules.plain:
-            return take_in(env, rules, scratch, lane, d)
+            return take_in(env.features, items, rules, scratch, lane, d)
         seen = seen_up_to(clicked, k)
     for position in range(k):
         at = position * d * USERS + lane
@@ -189,13 +189,7 @@ def rank_all(env, draws, rules, account, scratch, user, lane, theta, M_inv, ties
     d, p = len(theta) // USERS, len(env.keys)
     used, at, step = theta, lane, USERS
     if rules.noise > 0.0:
-        z = scratch.z
-        for pair in range((d + 1) // 2):
-            index = np.uint64(pair)
-            radius = absorb(absorb(draws.radius[user], word), index)
-            angle = absorb(absorb(draws.angle[user], word), index)
-            z[2 * pair], z[2 * pair + 1] = normal_pair(radius, angle)
-        draw_theta(M_inv, theta, lane, d, z, rules.noise, scratch.matrices[0], scratch.drawn)
+        draw_posterior(draws, rules, scratch, user, lane, theta, M_inv, word)
         used, at, step = scratch.drawn, 0, 1
     score(
         env.by_feature, p, env.padded, used, at, step, M_inv, lane, d, rules.alpha,
@@ -205,6 +199,18 @@ def rank_all(env, draws, rules, account, scratch, user, lane, theta, M_inv, ties
         adjust(env, draws, rules, account, user, word, scratch.scores, scratch.values)
     items = scratch.slate
     keep_best(scratch.scores, items[:0], p, rules.k, ties, env.keys, items, scratch.values)
+
+
+@part
+def draw_posterior(draws, rules, scratch, user, lane, theta, M_inv, word):
+    """Draw theta from the posterior of a user: `ridge.draw_theta`."""
+    d, z = len(theta) // USERS, scratch.z
+    for pair in range((d + 1) // 2):
+        index = np.uint64(pair)
+        radius = absorb(absorb(draws.radius[user], word), index)
+        angle = absorb(absorb(draws.angle[user], word), index)
+        z[2 * pair], z[2 * pair + 1] = normal_pair(radius, angle)
+    draw_theta(M_inv, theta, lane, d, z, rules.noise, scratch.matrices[0], scratch.drawn)
 
 
 @part

@@ -82,12 +82,14 @@ def seen_up_to(clicked, k):
 
 
 @part
-def take_in(env, rules, scratch, lane, d):
+def take_in(features, listed, rules, scratch, lane, d):
     """Note what a slate teaches, position by position; return how many positions that takes.
+
+    The features of a position are the row of `features` that is `listed` there.
 
     At least one, although nothing may be seen of it: who was served learns, if only that.
     """
-    k, items, clicks = rules.k, scratch.slate, scratch.clicks
+    k, clicks = rules.k, scratch.clicks
     limit = k
     for position in range(k):
         if clicks[position] and rules.until == LAST_CLICK:
@@ -108,7 +110,7 @@ def take_in(env, rules, scratch, lane, d):
                 factor = rules.ignored_factors[last - 1, position]
                 target = rules.ignored[last - 1, position]
             scale = rules.noticed[position] * factor
-        at, row = position * d * USERS + lane, env.features[items[position]]
+        at, row = position * d * USERS + lane, features[listed[position]]
         for a in range(d):
             scratch.shown[at + a * USERS] = row[a] * scale
         scratch.weights[position * USERS + lane] = target
