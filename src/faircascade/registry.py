@@ -23,6 +23,7 @@ from faircascade.errors import (
     MissingParameterError,
     ParameterError,
     UnknownParameterError,
+    one_of,
     parameters_of_part,
 )
 from faircascade.errors import suggest as suggest
@@ -238,9 +239,9 @@ def _named(kind: str, name: Any, parameter: str) -> type[Component]:
     found = find(kind, name)
     if found is not None:
         return found
-    known = components(kind)
-    close = suggest(name, known) if isinstance(name, str) else ""
-    raise ParameterError(parameter, f"must be one of {', '.join(known)}{close}", name)
+    known = list(components(kind))
+    given = name if isinstance(name, str) else ""
+    raise ParameterError(parameter, f"must be {one_of(known, given)}", name)
 
 
 def build(kind: str, name: str, parameters: Mapping[str, Any] | None = None) -> Any:

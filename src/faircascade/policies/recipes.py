@@ -190,7 +190,7 @@ class EARSLinUCB(_Optimistic):
         return EARS(patience=self.patience, tolerance=self.tolerance)
 
 
-@register("discount-linucb")
+@register("discount-linucb", engines=("cpu",))
 @dataclass(frozen=True, kw_only=True)
 class DiscountLinUCB(_Optimistic):
     """LinUCB that explores an item less the more it was shown: see the re-ranker `discount`."""

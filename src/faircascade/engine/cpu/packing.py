@@ -178,6 +178,7 @@ DEFAULTS: dict[str, Any] = {
     "drawn_by_merit": False,
     "sharpness": 0.0,
     "eta": 0.0,
+    "discount": 0.0,
     "reorders": False,
     "accounts": False,
     "until": FIRST_CLICK,

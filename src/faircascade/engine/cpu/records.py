@@ -204,6 +204,8 @@ class Rules(NamedTuple):
     """How much a score counts against luck, if items are drawn by merit (fairx)."""
     eta: float
     """What an item with its fair share of exposure loses (fairco); 0 for nothing."""
+    discount: float
+    """How much of the bonus exposure uses up (discount); 0 for nothing."""
     reorders: bool
     """Whether items whose exposure lags come first (reorder)."""
     accounts: bool

@@ -9,7 +9,7 @@ from faircascade.engine.cpu.kernels.draws import absorb, normal_pair, uniform
 from faircascade.engine.cpu.kernels.learning import draw_theta, learn, next_interval, refine
 from faircascade.engine.cpu.kernels.observing import comes, observe, seen_up_to, take_in
 from faircascade.engine.cpu.kernels.ranking import keep_best
-from faircascade.engine.cpu.kernels.reranking import adjust, arrange, enter
+from faircascade.engine.cpu.kernels.reranking import adjust, arrange, enter, take_discount
 from faircascade.engine.cpu.kernels.scoring import gather, score
 from faircascade.engine.cpu.kernels.shortlist import grow, limits, rank_front, widen
 from faircascade.engine.cpu.records import USERS
@@ -191,10 +191,17 @@ def rank_all(env, draws, rules, account, scratch, user, lane, theta, M_inv, ties
     if rules.noise > 0.0:
         draw_posterior(draws, rules, scratch, user, lane, theta, M_inv, word)
         used, at, step = scratch.drawn, 0, 1
+    if rules.discount > 0.0 and rules.alpha == 0.0:  # it needs the widths even so
+        score(
+            env.by_feature, p, env.padded, used, at, step, M_inv, lane, d, 1.0,
+            scratch.scores, scratch.bonus,
+        )  # fmt: skip
     score(
         env.by_feature, p, env.padded, used, at, step, M_inv, lane, d, rules.alpha,
         scratch.scores, scratch.bonus,
     )  # fmt: skip
+    if rules.discount > 0.0:
+        take_discount(rules, account, user, word, scratch.scores, scratch.bonus)
     if rules.drawn_by_merit or rules.eta > 0.0:
         adjust(env, draws, rules, account, user, word, scratch.scores, scratch.values)
     items = scratch.slate

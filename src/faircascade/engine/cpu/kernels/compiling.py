@@ -32,6 +32,7 @@ SOURCES = (
     "engine.cpu.click_numbers",
     "clicks.sequential",
     "observations.base",
+    "rerankers.ledger",
 )
 """Modules outside this package whose functions and constants are compiled in."""
 
