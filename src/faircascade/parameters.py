@@ -129,6 +129,8 @@ def words(annotation: Any) -> str:
 
     >>> words(float), words(int | None), words(Literal["svd", "lstsq"]), words(tuple[str, ...])
     ('a number', 'a whole number', 'one of svd, lstsq', 'a list of text')
+    >>> words(tuple[tuple[float, ...], ...])
+    'a list of lists of numbers'
     """
     found = [_word(t) for t in _members(annotation) if t is not type(None)]
     return " or ".join(dict.fromkeys(found)) or "none"
@@ -151,6 +153,8 @@ def _word(annotation: Any) -> str:
 
 
 def _plural(word: str) -> str:
+    if word.startswith("a list"):
+        return word.replace("a list", "lists", 1)
     return f"{word[2:]}s" if word.startswith("a ") else word
 
 

@@ -56,6 +56,7 @@ def test_every_policy_flag_reaches_the_policy(run) -> None:
         "sigma": 2.0,
         "ridge": 3.0,
         "reranker": {"name": "identity"},
+        "weighs": "targets",
     }
 
 
@@ -197,6 +198,19 @@ def test_a_trace_has_the_propensities_that_were_asked_for(
         (["--propensity-draws", "5"], "--propensity-draws needs --trace"),
         (["--no-propensities"], "--no-propensities needs --trace"),
         (["--set", "train_share=1"], "train_share must be between 0 and 1"),
+        (
+            ["--click-model", "dcm", "--set", "click_model.stop=1.2"],
+            "click_model.stop must be in [0, 1], got 1.2",
+        ),
+        (
+            ["--click-model", "pbm", "--set", "click_model.kappa=[1, 0.5]"],
+            "click_model.kappa must be one number, or one for each of the",
+        ),
+        (
+            ["--set", "observation=examination", "--set", "observation.kappa=[1]"],
+            "observation.kappa must be one number, or one for each of the",
+        ),
+        (["--set", "weighs=rows"], "weighs must be one of targets, observations, got 'rows'"),
         (["--alpha", "x"], "--alpha must be a number, got 'x'"),
         (["--env-seed", "1.5"], "--env-seed must be a whole number"),
         (["--threads", "0"], "--threads must be at least 1"),

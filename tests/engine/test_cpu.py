@@ -14,18 +14,20 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from faircascade.clicks import Cascade
+from faircascade.clicks import CCM, DBN, DCM, PBM, UBM, Cascade
 from faircascade.engine import loop, simulate, simulation
 from faircascade.engine.cpu import packing
 from faircascade.engine.cpu import run as cpu
 from faircascade.engine.cpu.kernels import compiling
 from faircascade.engine.cpu.kernels.lanes import USERS
 from faircascade.engine.cpu.kernels.shortlist import limits
+from faircascade.engine.cpu.users import Learning
 from faircascade.engine.job import Job, Outcome
 from faircascade.engine.trace import TraceWriter
 from faircascade.environment import Environment
 from faircascade.estimators import Ridge
 from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
+from faircascade.observations import AllPositions, Examination, FirstClick, LastClick
 from faircascade.policies import Bandit, EALinUCB, LinTS, LinUCB, MostPopular, Optimal, Random
 from faircascade.ranking import RESOLUTION, Scores
 from faircascade.rerankers import EARS, FairCo, FairX, Identity, Reorder
@@ -33,6 +35,24 @@ from faircascade.rewards import Custom, ExposureAware, Linear, Log, Standard
 from tests.environments import small_environment
 
 SUMS = ("M", "M_inv", "B", "theta", "updates", "interval")
+
+
+click_models = st.one_of(
+    st.just(Cascade()),
+    st.builds(DCM, stop=st.sampled_from([0.0, 0.4, 1.0])),
+    st.builds(
+        DBN, satisfaction=st.sampled_from([0.3, 1.0]), continuation=st.sampled_from([0.5, 1])
+    ),
+    st.builds(PBM, kappa=st.sampled_from([None, 0.5])),
+    st.just(UBM()),
+    st.builds(CCM, t1=st.sampled_from([0.0, 0.9, 1.0])),
+)
+observations = st.one_of(
+    st.just(FirstClick()),
+    st.just(LastClick()),
+    st.just(AllPositions()),
+    st.builds(Examination, kappa=st.sampled_from([None, 0.5])),
+)
 
 
 @st.composite
@@ -57,6 +77,7 @@ def environments(draw: st.DrawFn) -> Environment:
         k=k,
         popularity=rng.integers(0, 5, items) * 1.0,
         merit=rng.choice([1e-3, 0.1, 1.0], items),
+        click_model=draw(click_models),
     )
 
 
@@ -77,6 +98,7 @@ estimators = st.builds(
     ridge=st.sampled_from([1.0, 0.1]),
     sigma=st.sampled_from([1.0, 0.3]),
     reading=st.sampled_from(["paper", "reference"]),
+    weighs=st.sampled_from(["targets", "observations"]),
 )
 rerankers = st.one_of(
     st.just(Identity()),
@@ -91,6 +113,7 @@ policies = st.one_of(
         estimator=estimators,
         exploration=explorations,
         reward=rewards,
+        observation=observations,
         reranker=rerankers,
     ),
     st.sampled_from([Random(), MostPopular(), Optimal()]),
@@ -164,7 +187,7 @@ def test_every_reward_model_is_a_table() -> None:
 def test_a_long_lazy_run_is_the_full_one_and_keeps_its_inverse(policy) -> None:
     env = small_environment(users=11, items=600, dim=6, k=5, seed=3)
     job = {"env": env, "policy": policy, "checkpoints": (20_000,), "seed": 1, "threads": 2}
-    users = cpu.Learning(Job(**job))
+    users = Learning(Job(**job))
     run = cpu.CpuRun(Job(**job), users)
     lazy = run.to_the_end()
     assert run.work[0] > 0.9 * run.work.sum()  # most lists came from the front alone
@@ -186,7 +209,7 @@ def test_no_item_scores_more_than_the_limit_of_its_tier(env, exploration, rounds
         exploration = UCB()
     policy = Bandit(exploration=exploration)
     job = Job(env=env, policy=policy, checkpoints=(rounds,), seed=5, threads=1)
-    users = cpu.Learning(job)
+    users = Learning(job)
     outcome = run_or_refuse(lambda _: cpu.CpuRun(job, users).to_the_end(), job)
     assume(outcome is not None)
     state = outcome.state.learned
@@ -229,7 +252,7 @@ def one_long_step(**options: object) -> cpu.CpuRun:
     """A run whose first step is long enough to be interrupted in."""
     env = small_environment(users=64, items=400)
     job = Job(env=env, policy=LinUCB(), checkpoints=(20_000,), seed=1, threads=1, **options)
-    run = cpu.CpuRun(job, cpu.Learning(job))
+    run = cpu.CpuRun(job, Learning(job))
     run.step = job.rounds
     return run
 
@@ -257,7 +280,7 @@ def test_ctrl_c_in_a_step_forgets_that_step_alone() -> None:
     job = Job(
         env=env, policy=LinUCB(), checkpoints=(5, 200_000), seed=1, threads=2, progress=interrupt
     )
-    run = cpu.CpuRun(job, cpu.Learning(job))
+    run = cpu.CpuRun(job, Learning(job))
     run.step = 5
     run._next_step = lambda rounds, seconds: 200_000
     stopped = run.to_the_end()
@@ -317,7 +340,7 @@ def test_auto_takes_the_compiled_engine_for_all_but_short_runs(monkeypatch) -> N
 def test_thompson_sampling_scores_every_item() -> None:
     env = small_environment(users=3, items=50)
     job = Job(env=env, policy=LinTS(), checkpoints=(20,), seed=1, threads=1)
-    run = cpu.CpuRun(job, cpu.Learning(job))
+    run = cpu.CpuRun(job, Learning(job))
     run.to_the_end()
     assert run.work[:-1].sum() == 0
     assert run.work[-1] == 60
@@ -403,7 +426,7 @@ def test_scores_beyond_all_floats_are_an_error(size: float, alpha: float) -> Non
 def test_lanes_without_a_user_learn_nothing() -> None:
     env = small_environment(users=9)
     job = Job(env=env, policy=LinUCB(), checkpoints=(50,), seed=1, threads=1)
-    users = cpu.Learning(job)
+    users = Learning(job)
     cpu.CpuRun(job, users).to_the_end()
     nobody = users.sums.M[1].reshape(-1, USERS)[:, 1:]
     assert np.array_equal(nobody, packing.start_sums(9, 4).M[1].reshape(-1, USERS)[:, 1:])

@@ -39,8 +39,10 @@ from faircascade.policies import (
 from tests.engine.emulated import Emulated, compiler
 from tests.engine.test_cpu import (
     assert_same,
+    click_models,
     estimators,
     explorations,
+    observations,
     rerankers,
     rewards,
     run_or_refuse,
@@ -114,11 +116,17 @@ def environments(draw: st.DrawFn) -> Environment:
         rng.normal(size=(draw(st.sampled_from([1, 3])), dim)) * 0.4,
         k=k,
         merit=rng.choice([1e-3, 0.1, 1.0], items),
+        click_model=draw(click_models),
     )
 
 
 bandits = st.builds(
-    Bandit, estimator=estimators, exploration=explorations, reward=rewards, reranker=rerankers
+    Bandit,
+    estimator=estimators,
+    exploration=explorations,
+    reward=rewards,
+    observation=observations,
+    reranker=rerankers,
 )
 
 

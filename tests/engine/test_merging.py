@@ -53,7 +53,7 @@ def test_any_cut_of_any_environment_is_the_whole(env, policy, data) -> None:
     options = {
         "rounds": data.draw(st.integers(1, 40)),
         "activity": data.draw(st.sampled_from([1.0, 0.2])),
-        "realised": data.draw(st.booleans()),
+        "realised": data.draw(st.booleans()) and env.click_model.value_is_clicks,
         "threads": data.draw(st.sampled_from([1, 2])),
     }
     engines = [data.draw(st.sampled_from(["loop", "cpu"])) for _ in range(2)]

@@ -95,6 +95,12 @@ def test_the_key_does_not_depend_on_how_a_part_is_written() -> None:
             "click_model 'cascade' has no parameter 'stop'",
         ),
         ("click_model = 3", 13, "click_model must be"),
+        ('click_model = {name = "dcm", stop = 1.2}', 13, r"click_model.stop must be in \[0, 1\]"),
+        (
+            '[environment.click_model]\nname = "pbm"\nkappa = [1, 0.5]',
+            15,
+            "click_model.kappa must be .* one for each of the 3 positions",
+        ),
     ],
 )
 def test_a_mistake_in_a_part_is_told_with_its_line(written: str, line: int, message: str) -> None:

@@ -38,8 +38,8 @@ def bench(
         typer.Option(
             "--case",
             metavar="NAME",
-            help="Case to measure: paper, full, thompson, items, dim, loop, large or crowd. May be "
-            "repeated. Cases that are compared with paper measure it, too.",
+            help="Case to measure: paper, full, thompson, items, dim, loop, large, crowd or "
+            "clicks. May be repeated. Cases that are compared with paper measure it, too.",
             show_default="all",
         ),
     ] = None,

@@ -45,8 +45,8 @@ class ClickModel(Component):
     best_is_optimal: ClassVar[bool] = True
     """False if `best` returns slates that are good rather than the best there are."""
 
-    def check(self, k: int, items: int) -> None:
-        """Refuse parameters that do not fit slates of length k or a catalogue of so many items."""
+    def check(self, k: int, items: int | None = None) -> None:
+        """Refuse parameters that do not fit slates of length k, or so many items if known."""
         return
 
     @abstractmethod

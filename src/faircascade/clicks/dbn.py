@@ -38,11 +38,11 @@ class DBN(SequentialModel):
         check_probabilities("satisfaction", self.satisfaction)
         check_probabilities("continuation", self.continuation)
 
-    def check(self, k: int, items: int) -> None:
+    def check(self, k: int, items: int | None = None) -> None:
         given = self.satisfaction
-        if isinstance(given, tuple) and len(given) != items:
-            rule = f"must be one number, or one for each of the {items:,} items of the catalogue"
-            raise ParameterError("satisfaction", rule, f"{len(given)} numbers")
+        if isinstance(given, tuple) and items is not None and len(given) != items:
+            rule = f"must be one number, or a list of {items} (the items of the catalogue)"
+            raise ParameterError("satisfaction", rule, list(given))
 
     @property
     def _satisfaction(self) -> Floats:

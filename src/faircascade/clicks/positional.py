@@ -26,7 +26,7 @@ class PositionalModel(ClickModel):
         above, the distance is that to an imagined position 0.
         """
 
-    def check(self, k: int, items: int) -> None:
+    def check(self, k: int, items: int | None = None) -> None:
         self.examination(k)
 
     def click(self, attraction: Floats, slates: Ints, draws: ClickDraws) -> Bools:

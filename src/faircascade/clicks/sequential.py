@@ -42,7 +42,7 @@ class SequentialModel(ClickModel):
     def numbers(self, k: int) -> Continuation:
         """Return the numbers of the model for slates of length k."""
 
-    def check(self, k: int, items: int) -> None:
+    def check(self, k: int, items: int | None = None) -> None:
         self.numbers(k)
 
     def click(self, attraction: Floats, slates: Ints, draws: ClickDraws) -> Bools:

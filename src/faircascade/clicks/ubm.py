@@ -10,8 +10,12 @@ import numpy as np
 from faircascade.clicks.positional import PositionalModel
 from faircascade.errors import ParameterError
 from faircascade.probabilities import check_probabilities
+from faircascade.ranking import Scores
 from faircascade.registry import register
-from faircascade.types import Floats
+from faircascade.types import Floats, Ints, Pool
+
+_LEAST_GAIN = 1e-12
+"""Clicks by which an exchange must be better, so that rounding does not go round in circles."""
 
 
 @register("ubm", engines=("cpu", "gpu"))
@@ -20,9 +24,11 @@ class UBM(PositionalModel):
     """Position k is looked at with a probability of k and of the distance to the last click above
     (Dupret and Piwowarski 2008).
 
-    A slate is worth its expected number of clicks. Which slates are best is not known: a click can
-    take users away from what comes next. The yardstick is the most attractive items, best first;
-    regret against it can be negative.
+    A slate is worth its expected number of clicks. Which slates are best is not known: where users
+    click decides what they look at next, and not always for the better. The yardstick is the most
+    attractive items, in an order that no exchange of two of them improves: the best slates in all
+    that we enumerated with tables that fall with the distance, and not in general. Regret against
+    it can be negative.
     """
 
     best_is_optimal: ClassVar[bool] = False
@@ -43,7 +49,7 @@ class UBM(PositionalModel):
             return np.repeat(1.0 / np.arange(1.0, k + 1)[None], k, axis=0)
         if len(self.kappa) < k or not self.kappa:
             rule = f"must have a row for each of the {k} positions"
-            raise ParameterError("kappa", rule, f"{len(self.kappa)} rows")
+            raise ParameterError("kappa", rule, [list(row) for row in self.kappa])
         table = np.zeros((k, k))
         for position, row in enumerate(self.kappa[:k], start=1):
             if len(row) != position:
@@ -51,3 +57,29 @@ class UBM(PositionalModel):
                 raise ParameterError("kappa", rule, list(row))
             table[position - 1, :position] = row
         return table
+
+    def best(self, attraction: Scores, k: int, pool: Pool) -> Ints:
+        slates = PositionalModel.best(self, attraction, k, pool)
+        w = attraction.of(slates, pool)  # (n, k)
+        order = np.tile(np.arange(k), (len(slates), 1))
+        every = _exchanges(k)  # (e, k)
+        rows = np.arange(len(slates))  # those that may get better
+        while k > 1 and len(rows):
+            others = order[rows][:, every]  # (n, e, k)
+            here = np.broadcast_to(rows[:, None, None], others.shape)
+            values = self.value(w[here, others].reshape(-1, k), others.reshape(-1, k))
+            values = values.reshape(others.shape[:2])
+            better = values.max(axis=1) > values[:, 0] + _LEAST_GAIN
+            chosen = others[better, values[better].argmax(axis=1)]
+            rows = rows[better]
+            order[rows] = chosen
+        return np.take_along_axis(slates, order, axis=1)
+
+
+def _exchanges(k: int) -> Ints:
+    """Return positions as they are, and with each two of them exchanged, (1 + k (k - 1) / 2, k)."""
+    first, second = np.triu_indices(k, 1)
+    every = np.tile(np.arange(k), (len(first) + 1, 1))
+    at = np.arange(1, len(every))
+    every[at, first], every[at, second] = second, first
+    return every

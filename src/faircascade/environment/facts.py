@@ -135,8 +135,10 @@ def cautions(env: Environment, ratings: Ratings, sample: Ratings, *, chosen: boo
             f"{name}: only the {sample.n_users:,} most active of {ratings.n_users:,} users are "
             "simulated; take more users, or sample them at random"
         )
-    value = float(env.optimum(1).values.mean())
-    if value > HIGH_CLICK_RATE and env.click_model.value_is_clicks:
+    optimum, model = env.optimum(1), env.click_model
+    value = float(optimum.values.mean())
+    most = float(model.value(np.ones((1, env.k)), optimum.slates[:1])[0])  # if all attracted
+    if model.value_is_clicks and HIGH_CLICK_RATE * most < value <= most:
         yield (
             f"{name}: optimal slates get {value:.2f} clicks, which leaves little to learn; set a "
             "lower click rate"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from typing import Any
 
+from faircascade.clicks import UBM
 from faircascade.engine.simulation import PRECISIONS, cores
 from faircascade.environment import Environment
 from faircascade.errors import ParameterError, check_choice
@@ -14,6 +15,7 @@ from faircascade.experiment.bench.environments import BenchEnvironments, low_ran
 from faircascade.experiment.bench.isolated_run import IsolatedRun
 from faircascade.experiment.bench.measurement import Measurement, Task, TimedRun
 from faircascade.experiment.bench.peer import PeerRun
+from faircascade.observations import AllPositions
 from faircascade.policies import EALinUCB, LinTS, LinUCB
 
 LINUCB = LinUCB(reading="reference")
@@ -169,6 +171,16 @@ def _crowd(case: str, material: CaseContext) -> list[Task]:
     ]
 
 
+def _clicks(case: str, material: CaseContext) -> list[Task]:
+    policies = (LINUCB, replace(LINUCB, observation=AllPositions()))
+
+    @cache
+    def environment() -> Environment:
+        return replace(material.environments.paper, click_model=UBM())
+
+    return [material.run(case=case, policy=policy, environment=environment) for policy in policies]
+
+
 def _against(case: str, material: CaseContext) -> list[Task]:
     slates = material.sizes.peer_slates
     return [PeerRun(case=case, environment=lambda: material.environments.paper, slates=slates)]
@@ -206,6 +218,12 @@ CASES: dict[str, Case] = {
         tasks=_crowd,
         only_if_named=True,
         note=lambda _: "crowd: many random users, 2,800 items.",
+    ),
+    "clicks": Case(
+        tasks=_clicks,
+        needs=("paper",),
+        only_if_named=True,
+        note=lambda _: "clicks: click model ubm; observation first-click, then all.",
     ),
 }
 AGAINST = Case(

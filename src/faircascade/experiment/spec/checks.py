@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from faircascade.data.base import Dataset
 from faircascade.data.tabular import Tabular
 from faircascade.engine.simulation import look_at
-from faircascade.errors import ParameterError, UnknownParameterError, suggest
+from faircascade.errors import (
+    ParameterError,
+    UnknownParameterError,
+    parameters_of_part,
+    suggest,
+)
 from faircascade.experiment.environment_options import (
     all_options,
     canonical_options,
@@ -90,19 +96,31 @@ def check_environments(environments: Sequence[Mapping[str, Any]]) -> None:
     """Refuse options that an environment does not have or cannot take, and equal environments."""
     for environment in environments:
         for name, value in environment.items():
-            try:
+            with _placed(name, environment):
                 check_option(name, value)
-            except ParameterError as error:
-                place = place_of(error.name, environment) or (name,)
-                raise PlacedError(with_hint(error), place) from error
+        options = all_options(environment)
+        with _placed("click_model", environment), parameters_of_part("click_model"):
+            options["click_model"].check(int(options["k"]))
     canonical = [canonical_options(environment) for environment in environments]
     if any(environment in canonical[:place] for place, environment in enumerate(canonical)):
         raise ValueError("[environment] must not have the same environment twice")
 
 
+@contextmanager
+def _placed(option: str, environment: Mapping[str, Any]) -> Iterator[None]:
+    """Say where in an environment the option is that a mistake in the block is about."""
+    try:
+        yield
+    except ParameterError as error:
+        place = place_of(error.name, environment) or (option,)
+        raise PlacedError(with_hint(error), place) from error
+
+
 def check_slate_length(policy: Policy, environment: Mapping[str, Any]) -> None:
     """Refuse a policy that cannot learn from the slates of an environment."""
-    policy.reward_table(int(all_options(environment)["k"]))
+    k = int(all_options(environment)["k"])
+    policy.reward_table(k)
+    policy.regression_table(k)
 
 
 def read_checkpoints(given: int | list[int], rounds: int) -> int | tuple[int, ...]:
