@@ -6,7 +6,13 @@ from .engine import Result, simulate
 from .environment import Environment
 from .experiment import Comparison, compare, load_results, run_experiment
 from .policies import (
+    DCMKLUCB,
+    PBMTS,
+    PBMUCB,
     Bandit,
+    CascadeKLUCB,
+    CascadeTS,
+    CascadeUCB1,
     EAEpsilonGreedy,
     EALinTS,
     EALinUCB,
@@ -18,6 +24,8 @@ from .policies import (
     MostPopular,
     Optimal,
     Random,
+    TopRank,
+    TSCascade,
 )
 from .ranker import Ranker
 from .report import write_report
@@ -25,8 +33,14 @@ from .types import Slate
 from .version import __version__ as __version__
 
 __all__ = [
+    "DCMKLUCB",
+    "PBMTS",
+    "PBMUCB",
     "AsyncClient",
     "Bandit",
+    "CascadeKLUCB",
+    "CascadeTS",
+    "CascadeUCB1",
     "Client",
     "Comparison",
     "DataError",
@@ -46,6 +60,8 @@ __all__ = [
     "Ratings",
     "Result",
     "Slate",
+    "TSCascade",
+    "TopRank",
     "compare",
     "load_dataset",
     "load_results",

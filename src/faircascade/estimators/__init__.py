@@ -3,5 +3,7 @@
 from faircascade.estimators.base import Beliefs, Estimator, Evidence
 from faircascade.estimators.item_sums import ItemSums
 from faircascade.estimators.ridge import Ridge
+from faircascade.estimators.tabular import Tabular
+from faircascade.estimators.toprank import TopRankBlocks
 
-__all__ = ["Beliefs", "Estimator", "Evidence", "ItemSums", "Ridge"]
+__all__ = ["Beliefs", "Estimator", "Evidence", "ItemSums", "Ridge", "Tabular", "TopRankBlocks"]

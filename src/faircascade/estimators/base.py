@@ -29,6 +29,8 @@ class Evidence:
     """How much of each position was seen, in [0, 1], (n, K)."""
     targets: Floats
     """What the reward model makes of each position, 0 where nothing was seen, (n, K)."""
+    largest: float = 1.0
+    """The largest target that a position of such a slate can have."""
 
 
 class Beliefs:
@@ -52,7 +54,19 @@ class Beliefs:
         raise NotImplementedError
 
     def counts(self) -> Floats:
-        """Return how often each item was seen, (n, p)."""
+        """Return how often each item was seen, the sum of `seen`, (n, p)."""
+        raise NotImplementedError
+
+    def positions(self) -> Floats:
+        """Return at how many positions each item was seen, if only in part, (n, p)."""
+        raise NotImplementedError
+
+    def time(self) -> Floats:
+        """Return 1 + the number of slates that these beliefs were learned from, (n,)."""
+        raise NotImplementedError
+
+    def order(self) -> Ints:
+        """Return the block of each item, (n, p): the items of block 0 come first."""
         raise NotImplementedError
 
     def widths_of(self, slates: Ints, pool: Pool) -> Floats:
@@ -70,9 +84,15 @@ class Estimator(Component):
     kind: ClassVar[str] = "estimator"
 
     offers: ClassVar[frozenset[str]] = frozenset({"mean"})
-    """The beliefs that it has: `mean`, `width`, `sample`, `counts`."""
-    shares: ClassVar[bool] = False
-    """True if users learn from each other, so that they cannot be simulated apart."""
+    """The beliefs that it has: `mean`, `width`, `sample`, `counts`, `positions`, `time`,
+    `order`."""
+    refuses_weights: ClassVar[str] = ""
+    """Why it can learn from plain clicks alone, if so: it refuses other reward models."""
+
+    @property
+    def shares(self) -> bool:
+        """Whether users learn from each other, so that they cannot be simulated apart."""
+        return False
 
     @abstractmethod
     def start(self, users: int, dim: int) -> Any:

@@ -2,6 +2,16 @@
 
 from faircascade.policies.bandit import Bandit, BanditState, ComposedPolicy, Parts
 from faircascade.policies.base import Policy, PolicyState
+from faircascade.policies.click_bandits import (
+    DCMKLUCB,
+    PBMTS,
+    PBMUCB,
+    CascadeKLUCB,
+    CascadeTS,
+    CascadeUCB1,
+    TopRank,
+    TSCascade,
+)
 from faircascade.policies.recipes import (
     EAEpsilonGreedy,
     EALinTS,
@@ -15,8 +25,14 @@ from faircascade.policies.recipes import (
 from faircascade.policies.yardsticks import MostPopular, Optimal, Random, Yardstick
 
 __all__ = [
+    "DCMKLUCB",
+    "PBMTS",
+    "PBMUCB",
     "Bandit",
     "BanditState",
+    "CascadeKLUCB",
+    "CascadeTS",
+    "CascadeUCB1",
     "ComposedPolicy",
     "EAEpsilonGreedy",
     "EALinTS",
@@ -32,5 +48,7 @@ __all__ = [
     "Policy",
     "PolicyState",
     "Random",
+    "TSCascade",
+    "TopRank",
     "Yardstick",
 ]

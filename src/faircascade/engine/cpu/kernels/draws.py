@@ -13,7 +13,7 @@ from faircascade import random
 
 __all__ = ["absorb", "gumbel", "normal_pair", "uniform"]
 
-for _function in (random.mix, random._log, random._cos_sin):
+for _function in (random.mix, random.ln, random._cos_sin):
     register_jitable(_function)
 absorb = register_jitable(random.absorb)
 uniform = register_jitable(random.uniform)
