@@ -38,7 +38,7 @@ class TabularState:
     """The row of each user, (n,)."""
 
 
-@register("tabular")
+@register("tabular", engines=("cpu",))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tabular(Estimator):
     """The mean of what each item earned when it was seen: S / N~, N~ the sum of `seen`.

@@ -14,7 +14,7 @@ from faircascade.ranking import Scores
 from faircascade.registry import register
 
 
-@register("kl-ucb")
+@register("kl-ucb", engines=("cpu",))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KLUCB(Exploration):
     """The largest q with T kl(m, q) <= ln t + 3 ln ln t (Garivier and Cappe 2011).

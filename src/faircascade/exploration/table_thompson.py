@@ -23,7 +23,7 @@ TRIALS = ("/radius", "/angle", "/luck")
 """Purposes within each."""
 
 
-@register("gaussian-thompson")
+@register("gaussian-thompson", engines=("cpu",))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianThompson(Exploration):
     """m + Z max(sqrt(v ln(t+1) / (T+1)), ln(t+1) / (T+1)) with one Z ~ N(0, 1) for all items.
@@ -46,7 +46,7 @@ class GaussianThompson(Exploration):
         return Scores.final(mean + z * gaussian_spread(mean, counts, level))
 
 
-@register("beta-thompson")
+@register("beta-thompson", engines=("cpu",))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BetaThompson(Exploration):
     """A draw from Beta(1 + m T, 1 + (1 - m) T) for each item: from the posterior of a coin.

@@ -16,7 +16,7 @@ from faircascade.ranking import Scores
 from faircascade.registry import register
 
 
-@register("ucb1")
+@register("ucb1", engines=("cpu",))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UCB1(Exploration):
     """m + sqrt(scale ln t / T): the mean, its count T, the time t. Items never seen come first.

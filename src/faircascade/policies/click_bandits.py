@@ -85,7 +85,7 @@ class _Weighted(_Tabular):
         return self.reward
 
 
-@register("cascade-ucb1")
+@register("cascade-ucb1", engines=("cpu",))
 @dataclass(frozen=True, kw_only=True)
 class CascadeUCB1(_Weighted):
     """CascadeUCB1 of Kveton et al. (2015): m + sqrt(1.5 ln t / T) for each item.
@@ -98,7 +98,7 @@ class CascadeUCB1(_Weighted):
         return UCB1()
 
 
-@register("cascade-kl-ucb")
+@register("cascade-kl-ucb", engines=("cpu",))
 @dataclass(frozen=True, kw_only=True)
 class CascadeKLUCB(_Weighted):
     """CascadeKL-UCB of Kveton et al. (2015): the largest mean that the clicks do not rule out.
@@ -110,7 +110,7 @@ class CascadeKLUCB(_Weighted):
         return KLUCB()
 
 
-@register("dcm-kl-ucb")
+@register("dcm-kl-ucb", engines=("cpu",))
 @dataclass(frozen=True, kw_only=True)
 class DCMKLUCB(_Weighted):
     """dcmKL-UCB of Katariya et al. (2016): CascadeKL-UCB that learns up to the last click.
@@ -123,7 +123,7 @@ class DCMKLUCB(_Weighted):
         return KLUCB()
 
 
-@register("ts-cascade")
+@register("ts-cascade", engines=("cpu",))
 @dataclass(frozen=True, kw_only=True)
 class TSCascade(_Weighted):
     """TS-Cascade of Cheung, Tan and Zhong (2019): a Thompson draw with one Gaussian for all items.
@@ -135,7 +135,7 @@ class TSCascade(_Weighted):
         return GaussianThompson()
 
 
-@register("cascade-ts")
+@register("cascade-ts", engines=("cpu",))
 @dataclass(frozen=True, kw_only=True)
 class CascadeTS(_Weighted):
     """Thompson sampling from Beta(1 + clicks, 1 + seen - clicks) of each item.
@@ -147,7 +147,7 @@ class CascadeTS(_Weighted):
         return BetaThompson()
 
 
-@register("pbm-ucb")
+@register("pbm-ucb", engines=("cpu",))
 @dataclass(frozen=True, kw_only=True)
 class PBMUCB(_Tabular):
     """PBM-UCB of Lagree et al. (2016): S/N~ + sqrt(N/N~) sqrt((1 + eps) ln t / (2 N~)).
@@ -169,7 +169,7 @@ class PBMUCB(_Tabular):
         return UCB1(scale=(1.0 + self.eps) / 2.0)
 
 
-@register("pbm-ts")
+@register("pbm-ts", engines=("cpu",))
 @dataclass(frozen=True, kw_only=True)
 class PBMTS(_Tabular):
     """Thompson sampling for position-based clicks, after Lagree et al. (2016).

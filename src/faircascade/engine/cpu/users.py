@@ -25,9 +25,13 @@ class Served(ABC):
     def __init__(self, job: Job) -> None:
         self.job = job
         self.packed = packing.pack_environment(job)
-        self.draws = packing.pack_draws(job)
-        self.rules = packing.pack_rules(job)
-        self.shortlist = packing.start_shortlist(self.packed, self.rules)
+
+    sets: int = 0
+    """How many sets of items there are between the front and all."""
+
+    @abstractmethod
+    def make_scratch(self) -> Any:
+        """Return scratch space for one thread."""
 
     def resume(self, state: Any) -> None:
         """Continue from a state of the policy, which is empty unless something is learned."""
@@ -46,7 +50,21 @@ class Served(ABC):
         return self.job.policy.start(self.job.env.users, self.job.env.items.dim)
 
 
-class Learning(Served):
+class Scored(Served):
+    """Users whose items are scored by their features, or not at all."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.draws = packing.pack_draws(job)
+        self.rules = packing.pack_rules(job)
+        self.shortlist = packing.start_shortlist(self.packed, self.rules)
+        self.sets = len(self.shortlist.room)
+
+    def make_scratch(self) -> Any:
+        return packing.make_scratch(self.packed, self.rules, self.shortlist)
+
+
+class Learning(Scored):
     """A bandit's users."""
 
     kernel = staticmethod(serve_bandit)
@@ -90,7 +108,7 @@ class Learning(Served):
         return state
 
 
-class Standing(Served):
+class Standing(Scored):
     """The users of a policy that does not learn."""
 
     kernel = staticmethod(serve_yardstick)

@@ -23,7 +23,15 @@ _OPTIONS = {
     "error_model": "numpy",
     "_nrt": False,  # kernels allocate nothing; counting references took a third of their time
 }
-SOURCES = ("random", "numerics", "ranking", "metrics.tally", "engine.cpu.records")
+SOURCES = (
+    "random",
+    "numerics",
+    "ranking",
+    "metrics.tally",
+    "engine.cpu.records",
+    "engine.cpu.table_records",
+    "exploration.indices",
+)
 """Modules outside this package whose functions and constants are compiled in."""
 
 log = logging.getLogger("faircascade")

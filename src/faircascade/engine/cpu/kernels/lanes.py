@@ -157,6 +157,21 @@ def where_below(typing: Any, value: Any, bound: Any, chosen: Any) -> Any:
     return value(value, value, value), generate
 
 
+@intrinsic
+def any_reaches(typing: Any, value: Any, bound: Any) -> Any:
+    """Say whether value >= bound in some lane."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        reach = builder.fcmp_ordered(">=", *arguments)
+        bit = ir.IntType(1)
+        kind = ir.FunctionType(bit, [ir.VectorType(bit, value.width)])
+        called = f"llvm.vector.reduce.or.v{value.width}i1"
+        function = cgutils.get_or_insert_function(builder.module, kind, called)
+        return builder.call(function, [reach])
+
+    return types.boolean(value, value), generate
+
+
 def _operator(python: Callable[..., Any], instruction: str) -> None:
     @intrinsic
     def lane_by_lane(typing: Any, left: Any, right: Any) -> Any:

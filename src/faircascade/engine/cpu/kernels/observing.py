@@ -55,20 +55,31 @@ def seen_up_to(clicked, k):
 @inlined
 def respond(env, items, user, luck):
     """Return the clicked position (0 for none) and the probability of a click: a cascade."""
-    preference = env.preferences[user]
     clicked = 0
     missed = 1.0
     for position in range(len(items)):
         item = items[position]
-        row = env.features[item]
-        attraction = row[0] * preference[0]
-        for a in range(1, len(preference)):
-            attraction += row[a] * preference[a]
-        attraction = min(max(attraction, 0.0), 1.0)
+        attraction = attraction_of(env, user, item)
         missed *= 1.0 - attraction
         if clicked == 0 and uniform(absorb(luck, env.keys[item])) < attraction:
             clicked = position + 1
     return clicked, 1.0 - missed
+
+
+@inlined
+def attraction_of(env, user, item):
+    """Return the attraction of an item; features that are 0 add nothing, and few may be others."""
+    preference = env.preferences[user]
+    row = env.features[item]
+    if len(env.nonzero) > 0:
+        total = 0.0
+        for at in range(env.nonzero_from[item], env.nonzero_from[item + 1]):
+            total += row[env.nonzero[at]] * preference[env.nonzero[at]]
+    else:
+        total = row[0] * preference[0]
+        for a in range(1, len(preference)):
+            total += row[a] * preference[a]
+    return min(max(total, 0.0), 1.0)
 
 
 @inlined

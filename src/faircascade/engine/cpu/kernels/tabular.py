@@ -1,0 +1,222 @@
+"""Rounds of a tabular bandit: rank by index, observe, count.
+
+Between two times that an item is seen its index only grows, along a concave function of the level
+of time. So a tangent bounds it, and items whose bound is below the slate need no index. Why slates
+stay exact: docs/explanation/engine.md.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba.extending import register_jitable
+
+from faircascade.engine.cpu.kernels.compiling import inlined, kernel, part
+from faircascade.engine.cpu.kernels.draws import absorb, normal_pair
+from faircascade.engine.cpu.kernels.lanes import any_reaches, load_items, splat_items
+from faircascade.engine.cpu.kernels.observing import comes, observe, seen_up_to
+from faircascade.engine.cpu.kernels.ranking import is_before, keep_best, rounded
+from faircascade.engine.cpu.records import ITEMS, USERS
+from faircascade.engine.cpu.table_records import INDICES, LAZY, MEMORY
+from faircascade.exploration import indices
+from faircascade.exploration.indices import CLOSE, MOST_STEPS, UNSEEN
+from faircascade.ranking import RESOLUTION
+
+UCB1, KL_UCB, GAUSSIAN, BETA = (
+    INDICES.index(name) for name in ("ucb1", "kl-ucb", "gaussian", "beta")
+)
+UNKNOWN = 2.0 * UNSEEN
+"""Bound of an item whose index has to be computed."""
+SLACK = RESOLUTION / 4.0
+"""Allows for rounding: indices are compared as multiples of the resolution."""
+CALMER = 0.9
+"""By which the margin shrinks from slate to slate."""
+LARGEST_MARGIN = 0.25
+
+log_time = register_jitable(indices.log_time)
+kl_time = register_jitable(indices.kl_time)
+ucb1_bonus = register_jitable(indices.ucb1_bonus)
+kl_start = register_jitable(indices.kl_start)
+kl_rest = register_jitable(indices.kl_rest)
+kl_step = register_jitable(indices.kl_step)
+gaussian_spread = register_jitable(indices.gaussian_spread)
+gamma_trial = register_jitable(indices.gamma_trial)
+
+
+@kernel
+def serve_table(env, draws, rules, table, books, trace, scratch, stop, groups, first, last):
+    """Serve the users of some groups in rounds first, ..., last; return early if told to stop."""
+    users = len(env.preferences)
+    for user in range(groups[0] * USERS, min(groups[1] * USERS, users)):
+        for t in range(first, last + 1):
+            if stop[0]:
+                return
+            word = np.uint64(t)
+            if not comes(draws, rules, user, word):
+                continue
+            ties = absorb(draws.tie[user], word)
+            time = 1.0 + table.slates[user]
+            if rules.index < LAZY:
+                fill(env, rules, table, scratch, user, ties, time)
+            else:
+                draw_all(env, draws, rules, table, scratch.scores, user, word, time)
+                keep_best(
+                    scratch.scores, scratch.slate[:0], len(env.keys), rules.k, ties, env.keys,
+                    scratch.slate, scratch.values,
+                )  # fmt: skip
+            clicked = observe(
+                env, draws, rules, books, trace, user, scratch.slate, 0.0, word, t - first
+            )
+            learn(rules, table, user, scratch.slate, clicked)
+
+
+@inlined
+def learn(rules, table, user, items, clicked):
+    """Count what was seen: `Tabular.update`."""
+    seen = seen_up_to(clicked, rules.k)
+    for position in range(seen):
+        item = items[position]
+        target = rules.ignored[seen - 1, position]
+        if position == clicked - 1:
+            target = rules.clicked[seen - 1, position]
+        table.targets[user, item] += target
+        table.positions[user, item] += 1.0
+        table.seen[user, item] += 1.0
+        table.base[user, item] = UNKNOWN
+        table.slope[user, item] = 0.0
+    table.slates[user] += 1
+
+
+@part
+def fill(env, rules, table, scratch, user, ties, time):
+    """Put the items of the largest indices into the slate."""
+    level = rules.strength * log_time(time)
+    if rules.index == KL_UCB:
+        level = kl_time(time)
+    reach, margin = table.reach[user], table.margin[user]
+    limit = reach - margin if rules.lazy else -np.inf
+    kept = pick(env, rules, table, scratch, user, ties, level, limit)
+    last = rules.k - 1
+    if kept < rules.k or (scratch.values[last] - 1.0) * RESOLUTION < limit:
+        pick(env, rules, table, scratch, user, ties, level, -np.inf)
+    table.reach[user] = scratch.values[last] * RESOLUTION
+    drop = 1.5 * (reach - table.reach[user])
+    if drop < LARGEST_MARGIN:
+        table.margin[user] = max(CALMER * margin, drop, 4.0 * RESOLUTION)
+
+
+@part
+def pick(env, rules, table, scratch, user, ties, level, limit):
+    """Put the items of the largest indices that reach a limit into the slate; return how many."""
+    base, slope, best, values = table.base[user], table.slope[user], scratch.slate, scratch.values
+    kept = 0
+    floor = limit  # an index below it cannot come in
+    for at in range(0, len(base), ITEMS):
+        bounds = load_items(base, at) + load_items(slope, at) * splat_items(level)
+        if rules.lazy and not any_reaches(bounds, splat_items(floor)):
+            continue
+        for item in range(at, min(at + ITEMS, len(env.keys))):
+            if rules.lazy and base[item] + slope[item] * level < floor:
+                continue
+            score = index_of(rules, table, scratch.known, user, item, level)
+            if score < floor:
+                continue
+            value = rounded(score)
+            if kept == rules.k:
+                if not is_before(value, item, values[kept - 1], best[kept - 1], ties, env.keys):
+                    continue
+            else:
+                kept += 1
+            place = kept - 1
+            while place > 0 and is_before(
+                value, item, values[place - 1], best[place - 1], ties, env.keys
+            ):
+                values[place] = values[place - 1]
+                best[place] = best[place - 1]
+                place -= 1
+            values[place] = value
+            best[place] = item
+            if kept == rules.k:
+                floor = max(limit, (values[kept - 1] - 1.0) * RESOLUTION)
+    return kept
+
+
+@inlined
+def index_of(rules, table, known, user, item, level):
+    """Return the index of an item now, and note how it can grow."""
+    positions, count = table.positions[user, item], table.seen[user, item]
+    score, slope = UNSEEN, 0.0
+    if positions > 0.0:
+        mean = table.targets[user, item] / count
+        if rules.index == KL_UCB:
+            score, slope = kl_ucb(known, min(max(mean, 0.0), 1.0), count, level)
+        else:
+            bonus = ucb1_bonus(count, positions, level)
+            score = mean + bonus
+            slope = 0.5 * bonus / level if level > 0.0 else np.inf
+    if slope < np.inf:
+        table.base[user, item] = score - slope * level + SLACK
+        table.slope[user, item] = slope
+    return score
+
+
+@part
+def kl_ucb(known, mean, count, level):
+    """Return `indices.kl_index` and its slope in the level; items alike are computed once."""
+    if mean >= 1.0:
+        return 1.0, 0.0
+    if not level > 0.0:
+        return mean, np.inf
+    entry = known[(np.int64(count) * 7 + np.int64(mean * 1021.0)) & (MEMORY - 1)]
+    if entry[0] == mean and entry[1] == count and entry[2] == level:
+        return entry[3], entry[4]
+    budget = level / count
+    rest, q = kl_rest(mean), kl_start(mean, budget)
+    for _ in range(MOST_STEPS):
+        now = kl_step(mean, rest, budget, q)
+        near = abs(now - q) <= CLOSE * now * (1.0 - now)
+        q = now
+        if near:
+            break
+    entry[0], entry[1], entry[2] = mean, count, level
+    entry[3], entry[4] = q, q * (1.0 - q) / ((q - mean) * count)
+    return entry[3], entry[4]
+
+
+@part
+def draw_all(env, draws, rules, table, scores, user, word, time):
+    """Draw a score for every item: `GaussianThompson.scores` and `BetaThompson.scores`."""
+    z, level = 0.0, 0.0
+    if rules.index == GAUSSIAN:
+        nought = np.uint64(0)
+        radius = absorb(absorb(draws.radius[user], word), nought)
+        z, _ = normal_pair(radius, absorb(absorb(draws.angle[user], word), nought))
+        level = log_time(time + 1.0)
+    for item in range(len(env.keys)):
+        count = table.seen[user, item]
+        mean = 0.0
+        if count > 0.0:
+            mean = min(max(table.targets[user, item] / count, 0.0), 1.0)
+        if rules.index == GAUSSIAN:
+            scores[item] = mean + z * gaussian_spread(mean, count, level)
+        else:
+            clicked = mean * count
+            key = env.keys[item]
+            first = gamma(draws.gammas[:3, user], word, key, 1.0 + clicked)
+            second = gamma(draws.gammas[3:, user], word, key, 1.0 + (count - clicked))
+            scores[item] = first / (first + second)
+
+
+@part
+def gamma(words, word, key, shape):
+    """Return a draw from Gamma(shape), trial by trial until one is kept."""
+    radius = absorb(absorb(words[0], word), key)
+    angle = absorb(absorb(words[1], word), key)
+    luck = absorb(absorb(words[2], word), key)
+    trial = np.uint64(0)
+    while True:
+        value, kept = gamma_trial(
+            shape, absorb(radius, trial), absorb(angle, trial), absorb(luck, trial)
+        )
+        if kept:
+            return value
+        trial += np.uint64(1)
