@@ -138,7 +138,7 @@ class Policy(Component):
     def from_sums(
         self, users: Users, sums: Floats, dim: int, *, ledger: Ledger | None = None
     ) -> Any:
-        """Return the state that sums make, with an account of exposure if `ledger_scope` asks for one."""
+        """Return the state that sums make, with a ledger if there is to be one."""
         raise TypeError(f"policy {self.name!r} does not keep what it learns as sums")
 
     @property

@@ -34,7 +34,7 @@ class ScoringJob:
     accounts: Sequence[Mapping[int, int]]
     """Each user's, if the policy's ledger scope is `user`."""
     everybody: Ints
-    """Exposure units of every item of the catalogue, (m,), if the policy's ledger scope is `global`."""
+    """Exposure units of every item of the catalogue, (m,), if its ledger scope is `global`."""
     seed: int
 
     @property

@@ -20,7 +20,7 @@ class TableRules(NamedTuple):
     """The policy and the options of a run, as numbers."""
 
     k: int
-    index: int
+    ranks_by: int
     """Place in `INDICES`."""
     strength: float
     """Factor of the logarithm of time (UCB1)."""

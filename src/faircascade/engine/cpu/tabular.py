@@ -102,7 +102,7 @@ def pack_rules(job: Job) -> TableRules:
     assert table is not None
     return TableRules(
         k=job.env.k,
-        index=INDICES.index(given["index"]),
+        ranks_by=INDICES.index(given["index"]),
         strength=given["strength"],
         clicked=table.clicked / table.largest,
         ignored=table.ignored / table.largest,

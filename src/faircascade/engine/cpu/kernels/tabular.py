@@ -55,7 +55,7 @@ def serve_table(env, draws, rules, table, books, trace, scratch, stop, groups, f
                 continue
             ties = absorb(draws.tie[user], word)
             time = 1.0 + table.slates[user]
-            if rules.index < LAZY:
+            if rules.ranks_by < LAZY:
                 fill(env, rules, table, scratch, user, ties, time)
             else:
                 draw_all(env, draws, rules, table, scratch.scores, user, word, time)
@@ -90,7 +90,7 @@ def learn(rules, table, user, items, clicked):
 def fill(env, rules, table, scratch, user, ties, time):
     """Put the items of the largest indices into the slate."""
     level = rules.strength * log_time(time)
-    if rules.index == KL_UCB:
+    if rules.ranks_by == KL_UCB:
         level = kl_time(time)
     reach, margin = table.reach[user], table.margin[user]
     limit = reach - margin if rules.lazy else -np.inf
@@ -147,7 +147,7 @@ def index_of(rules, table, known, user, item, level):
     score, slope = UNSEEN, 0.0
     if positions > 0.0:
         mean = table.targets[user, item] / count
-        if rules.index == KL_UCB:
+        if rules.ranks_by == KL_UCB:
             score, slope = kl_ucb(known, min(max(mean, 0.0), 1.0), count, level)
         else:
             bonus = ucb1_bonus(count, positions, level)
@@ -186,7 +186,7 @@ def kl_ucb(known, mean, count, level):
 def draw_all(env, draws, rules, table, scores, user, word, time):
     """Draw a score for every item: `GaussianThompson.scores` and `BetaThompson.scores`."""
     z, level = 0.0, 0.0
-    if rules.index == GAUSSIAN:
+    if rules.ranks_by == GAUSSIAN:
         nought = np.uint64(0)
         radius = absorb(absorb(draws.radius[user], word), nought)
         z, _ = normal_pair(radius, absorb(absorb(draws.angle[user], word), nought))
@@ -196,7 +196,7 @@ def draw_all(env, draws, rules, table, scores, user, word, time):
         mean = 0.0
         if count > 0.0:
             mean = min(max(table.targets[user, item] / count, 0.0), 1.0)
-        if rules.index == GAUSSIAN:
+        if rules.ranks_by == GAUSSIAN:
             scores[item] = mean + z * gaussian_spread(mean, count, level)
         else:
             clicked = mean * count
