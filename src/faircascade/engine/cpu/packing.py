@@ -104,6 +104,7 @@ def _pack_nonzero(features: Floats) -> dict[str, Any]:
         rows, columns = rows[:0], columns[:0]
     return {
         "nonzero": columns.astype(np.int32),
+        "nonzero_x": np.array(features[rows, columns]),
         "nonzero_from": np.searchsorted(rows, np.arange(len(features) + 1)),
     }
 

@@ -34,6 +34,8 @@ class PackedEnvironment(NamedTuple):
     padded: int
     nonzero: Small
     """Features that are not 0, item after item; empty unless most are 0."""
+    nonzero_x: Floats
+    """What these are."""
     nonzero_from: Ints
     """Where those of each item begin, (p + 1,)."""
     norms: Floats

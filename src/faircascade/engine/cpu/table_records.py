@@ -75,6 +75,8 @@ class TableScratch(NamedTuple):
     """The slate, (K,)."""
     values: Floats
     """Its rounded indices, (K,)."""
+    lots: Words
+    """What decides between equal ones, (K,)."""
     scores: Floats
     """Of all items, (p,)."""
     known: Floats

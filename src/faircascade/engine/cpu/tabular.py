@@ -53,6 +53,7 @@ class TabularUsers(Served):
         return TableScratch(
             slate=np.zeros(k, dtype=np.int32),
             values=np.zeros(k),
+            lots=np.zeros(k, dtype=np.uint64),
             scores=np.zeros(p),
             known=np.full((MEMORY, 5), -1.0),
         )

@@ -158,18 +158,25 @@ def where_below(typing: Any, value: Any, bound: Any, chosen: Any) -> Any:
 
 
 @intrinsic
-def any_reaches(typing: Any, value: Any, bound: Any) -> Any:
-    """Say whether value >= bound in some lane."""
+def lanes_reaching(typing: Any, value: Any, bound: Any) -> Any:
+    """Return the lanes where value >= bound as bits, the first one lowest."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         reach = builder.fcmp_ordered(">=", *arguments)
-        bit = ir.IntType(1)
-        kind = ir.FunctionType(bit, [ir.VectorType(bit, value.width)])
-        called = f"llvm.vector.reduce.or.v{value.width}i1"
-        function = cgutils.get_or_insert_function(builder.module, kind, called)
-        return builder.call(function, [reach])
+        bits = builder.bitcast(reach, ir.IntType(value.width))
+        return builder.zext(bits, ir.IntType(64))
 
-    return types.boolean(value, value), generate
+    return types.int64(value, value), generate
+
+
+@intrinsic
+def first_lane(typing: Any, lanes: Any) -> Any:
+    """Return the lowest bit that is set, of bits that are not all 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.int64), generate
 
 
 def _operator(python: Callable[..., Any], instruction: str) -> None:

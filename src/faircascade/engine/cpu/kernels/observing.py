@@ -70,12 +70,12 @@ def respond(env, items, user, luck):
 def attraction_of(env, user, item):
     """Return the attraction of an item; features that are 0 add nothing, and few may be others."""
     preference = env.preferences[user]
-    row = env.features[item]
     if len(env.nonzero) > 0:
         total = 0.0
         for at in range(env.nonzero_from[item], env.nonzero_from[item + 1]):
-            total += row[env.nonzero[at]] * preference[env.nonzero[at]]
+            total += env.nonzero_x[at] * preference[env.nonzero[at]]
     else:
+        row = env.features[item]
         total = row[0] * preference[0]
         for a in range(1, len(preference)):
             total += row[a] * preference[a]

@@ -12,9 +12,14 @@ from numba.extending import register_jitable
 
 from faircascade.engine.cpu.kernels.compiling import inlined, kernel, part
 from faircascade.engine.cpu.kernels.draws import absorb, normal_pair
-from faircascade.engine.cpu.kernels.lanes import any_reaches, load_items, splat_items
+from faircascade.engine.cpu.kernels.lanes import (
+    first_lane,
+    lanes_reaching,
+    load_items,
+    splat_items,
+)
 from faircascade.engine.cpu.kernels.observing import comes, observe, seen_up_to
-from faircascade.engine.cpu.kernels.ranking import is_before, keep_best, rounded
+from faircascade.engine.cpu.kernels.ranking import keep_best, rounded
 from faircascade.engine.cpu.records import ITEMS, USERS
 from faircascade.engine.cpu.table_records import INDICES, LAZY, MEMORY
 from faircascade.exploration import indices
@@ -28,7 +33,7 @@ UNKNOWN = 2.0 * UNSEEN
 """Bound of an item whose index has to be computed."""
 SLACK = RESOLUTION / 4.0
 """Allows for rounding: indices are compared as multiples of the resolution."""
-CALMER = 0.9
+CALMER = 0.7
 """By which the margin shrinks from slate to slate."""
 LARGEST_MARGIN = 0.25
 
@@ -107,42 +112,63 @@ def fill(env, rules, table, scratch, user, ties, time):
 @part
 def pick(env, rules, table, scratch, user, ties, level, limit):
     """Put the items of the largest indices that reach a limit into the slate; return how many."""
-    base, slope, best, values = table.base[user], table.slope[user], scratch.slate, scratch.values
+    base, slope = table.base[user], table.slope[user]
+    best, values, lots = scratch.slate, scratch.values, scratch.lots
     kept = 0
+    half = 0.5 / level if level > 0.0 else np.inf
     floor = limit  # an index below it cannot come in
+    last, score = -1, 0.0  # the item before, whose numbers are often the same
     for at in range(0, len(base), ITEMS):
         bounds = load_items(base, at) + load_items(slope, at) * splat_items(level)
-        if rules.lazy and not any_reaches(bounds, splat_items(floor)):
-            continue
-        for item in range(at, min(at + ITEMS, len(env.keys))):
+        lanes = lanes_reaching(bounds, splat_items(floor if rules.lazy else -UNKNOWN))
+        while lanes != 0:
+            item = at + first_lane(lanes)
+            lanes &= lanes - 1
             if rules.lazy and base[item] + slope[item] * level < floor:
                 continue
-            score = index_of(rules, table, scratch.known, user, item, level)
+            if last >= 0 and are_alike(table, user, item, last):
+                base[item], slope[item] = base[last], slope[last]
+            else:
+                score = index_of(rules, table, scratch.known, user, item, level, half)
+            last = item
             if score < floor:
                 continue
             value = rounded(score)
+            lot = absorb(ties, env.keys[item])
             if kept == rules.k:
-                if not is_before(value, item, values[kept - 1], best[kept - 1], ties, env.keys):
+                if value == values[kept - 1] and lot > lots[kept - 1]:
+                    continue
+                if value < values[kept - 1]:
                     continue
             else:
                 kept += 1
             place = kept - 1
-            while place > 0 and is_before(
-                value, item, values[place - 1], best[place - 1], ties, env.keys
+            while place > 0 and (
+                value > values[place - 1] or (value == values[place - 1] and lot < lots[place - 1])
             ):
-                values[place] = values[place - 1]
                 best[place] = best[place - 1]
+                values[place] = values[place - 1]
+                lots[place] = lots[place - 1]
                 place -= 1
-            values[place] = value
-            best[place] = item
+            best[place], values[place], lots[place] = item, value, lot
             if kept == rules.k:
                 floor = max(limit, (values[kept - 1] - 1.0) * RESOLUTION)
     return kept
 
 
 @inlined
-def index_of(rules, table, known, user, item, level):
-    """Return the index of an item now, and note how it can grow."""
+def are_alike(table, user, item, other):
+    """Say whether two items have the same sums, and so the same index."""
+    return (
+        table.seen[user, item] == table.seen[user, other]
+        and table.targets[user, item] == table.targets[user, other]
+        and table.positions[user, item] == table.positions[user, other]
+    )
+
+
+@inlined
+def index_of(rules, table, known, user, item, level, half):
+    """Return the index of an item now, and note how it can grow; `half` is 1 / (2 level)."""
     positions, count = table.positions[user, item], table.seen[user, item]
     score, slope = UNSEEN, 0.0
     if positions > 0.0:
@@ -152,7 +178,7 @@ def index_of(rules, table, known, user, item, level):
         else:
             bonus = ucb1_bonus(count, positions, level)
             score = mean + bonus
-            slope = 0.5 * bonus / level if level > 0.0 else np.inf
+            slope = bonus * half
     if slope < np.inf:
         table.base[user, item] = score - slope * level + SLACK
         table.slope[user, item] = slope
