@@ -21,6 +21,7 @@ def evidence(features: Any, targets: Any, last: Any) -> Evidence:
         clicks=np.zeros((n, k), dtype=bool),
         seen=seen,
         targets=np.asarray(targets) * seen,
+        topics=np.zeros((n, k, 0)),
     )
 
 
@@ -31,4 +32,5 @@ def feedback_on(env: Environment, slates: Any, clicks: Any) -> Feedback:
         features=env.items.features[slates],
         clicks=np.asarray(clicks, dtype=bool),
         shown=np.full(len(slates), env.k),
+        topics=env.items.topics[slates],
     )

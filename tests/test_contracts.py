@@ -104,7 +104,12 @@ def test_every_reranker_works_with_every_exploration_in_compiled_engines_too(
     monkeypatch.setattr(simulation, "SHORT", 0)
     env = small_environment(users=5, items=40, k=4)
     part = registry.build("exploration", exploration)
-    policy = Bandit(exploration=part, reranker=reranker, estimator=estimator_for(part))
+    estimator = estimator_for(part)
+    if not reranker.asks <= estimator.offers:
+        with pytest.raises(ValueError, match="does not offer"):
+            Bandit(exploration=part, reranker=reranker, estimator=estimator)
+        return
+    policy = Bandit(exploration=part, reranker=reranker, estimator=estimator)
     testing.check_policy(policy)
     looped = simulate(env, policy, rounds=40, seed=1, engine="loop")
     auto = simulate(env, policy, rounds=40, seed=1)

@@ -143,13 +143,18 @@ def few_likes(ratings: Ratings) -> Ratings:
     )
 
 
-def test_what_decides_the_outcome_is_said(synthetic: Ratings) -> None:
+def test_what_decides_the_outcome_is_said(
+    synthetic: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def words(ratings: Ratings = synthetic, **options: Any) -> str:
         return " ".join(Environment.from_ratings(ratings, **options).info["cautions"])
 
     assert words() == ""
-    assert "most active of 200 users" in words(users=50)
-    assert words(users=50, sampling="random") == ""
+    monkeypatch.setattr("faircascade.environment.construction.USERS", 50)
+    assert "only the 50 most active of 200 users" in words()
+    assert words(users=50) == "", "it was asked for"
+    assert words(sampling="random") == ""
+    monkeypatch.undo()
     assert "optimal slates get 0.90 clicks" in words(click_rate=0.9)
     assert "of the ratings count as liked" in words(threshold=1.0)
     assert "have no features" in words(few_likes(synthetic))

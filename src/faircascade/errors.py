@@ -117,6 +117,20 @@ def parameters_of_part(part: str) -> Iterator[None]:
         raise error.inside(part) from None
 
 
+def check_choice(name: str, value: Any, known: Iterable[str]) -> None:
+    """Refuse a value that is none of a few words, and say which may have been meant.
+
+    >>> check_choice("over", "eligable", ["catalogue", "eligible"])
+    Traceback (most recent call last):
+    faircascade.errors.ParameterError: over must be one of catalogue, eligible (did you mean \
+'eligible'?), got 'eligable'
+    """
+    known = list(known)
+    if value not in known:
+        rule = f"must be one of {', '.join(known)}{suggest(str(value), known)}"
+        raise ParameterError(name, rule, value)
+
+
 def shown(value: Any) -> str:
     """Return a value as messages show it: on one line, cut if it is long.
 

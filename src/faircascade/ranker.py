@@ -87,7 +87,7 @@ class Ranker:
         """
         chosen: Policy = as_component("policy", policy)
         if chosen.shares:
-            remedy = "" if chosen.indivisible else "; ledger='user' keeps an account for each"
+            remedy = "" if chosen.indivisible else "; with ledger 'user' it has an account for each"
             raise ParameterError("policy", f"must keep its users apart{remedy}", chosen.label)
         if declared(chosen, "omniscient"):
             raise ParameterError("policy", "must not need a simulator", chosen.label)
@@ -181,6 +181,7 @@ class Ranker:
             items=tuple(self._items.ids[rows].tolist()),
             scores=tuple(slates.scores[0].tolist()),
             features=self._items.features[rows].copy(),
+            topics=self._items.topics[rows].copy(),
             round=round,
         )
 
@@ -211,6 +212,7 @@ class Ranker:
             features=slate.features[None],
             clicks=clicks_of(answer, len(slate))[None],
             shown=np.array([answer[1]]),
+            topics=slate.topics[None],
         )
         learned = self.policy.take(self._states[slate.user], slice(None))
         try:
@@ -248,9 +250,10 @@ class Ranker:
         *,
         merit: Floats | None = None,
         groups: dict[str, Sequence[str]] | None = None,
+        topics: Floats | None = None,
     ) -> None:
         """Add items. One whose id is there already gets the new features; what is not given
-        (merit, groups) stays as it was, or is 1 and "unknown" for a new item."""
+        (merit, groups, topics) stays as it was, or is 1, "unknown" and 0 for a new item."""
         features = check_finite(features, "features")
         if features.ndim != 2 or features.shape[1] != self._items.dim:
             raise ValueError(
@@ -272,9 +275,15 @@ class Ranker:
                 return np.asarray(values)
             return np.where(known, stored[before], blank)
 
+        if topics is None:
+            topics = np.where(known[:, None], old.topics[before], 0.0)
+        elif np.shape(topics)[1:] != old.topics.shape[1:]:
+            rule = f"must have {old.topics.shape[1]} columns"
+            raise ParameterError("topics", rule, np.shape(topics))
         new = Items.of(
             features,
             ids=ids,
+            topics=topics,
             merit=column_of(merit, old.merit, 1.0),
             popularity=column_of(None, old.popularity, 0.0),
             groups={
@@ -301,7 +310,7 @@ class Ranker:
         rounds = np.array([self._slates[name] for name in self.users], dtype=np.int64)
         state = self._everybody()
         if state is None:
-            state = self.policy.start(Users(ids=np.empty(0, dtype=str)), self._items.dim)
+            state = self.policy.start(Users(ids=np.empty(0, dtype=str)), self._dim)
         return self.policy.sums(state), rounds
 
     def save(self, path: str | Path) -> None:
@@ -339,11 +348,15 @@ class Ranker:
         self._items = replace(items, ids=items.ids.astype(str))
         self._row = {name: row for row, name in enumerate(self._items.ids.tolist())}
 
+    @property
+    def _dim(self) -> int:
+        return self.policy.dim_of(self._items)
+
     def _state(self, name: str) -> Any:
         known = self._states.get(name)
         if known is not None:
             return known
-        return self.policy.start(Users(ids=np.array([name])), self._items.dim)
+        return self.policy.start(Users(ids=np.array([name])), self._dim)
 
     def _rows(self, item_ids: Iterable[object]) -> Ints:
         names = names_of(item_ids, "item_ids")

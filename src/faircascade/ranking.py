@@ -74,6 +74,16 @@ class Scores:
         largest = factor * np.abs(self.rough).max(axis=1) + np.abs(rough).max(axis=1)
         return Scores(rough, factor * self.error + 8.0 * ROUNDOFF * largest, exact)
 
+    def without(self, slates: Ints, pool: Pool) -> Scores:
+        """Return scores that list none of some items again, catalogue rows (n, j)."""
+        gone = np.zeros(self.rough.shape, dtype=bool)
+        np.put_along_axis(gone, np.searchsorted(pool.rows, slates), values=True, axis=1)
+        return Scores(
+            np.where(gone, -np.inf, self.rough),
+            self.error,
+            lambda rows, columns: np.where(gone[rows, columns], -np.inf, self.exact(rows, columns)),
+        )
+
     def of(self, slates: Ints, pool: Pool) -> Floats:
         """Return the exact scores of listed items (n, K), as they are compared, (n, K)."""
         n, k = slates.shape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from faircascade.errors import ParameterError
+from faircascade.errors import check_choice
 
 Reading = Literal["paper", "intended", "reference"]
 """`paper`: formulas literally. `intended`: both stated criteria hold. `reference`: the package."""
@@ -14,5 +14,4 @@ READINGS: tuple[Reading, ...] = get_args(Reading)
 
 def check_reading(reading: str) -> None:
     """Refuse an unknown reading."""
-    if reading not in READINGS:
-        raise ParameterError("reading", f"must be one of {', '.join(READINGS)}", reading)
+    check_choice("reading", reading, READINGS)

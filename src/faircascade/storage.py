@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain, count
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -70,6 +71,12 @@ def check_folder(folder: str | Path) -> Path:
     if not os.access(folder, os.W_OK):
         raise ValueError(f"{folder}: the folder cannot be written to")
     return folder
+
+
+def free_folder(name: str) -> Path:
+    """Return a folder below `runs` that has nothing in it yet: `runs/NAME`, `runs/NAME-2`, ..."""
+    names = chain([name], (f"{name}-{number}" for number in count(2)))
+    return next(folder for n in names if not any((folder := Path("runs") / n).glob("*")))
 
 
 def save_arrays(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from operator import index
 from typing import Any
@@ -74,6 +74,8 @@ class Items:
     """Positive merit of each item, (m,)."""
     popularity: Floats
     """How often each item was liked in the training data, (m,)."""
+    topics: Floats
+    """How far each item covers each topic, in [0, 1], (m, t); t is 0 where there are none."""
     groups: dict[str, NDArray[np.str_]] = field(default_factory=dict)
     """Columns such as genre or supplier, (m,); several memberships are joined by `|`."""
 
@@ -87,6 +89,7 @@ class Items:
         merit: Floats | None = None,
         popularity: Floats | None = None,
         groups: dict[str, Any] | None = None,
+        topics: Floats | None = None,
     ) -> Items:
         """Check and complete what is given: merit defaults to 1, popularity to 0."""
         features = check_finite(features, "features")
@@ -106,6 +109,12 @@ class Items:
                 )
         if (merit <= 0).any():
             raise ParameterError("merit", "must be positive", merit.min())
+        topics = check_finite(np.zeros((m, 0)) if topics is None else topics, "topics")
+        if topics.ndim != 2 or len(topics) != m:
+            raise ParameterError("topics", f"must be {m} items x topics", topics.shape)
+        if topics.size and not (topics.min() >= 0 and topics.max() <= 1):
+            rule = "must be between 0 and 1"
+            raise ParameterError("topics", rule, (float(topics.min()), float(topics.max())))
         return cls(
             ids=as_ids(ids, m, "item"),
             features=features,
@@ -113,6 +122,7 @@ class Items:
             merit=merit,
             popularity=popularity,
             groups=columns,
+            topics=topics,
         )
 
     def __len__(self) -> int:
@@ -134,6 +144,16 @@ class Items:
         return np.ascontiguousarray(self.features.T)
 
     @cached_property
+    def with_topics(self) -> Items:
+        """The same items with topics as further features, (m, d + t)."""
+        return replace(self, features=np.hstack([self.features, self.topics]))
+
+    @cached_property
+    def by_topic(self) -> Items:
+        """The same items with topics as their only features, (m, t)."""
+        return replace(self, features=self.topics)
+
+    @cached_property
     def pool(self) -> Pool:
         """The items that can be recommended."""
         return self.among(np.flatnonzero(self.eligible))
@@ -147,6 +167,7 @@ class Items:
             "merit": self.merit,
             "popularity": self.popularity,
             **{_GROUP + name: column for name, column in self.groups.items()},
+            **({"topics": self.topics} if self.topics.size else {}),
         }
 
     @classmethod
@@ -159,6 +180,7 @@ class Items:
             merit=arrays["merit"],
             popularity=arrays["popularity"],
             groups={n.removeprefix(_GROUP): a for n, a in arrays.items() if n.startswith(_GROUP)},
+            topics=arrays.get("topics"),
         )
 
     def keep(self, rows: Ints) -> Items:
@@ -170,6 +192,7 @@ class Items:
             merit=self.merit[rows],
             popularity=self.popularity[rows],
             groups={name: column[rows] for name, column in self.groups.items()},
+            topics=self.topics[rows],
         )
 
     @classmethod
@@ -223,6 +246,16 @@ class Pool:
     def radius(self) -> float:
         """The largest norm."""
         return float(self.norms.max())
+
+    @cached_property
+    def with_topics(self) -> Pool:
+        """The same items with topics as further features."""
+        return self.items.with_topics.among(self.rows)
+
+    @cached_property
+    def by_topic(self) -> Pool:
+        """The same items with topics as their only features."""
+        return self.items.by_topic.among(self.rows)
 
     @cached_property
     def by_key(self) -> Ints:
@@ -283,6 +316,8 @@ class Feedback:
     """Which positions were clicked, (n, K)."""
     shown: Ints
     """How many positions were on the screen, counted from the top, (n,)."""
+    topics: Floats
+    """How far they cover each topic, (n, K, t)."""
 
     def __len__(self) -> int:
         return len(self.shown)
@@ -293,6 +328,7 @@ class Feedback:
             features=self.features[rows],
             clicks=self.clicks[rows],
             shown=self.shown[rows],
+            topics=self.topics[rows],
         )
 
 
@@ -312,6 +348,8 @@ class Slate:
     scores: tuple[float, ...]
     features: Floats
     """Feature rows as shown, (K, d)."""
+    topics: Floats
+    """How far they cover each topic, as shown, (K, t)."""
     round: int
     """How many slates this user has had, this one included."""
 
@@ -320,13 +358,15 @@ class Slate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the slate as plain data, to be kept until its feedback comes."""
-        return {**asdict(self), "features": self.features.tolist()}
+        arrays = {name: getattr(self, name).tolist() for name in ("features", "topics")}
+        return {**asdict(self), **arrays}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Slate:
         """Return the slate that `to_dict` described."""
         tuples = {name: tuple(plain[name]) for name in ("items", "scores")}
-        return cls(**{**plain, **tuples, "features": np.array(plain["features"], dtype=np.float64)})
+        arrays = {n: np.array(plain[n], dtype=np.float64) for n in ("features", "topics")}
+        return cls(**{**plain, **tuples, **arrays})
 
     def __repr__(self) -> str:
         return f"Slate({self.slate_id!r}, user={self.user!r}, items={list(self.items)})"

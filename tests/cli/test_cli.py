@@ -226,6 +226,56 @@ def test_data_that_is_not_there_is_told_in_one_line(run, data: str, message: str
     expect_one_line(run("simulate", "--data", data), message)
 
 
+SPEC = """
+name = "mine"
+policies = [{ name = "linucb" }]
+[run]
+rounds = 5
+seeds = [1]
+[data]
+name = "mine.csv"
+[environment]
+dim = 2
+k = 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [
+        ("user\n1\n", "name the separator with --set data.sep=..."),
+        ("user,item,rating\n1,2,3\n,3,3\n", "--set data.missing=drop"),
+        ("1,2,3,4,5\n", "with --set data.columns=..., or say --set data.layout=matrix if"),
+    ],
+)
+def test_options_of_the_data_are_named_as_they_are_typed(run, text: str, option: str) -> None:
+    Path("mine.csv").write_text(text)
+    Path("mine.toml").write_text(SPEC)
+    for command in ("simulate --data", "compare --data", "data describe"):
+        expect_one_line(run(*command.split(), "mine.csv"), option)
+    expect_one_line(run("run", "mine.toml"), option)
+
+
+def test_the_path_of_data_is_named_as_each_command_takes_it(run) -> None:
+    Path("mine.toml").write_text(SPEC.replace("mine.csv", "yahoo-r2"))
+    expect_one_line(run("compare", "--data", "yahoo-r2"), "with --path FOLDER;")
+    expect_one_line(run("run", "mine.toml"), "with --set data.path=FOLDER;")
+    expect_one_line(run("simulate", "--data", "x.csv", "--path", "y"), "--path goes with the name")
+
+
+def test_fairness_is_over_all_or_eligible_items(run) -> None:
+    arguments = ["simulate", *SMALL, "--set", "density=0.02"]
+    every = json.loads(run(*arguments, "--json")[1])
+    some = json.loads(run(*arguments, "--over", "eligible", "--json", "--out", "here")[1])
+    assert (every["over"], some["over"]) == ("catalogue", "eligible")
+    assert some["eligible"] < some["items"]
+    assert some["equality_b"] > every["equality_b"]
+    assert some["clicks"] == every["clicks"]
+    assert "eligible items of" in Path("here/report.md").read_text()
+    assert "fairness over eligible items" in run(*arguments, "--over", "eligible")[1]
+    expect_one_line(run(*arguments, "--over", "eligable"), "(did you mean 'eligible'?)")
+
+
 def test_a_file_of_ratings_can_be_simulated(run, tmp_path: Path) -> None:
     rows = [f"{u};{i};{5 if (u * i) % 3 else 2}" for u in range(20) for i in range(15)]
     (tmp_path / "mine.csv").write_text("\n".join(["who;item;stars", *rows]))
@@ -317,7 +367,7 @@ def test_no_network_is_told_in_one_line(run, monkeypatch, tmp_path: Path) -> Non
     assert code == 2
     last = err.strip().splitlines()[-1]
     assert last.startswith("Error:")
-    assert "--path" in last
+    assert "pass it with --path FILE" in last
 
 
 def test_doctor_finds_all_that_is_needed(run) -> None:

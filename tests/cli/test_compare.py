@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import faircascade as fc
-from faircascade.cli.compare import free_folder
 from faircascade.cli.policy_options import sort_comparison_settings
+from faircascade.cli.study_output import print_results
+from faircascade.storage import free_folder
 from tests.cli.processes import interrupted
 
 SMALL = ["--users", "25", "--dim", "4", "--k", "5", "--rounds", "12"]
@@ -29,10 +30,13 @@ def test_a_file_becomes_a_table_and_a_report(run, ratings: Path, tmp_path: Path)
     assert code == 0, err
     for label in ("LinUCB", "EALinUCB log", "(random slates)", "MostPopular", "2 seeds", "★"):
         assert label in out
-    assert "my.csv: 25 of 40 users, 30 items, slates of 5" in err
+    assert "my.csv: the 25 most active of 40 users, 30 items, slates of 5" in err
     assert "4 policies x 2 seeds x 12 rounds (--users, --seeds and --rounds change that)" in err
     assert "Report: runs/my-compare/report.html" in err
-    assert "<html" in (tmp_path / "runs/my-compare/report.html").read_text()
+    page = (tmp_path / "runs/my-compare/report.html").read_text()
+    assert "<html" in page
+    assert "With 2 seeds a t-test" in out
+    assert "With 2 seeds a t-test" in page
     assert free_folder("my-compare") == Path("runs/my-compare-2"), "nothing is written over"
 
 
@@ -50,6 +54,8 @@ def test_the_document_has_what_python_computes(run, ratings: Path) -> None:
         seeds=2,
     )
     assert document["table"] == json.loads(json.dumps(expected.document()["table"]))
+    for name in ("items", "eligible"):
+        assert document[name] == [of_seed[name] for of_seed in document["runs"][:2]]
 
 
 def test_settings_are_for_all_policies_that_have_them_or_for_one() -> None:
@@ -88,6 +94,7 @@ def test_settings_are_for_all_policies_that_have_them_or_for_one() -> None:
         (["--seeds", "0"], "--seeds must be at least one"),
         (["--rounds", "0"], "--rounds must be at least 1"),
         (["--users", "0"], "--users must be at least 1"),
+        (["--over", "eligable"], "--over must be one of .*did you mean 'eligible'"),
         (["--k", "500"], "--k must be at most 30"),
         (["--data", "no.csv"], "'no.csv' is neither a data set nor a file"),
         (["--out", "my.csv"], "results go into a folder"),
@@ -124,3 +131,34 @@ def test_a_world_is_named_once(run, ratings: Path) -> None:
     )
     assert code == 2
     assert "must not repeat the option --world" in err
+
+
+@pytest.mark.parametrize("asked", [[], ["--users", "9"], ["--set", "users=9"]])
+def test_users_are_noted_on_the_page_unless_they_were_asked_for(
+    run, ratings: Path, monkeypatch: pytest.MonkeyPatch, asked: list[str]
+) -> None:
+    monkeypatch.setattr("faircascade.cli.compare.USERS", 9)
+    notes: list[str] = []
+
+    def write(comparison: fc.Comparison, folder: Path, *, notes: list[str], to=notes) -> Path:
+        to.extend(notes)
+        return folder / "report.html"
+
+    monkeypatch.setattr("faircascade.cli.compare.write_comparison", write)
+    options = ["--dim", "4", "--k", "5", "--rounds", "2", "--seeds", "1", *asked]
+    code, _, err = run("compare", "--data", "my.csv", *options)
+    assert code == 0, err
+    assert "my.csv: the 9 most active of 40 users" in err
+    assert "only the" not in err
+    assert notes == ([] if asked else ["Simulated are the 9 most active of 40 users."])
+
+
+@pytest.mark.parametrize(("seeds", "warned"), [(1, True), (2, True), (4, True), (5, False)])
+def test_tables_warn_of_few_seeds_as_pages_do(
+    ratings: Path, capsys: pytest.CaptureFixture[str], seeds: int, warned: bool
+) -> None:
+    env = fc.Environment.from_ratings(ratings, dim=4, k=5)
+    print_results(fc.compare(env, ["linucb", "random"], rounds=5, seeds=seeds))
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("With ") == warned
+    assert ("use 5 or more" in last) == (warned and seeds > 1)

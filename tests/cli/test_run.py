@@ -150,6 +150,12 @@ def test_a_report_is_made_of_finished_and_of_half_finished_runs(run: Run) -> Non
     assert code == 0
     assert json.loads(over)["studies"][0]["over"] == "eligible"
     assert "eligible items of" in Path("over/report.md").read_text()
+    code, same, _ = run("run", "tiny.toml", "--over", "eligible", "--json")
+    assert code == 0
+    assert json.loads(same)["table"] == json.loads(over)["studies"][0]["table"]
+    code, _, err = run("run", "tiny.toml", "--over", "eligable")
+    assert code == 2
+    assert "(did you mean 'eligible'?)" in err
     code, _, err = run("report", "runs/tiny", "--over", "all")
     assert (code, err) == (2, "Error: --over must be one of catalogue, eligible, got 'all'\n")
     for path in sorted(cells("runs/tiny"))[:10]:

@@ -7,14 +7,21 @@ import shutil
 import sys
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import pytest
 
+from faircascade.data.load import load_dataset
 from faircascade.engine import HEADLINE
-from faircascade.experiment import Comparison
+from faircascade.environment import Environment
+from faircascade.environment.worlds import world_words
+from faircascade.experiment import Comparison, compare
+from faircascade.experiment.study_results import StudyResults
+from faircascade.policies import Random
 from faircascade.report import SECTIONS, write_report
-from faircascade.report.summary import unfinished
+from faircascade.report.page_writer import PageHeader
+from faircascade.report.summary import overview, unfinished
 from tests.report.conftest import SCRIPT_GROUP
 from tests.report.html_page import read
 
@@ -59,7 +66,7 @@ def test_a_page_says_its_language_fits_a_phone_and_describes_pictures(path: Path
 
 
 def test_text_keeps_to_the_words_of_the_glossary(path: Path) -> None:
-    text = re.sub(r"\b(listed|listing)\b", "", read(path).text)
+    text = re.sub(r"\b(listed|listing|world (popular|paper))\b", "", read(path).text)
     assert not re.search(r"`|\bNone\b|\bnan\b|\blists?\b|\bworlds?\b", text)
 
 
@@ -110,6 +117,59 @@ def test_a_result_is_reported_like_a_comparison_of_one_policy(
     assert write_report(result) == Path("runs/report/report.html")
     page = write_report(single, tmp_path / "other")
     assert Path("runs/report/report.md").read_text() == page.with_suffix(".md").read_text()
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[StudyResults]:
+    """What pages are of, which have one line each here."""
+    found: list[StudyResults] = []
+
+    def write(cover: PageHeader, studies: list[StudyResults], folder: Path, *, test: str) -> Path:
+        found.extend(studies)
+        (folder / f"{cover.name}.html").write_text(cover.title)
+        return folder / f"{cover.name}.html"
+
+    monkeypatch.setattr("faircascade.report.page_writer.write_under", write)
+    monkeypatch.chdir(tmp_path)
+    return found
+
+
+def test_pages_without_a_folder_lie_side_by_side(
+    several: Comparison, written: list[StudyResults], capsys: pytest.CaptureFixture[str]
+) -> None:
+    pages = [write_report(several) for _ in range(3)]
+    assert [page.parent.name for page in pages] == ["report", "report-2", "report-3"]
+    assert capsys.readouterr().err.splitlines() == [f"Report: {page}" for page in pages]
+    assert write_report(several, "runs/report") == pages[0], "a folder that is named is taken"
+    assert capsys.readouterr().err == ""
+
+
+def test_a_page_is_over_the_items_that_are_asked_for(
+    several: Comparison, written: list[StudyResults]
+) -> None:
+    eligible = several.measured("eligible")
+    write_report(several, "here")
+    write_report([several, eligible], "here", over="eligible")
+    write_report(eligible, "here")
+    write_report(eligible, "here", over="catalogue")
+    assert [study.over for study in written] == ["catalogue", *["eligible"] * 3, "catalogue"]
+    with pytest.raises(ValueError, match="did you mean 'eligible'"):
+        write_report(several, "here", over="eligable")  # type: ignore[arg-type]
+
+
+def test_the_subtitle_names_the_world_that_all_runs_share() -> None:
+    synthetic = load_dataset("synthetic", users=60, items=120)
+
+    def subtitle(*worlds: dict[str, Any]) -> str:
+        made = [Environment.from_ratings(synthetic, **world) for world in worlds]
+        return overview([compare(env, [Random()], rounds=1) for env in made])[0].partition(":")[0]
+
+    assert subtitle({}) == "synthetic, world popular, click rate 0.4"
+    assert subtitle({"world": "paper"}) == "synthetic, world paper"
+    changed = {"popularity_power": 0.5, "click_rate": 0.2}
+    assert subtitle(changed) == "synthetic, world popular (changed), click rate 0.2"
+    assert subtitle({}, {"world": "paper"}) == "synthetic"
+    assert world_words({"data": "arrays"}) == ""
 
 
 def test_what_cannot_be_drawn_is_left_out_and_named(single: Comparison, tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ class Witness:
                 features=np.stack([self.features[item] for item in shown.items])[None],
                 clicks=clicks_at(np.array([clicked]), len(shown.items)),
                 shown=np.array([examined]),
+                topics=np.zeros((1, len(shown.items), 0)),
             )
             (update,) = policy.increments(feedback)
             sums[shown.user] = sums.get(shown.user, 0.0) + update

@@ -11,6 +11,8 @@ from faircascade.errors import MissingParameterError, ParameterError, UnknownPar
 from faircascade.registry import components
 
 _PARTS = re.compile(r"\{(\w+)\}")
+_KEYWORD = re.compile(r"(?<![\w.'\"])([a-z_]+)=(?:'(\w+)'|([A-Z]+\b)|(?=[ ,;]|$))")
+"""`sep=`, `missing='drop'`, `path=FILE`: how messages about data name options."""
 
 
 class Command(TyperCommand):
@@ -28,11 +30,29 @@ class Command(TyperCommand):
         except (UnknownParameterError, MissingParameterError):
             raise  # the owner of the parameter says which it has
         except ParameterError as error:
-            given = [p.opts[0] for p in self.params if isinstance(p, TyperOption)]
-            options = {option.lstrip("-").replace("-", "_"): option for option in given}
-            if error.name not in options:
+            if error.name not in self._options:
                 raise
-            raise error.named(options[error.name]) from error
+            raise error.named(self._options[error.name]) from error
+        except ValueError as error:
+            from faircascade.data.base import DataError
+
+            if isinstance(error, DataError) or isinstance(error.__context__, DataError):
+                error.args = (_KEYWORD.sub(self._typed, str(error)),)
+            raise
+
+    @property
+    def _options(self) -> dict[str, str]:
+        """The options as they are typed, by name."""
+        given = (p.opts[0] for p in self.params if isinstance(p, TyperOption))
+        return {option.lstrip("-").replace("-", "_"): option for option in given}
+
+    def _typed(self, keyword: re.Match[str]) -> str:
+        """Return an option of the data as it is typed: `--path FILE`, `--set data.sep=...`."""
+        name, value = keyword[1], keyword[2] or keyword[3] or ""
+        if name not in self._options and "set" in self._options:
+            return f"--set data.{name}={value or '...'}"
+        known = name in self._options or name == "path"  # `data fetch` is about other commands
+        return f"--{name} {value}".rstrip() if known else keyword[0]
 
 
 def _names(kind: re.Match[str]) -> str:

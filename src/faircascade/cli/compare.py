@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,9 +28,10 @@ from faircascade.cli.options import (
 from faircascade.cli.policy_options import sort_comparison_settings
 from faircascade.errors import ParameterError
 from faircascade.progress import progress
-from faircascade.storage import check_folder
+from faircascade.storage import check_folder, free_folder
 
 if TYPE_CHECKING:
+    from faircascade.data.base import Ratings
     from faircascade.environment import Environment
 
 USERS, ROUNDS, SEEDS = 300, 1000, 2
@@ -79,12 +80,11 @@ def compare(
     from faircascade.engine.simulation import check_engine
     from faircascade.experiment.comparison import POLICIES
     from faircascade.experiment.comparison_inputs import distinct_labels, seeds_of
-    from faircascade.metrics import Over
     from faircascade.metrics.tally import check_over
 
     flags = locals()
     check_engine(engine)
-    check_over(over)
+    items = check_over(over)
     data, which = dataset_or_file(data), seeds_of(seeds)
     chosen, extra = sort_comparison_settings(settings or [], flags, policy or POLICIES, data)
     distinct_labels(chosen)
@@ -102,17 +102,17 @@ def compare(
     def environment(seed: int) -> Environment:
         return fc.Environment.from_ratings(ratings, **({"seed": seed} | asked))
 
-    tell_of_ratings(
-        ratings, extra["environment"].get("users", users), [extra["environment"].get("threshold")]
-    )
+    typed = extra["environment"].get("users", users)
+    tell_of_ratings(ratings, typed, [extra["environment"].get("threshold")])
     env = environment(which[0])
     folder = check_folder(out or free_folder(f"{Path(data).stem}-compare"))
     runs = (
         f"{counted(len(chosen), 'policy')} x {counted(seeds, 'seed')} x {counted(rounds, 'round')}"
     )
+    people = _sampled(env, ratings)
     remark(
-        f"{ratings.name}: {len(env.users):,} of {ratings.n_users:,} users, {len(env.items):,} "
-        f"items, slates of {env.k}; {runs} (--users, --seeds and --rounds change that)"
+        f"{ratings.name}: {people}, {len(env.items):,} items, slates of {env.k}; {runs} "
+        "(--users, --seeds and --rounds change that)"
     )
     with progress("Comparing") as report:
         comparison = fc.compare(
@@ -125,14 +125,16 @@ def compare(
             threads=threads,
             **extra["simulate"],
         )
-    comparison = comparison.measured(cast(Over, over))
-    page = write_comparison(
-        comparison, folder, notes=[f"Users are those of the world '{env.info['world']}'."]
-    )
+    comparison = comparison.measured(items)
+    by_default = typed is None and len(env.users) < ratings.n_users
+    notes = [f"Simulated are {people}."] if by_default else []
+    page = write_comparison(comparison, folder, notes=notes)
     tell_comparison(comparison, page, as_json)
 
 
-def free_folder(name: str) -> Path:
-    """Return a folder that has no results of another comparison."""
-    names = (name, *(f"{name}-{number}" for number in range(2, 10_000)))
-    return next(p for n in names if not (p := Path("runs") / n / "results.json").exists()).parent
+def _sampled(env: Environment, ratings: Ratings) -> str:
+    """Say how many users were taken, and which."""
+    taken = f"{len(env.users):,}"
+    if len(env.users) < ratings.n_users and env.info["sampling"] == "active":
+        taken = f"the {taken} most active"
+    return f"{taken} of {ratings.n_users:,} users"

@@ -51,6 +51,6 @@ def demo(
         comparison,
         out,
         title="Who gets seen? Four policies on synthetic data",
-        notes=[f"{people} users were served, in the world 'popular': popular items attract more."],
+        notes=[f"{people} users were served. Popular items attract more of them."],
     )
     tell_comparison(comparison, page, as_json)

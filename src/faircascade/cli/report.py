@@ -28,14 +28,12 @@ def report(
     from faircascade.experiment.store.files import write_table
     from faircascade.experiment.store.manifest import read_studies
     from faircascade.experiment.store.tables import tidy
-    from faircascade.metrics import Over
     from faircascade.metrics.tally import check_over
     from faircascade.report import write_report
 
     chosen = cast(Test, test)
     check_test(chosen)
-    check_over(over)
-    items = cast(Over, over)
+    items = check_over(over)
     studies = [study.against(baseline).measured(items) for study in read_studies(run)]
     folder = check_folder(out or run)
     page = write_report(studies, folder, test=chosen)

@@ -12,6 +12,7 @@ from faircascade.cli.options import (
     Address,
     AsJson,
     ExecutorName,
+    ItemsOver,
     MLflow,
     SpecFile,
     SpecSettings,
@@ -41,6 +42,7 @@ def run(
     address: Address = None,
     workers: Workers = None,
     threads: Threads = None,
+    over: ItemsOver = "catalogue",
     mlflow: MLflow = None,
     dry: Annotated[bool, typer.Option("--plan", help="Print the plan and stop.")] = False,
     as_json: AsJson = False,
@@ -52,8 +54,10 @@ def run(
     from faircascade.experiment.spec import Spec
     from faircascade.experiment.store.results import Results
     from faircascade.experiment.tracking import check_mlflow
+    from faircascade.metrics.tally import check_over
     from faircascade.report import check_show
 
+    items = check_over(over)
     where = choose_executor(executor, address=address, workers=workers, threads=threads)
     asked = Spec.load(spec, settings or [])
     check_show(asked)
@@ -68,10 +72,10 @@ def run(
     missing = tell_plan(studies, results, sources, where, tell)
     if dry:
         if as_json:
-            print_json(study_document(studies[0]))
+            print_json(study_document(studies[0].measured(items)))
         return
     ended = execute(studies, results, sources, where)
-    study = studies[0].again()
+    study = studies[0].again().measured(items)
     if as_json:
         print_json(study_document(study) | {"failures": dict(ended.failures)})
     else:

@@ -23,6 +23,7 @@ from faircascade.cli.options import (
     EngineName,
     Epsilon,
     Gamma,
+    ItemsOver,
     OtherParameters,
     OwnComponents,
     PolicyName,
@@ -84,6 +85,7 @@ def simulate(
         int, typer.Option(help="Draws per slate to estimate propensities that are not exact.")
     ] = 0,
     settings: OtherParameters = None,
+    over: ItemsOver = "catalogue",
     components: OwnComponents = None,
     out: Annotated[Path | None, typer.Option(help="Folder for results and report.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
@@ -92,9 +94,11 @@ def simulate(
     import faircascade as fc
     from faircascade.engine.simulation import check_engine
     from faircascade.experiment.comparison import Comparison
+    from faircascade.metrics.tally import check_over
 
     flags = locals()
     check_engine(engine, precision)
+    items = check_over(over)
     if trace is None and (no_propensities or propensity_draws):
         option = "--no-propensities" if no_propensities else "--propensity-draws"
         raise ValueError(f"{option} needs --trace FILE, where propensities are written")
@@ -131,14 +135,15 @@ def simulate(
             **extra["simulate"],
         )
     if out is not None:
+        comparison = Comparison.of(result).measured(items)
         title = f"{chosen.label} on {data}"
-        remark(f"Report: {write_comparison(Comparison.of(result), out, title=title)}")
+        remark(f"Report: {write_comparison(comparison, out, title=title)}")
     if result.interrupted:
         remark(f"Stopped early: the result covers the {result.rounds:,} rounds all users finished.")
     if as_json:
-        print_json(result.summary())
+        print_json(result.summary(over=items))
     else:
-        print_summary(result.summary())
+        print_summary(result.summary(over=items))
     if result.interrupted:
         raise typer.Exit(STOPPED)
 
@@ -152,6 +157,7 @@ def print_summary(summary: dict[str, Any]) -> None:
         f"{summary['items']:,} items ({summary['eligible']:,} eligible), "
         f"d={summary['dim']}, k={summary['k']}, {summary['rounds']:,} rounds, "
         f"seed {summary['seed']}"
+        + ("; fairness over eligible items" if summary["over"] == "eligible" else "")
     )
     others = [name for name in components("metric") if name not in HEADLINE]
     realised = ["realised_regret"] if "realised_regret" in summary else []

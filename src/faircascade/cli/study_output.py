@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from faircascade.cli.console import percent, print_table
 
 if TYPE_CHECKING:
@@ -16,20 +18,20 @@ if TYPE_CHECKING:
 
 def print_results(study: StudyResults, test: Test = "t") -> None:
     """Print means over seeds with the change against the baseline, by environment."""
-    from faircascade.experiment.stats import contrasts
+    from faircascade.experiment.stats import contrasts, too_few
     from faircascade.experiment.study_results import group_metrics, pairs
 
     columns = dict.fromkeys(c for environment in study.matched for c in environment.group_columns)
     families = [study.metrics, *map(group_metrics, columns)]
-    changes = {
-        key: change
-        for metrics in families
-        for key, change in contrasts(pairs(study.matched, metrics), test=test).items()
-    }
+    tested = [contrasts(pairs(study.matched, metrics), test=test) for metrics in families]
+    changes = {key: change for family in tested for key, change in family.items()}
     _print_metrics(study, study.metrics, changes, test)
     grouped = tuple(m for metrics in families[1:] for m in metrics if m.endswith("_b"))
     if grouped:
         _print_metrics(study, grouped, changes, test, lead="Groups of items, added up. ")
+    warning = too_few(tested[0], test)
+    if warning:
+        typer.echo(warning)
 
 
 def _print_metrics(

@@ -8,8 +8,8 @@ import typer
 
 from faircascade.cli.console import print_json, print_table
 from faircascade.cli.options import Alpha, Beta, Gamma, ReadingName, Sigma
-from faircascade.errors import ParameterError
-from faircascade.registry import build, components, suggest, to_spec
+from faircascade.errors import ParameterError, check_choice
+from faircascade.registry import build, components, to_spec
 
 if TYPE_CHECKING:
     from faircascade.policies import Policy
@@ -64,11 +64,7 @@ def _policies(weight: str | None, parameters: dict[str, Any]) -> list[Policy]:
         return [*_policies("none", plain), *weighed]
     if weight == "none":
         return [build("policy", "linucb", parameters)]
-    known = ("none", *components("weight"))
-    if weight not in known:
-        raise ParameterError(
-            "weight", f"must be one of {', '.join(known)}{suggest(weight, known)}", weight
-        )
+    check_choice("weight", weight, ("none", *components("weight")))
     return [build("policy", "ealinucb", {"weight": weight, **parameters})]
 
 

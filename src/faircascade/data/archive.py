@@ -47,7 +47,7 @@ def only_member(archive: Path) -> TextFile:
     shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
     raise DataError(
         f"{archive}: a zip file with {len(names)} files is not a table ({shown}); extract it and "
-        'name the file with the ratings, or name the data set, as in "ml-1m" with path='
+        'name the file with the ratings, or name the data set, as in "ml-1m" with path=FILE'
     )
 
 

@@ -21,7 +21,11 @@ Progress = Callable[[str, int, int], None]
 
 
 class DataError(ValueError):
-    """Data that cannot be used: the message names the file, the place and the rule."""
+    """Data that cannot be used: the message names the file, the place and the rule.
+
+    Options that may help are written as in Python (`sep=`, `missing='drop'`, `path=FILE`); the
+    command line shows them as they are typed there.
+    """
 
 
 class MissingValueError(DataError):

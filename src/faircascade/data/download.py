@@ -27,10 +27,7 @@ def fetch_zip(
     from requests.exceptions import RequestException
 
     url = f"{os.environ.get(MIRROR_VARIABLE, base).rstrip('/')}/{file}"
-    advice = (
-        f"get {file} from {page} and pass it with --path FILE (run, tune: --set "
-        "data.path=FILE) on the command line or path= in Python"
-    )
+    advice = f"get {file} from {page} and pass it with path=FILE"
     pooch.get_logger().setLevel(logging.WARNING)
     try:
         found = pooch.retrieve(

@@ -103,7 +103,7 @@ class ItemAttributes:
         found = [n for n in table.names if _TOKENS.search(n)] or ([usual] if usual else [])
         if not found:
             raise DataError(
-                f"{table.label}: say which columns to take from items= with groups=, supplier= or "
+                f"{table.label}: say which columns of the items to take with groups=, supplier= or "
                 f"merit=; the columns are {listed(table.names)}"
             )
         names = tuple(_TOKENS.sub("", name) for name in found)

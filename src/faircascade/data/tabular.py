@@ -72,7 +72,7 @@ class Tabular(Dataset):
     def load(self, path: Path | None = None, progress: Progress | None = None) -> Ratings:
         """Read the file at `path`."""
         if path is None:
-            raise DataError("table: the file must be given (--path FILE, or path= in Python)")
+            raise DataError("table: the file must be given with path=FILE")
         return self.read(path, progress)
 
     def read(self, source: Any, progress: Progress | None = None) -> Ratings:

@@ -29,7 +29,7 @@ def open_table(source: Any, options: TextOptions) -> Table:
     path = Path(source).expanduser()
     if path.is_dir():
         raise DataError(
-            f"{path}: a folder is not a table; name the data set it holds and pass it as path="
+            f"{path}: a folder is not a table; name the data set it holds, with path=FOLDER"
         )
     file = TextFile.at(path)
     head = _head(file)

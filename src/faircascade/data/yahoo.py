@@ -98,8 +98,8 @@ def _rating_files(path: Path | None) -> tuple[Path, list[Path], tuple[str, ...]]
     if path is None or not Path(path).is_dir():
         place = "yahoo-r2" if path is None else str(path)
         raise DataError(
-            f"{place}: the folder with {expected} must be given (--path FOLDER on the command "
-            "line, path= in Python); the data is licensed: ask for Yahoo Webscope R2"
+            f"{place}: the folder with {expected} must be given with path=FOLDER; the data is "
+            "licensed: ask for Yahoo Webscope R2"
         )
     folder = Path(path)
     files = [folder / name for name in RATING_FILES if (folder / name).is_file()]

@@ -64,7 +64,7 @@ class Shard:
         self.queue = FeedbackQueue.restore(reached.waiting, rows)
         self.round = reached.rounds
         if reached.state is None:
-            self.state = self.policy.start(self.env.users, self.env.items.dim)
+            self.state = self.policy.start(self.env.users, self.policy.dim_of(self.env.items))
         else:
             self.state = self.policy.take(reached.state, rows)
         self.rows = np.arange(rows.start, rows.stop)
@@ -141,6 +141,7 @@ class Shard:
             features=items.features[slates],
             clicks=clicks,
             shown=np.full(n, k),
+            topics=items.topics[slates],
         )
         self.policy.update(self.state, rows, feedback)
 

@@ -89,7 +89,7 @@ def asked_of(job: Job) -> str:
     rater, policy, env = Rater(job), job.policy, job.env
     if rater.idle:
         return ""
-    before = policy.start(env.users[:1], env.items.dim)
+    before = policy.start(env.users[:1], policy.dim_of(env.items))
     state, pool = policy.take(before, _EVERY), env.items.pool
     slates = policy.recommend(state, _EVERY, pool, env.k, round=1, seed=job.seed).items
     rating = rater.rate(before, pool, slates, round=1)

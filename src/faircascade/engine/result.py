@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from faircascade.environment import Environment
 from faircascade.errors import ParameterError
 from faircascade.metrics import ItemMetric, Metric, Over, Record, Tally
 from faircascade.metrics.base import ELIGIBLE
-from faircascade.metrics.tally import UNIT
+from faircascade.metrics.tally import UNIT, check_over
 from faircascade.policies import Policy
 from faircascade.registry import as_component, build, components, suggest, to_spec
 from faircascade.types import Floats, Ints
@@ -140,8 +140,15 @@ class Result:
         """Slates shown."""
         return int(self.tally.served.sum())
 
-    def summary(self) -> dict[str, Any]:
-        """Return the run as one plain document."""
+    def summary(self, *, over: Over = "catalogue") -> dict[str, Any]:
+        """Return the run as one plain document, with metrics of items over all or eligible ones."""
+        check_over(over)
+        measured = self.metrics | {
+            name: metric.measure(self.record) for name, metric in item_metrics(over).items()
+        }
+        metrics = {name: measured[name] for name in dict.fromkeys((*HEADLINE, *measured))}
+        if self.realised:
+            metrics["realised_regret"] = self.record.realised_regret
         return {
             "policy": self.policy.name,
             "label": self.policy.label,
@@ -153,6 +160,7 @@ class Result:
             "users": len(self.env.users),
             "items": len(self.env.items),
             "eligible": int(self.env.items.eligible.sum()),
+            "over": over,
             "dim": self.env.items.dim,
             "k": self.env.k,
             "rounds": self.rounds,
@@ -162,22 +170,15 @@ class Result:
             "precision": self.precision,
             "interrupted": self.interrupted,
             "optimal_value": self.optimal_value,
-            **{name: None if math.isnan(v) else v for name, v in self._all_metrics()},
+            **{name: None if math.isnan(v) else v for name, v in metrics.items()},
             "missing": {
                 name: metric.why_missing(self.record)
                 for name, metric in _metrics().items()
-                if math.isnan(self.metrics[name])
+                if math.isnan(metrics[name])
             },
             "seconds": self.seconds,
             "recommendations_per_second": self.recommendations / self.seconds,
         }
-
-    def _all_metrics(self) -> Iterator[tuple[str, float]]:
-        rest = [name for name in self.metrics if name not in HEADLINE]
-        for name in (*HEADLINE, *rest):
-            yield name, self.metrics[name]
-        if self.realised:
-            yield "realised_regret", self.record.realised_regret
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={self.metrics[name]:.4g}" for name in HEADLINE)

@@ -21,7 +21,7 @@ from faircascade.engine.result import Result
 from faircascade.engine.snapshot import check as check_snapshot
 from faircascade.environment import Environment
 from faircascade.environment.worlds import is_world
-from faircascade.errors import EngineError, ParameterError, suggest
+from faircascade.errors import EngineError, ParameterError, check_choice
 from faircascade.parameters import checked_arguments
 from faircascade.policies import Policy
 from faircascade.registry import as_component
@@ -107,7 +107,7 @@ def simulate(
         raise ParameterError("propensity_draws", rule, propensity_draws)
     model = env.click_model
     if realised and not model.value_is_clicks:
-        rule = f"must be False with click model {model.name!r}, whose value is not clicks"
+        rule = f"must be false with click model {model.name!r}, whose value is not clicks"
         raise ParameterError("realised", rule, realised)
     if threads is not None and threads < 1:
         raise ParameterError("threads", "must be at least 1", threads)
@@ -174,7 +174,7 @@ def simulate_together(
 
     if not wanted:
         return []
-    _check_name("precision", precision, PRECISIONS)
+    check_choice("precision", precision, PRECISIONS)
     jobs = []
     for env, policy, given in wanted:
         policy, rounds, seed = _checked(env, policy, rounds, given)
@@ -260,20 +260,14 @@ def _warn_of_harm(label: str, world: str) -> None:
 
 def check_engine(engine: str, precision: str = "float64") -> None:
     """Refuse an engine that does not exist, is not available, or lacks the precision."""
-    _check_name("engine", engine, ENGINES)
-    _check_name("precision", precision, PRECISIONS)
+    check_choice("engine", engine, ENGINES)
+    check_choice("precision", precision, PRECISIONS)
     if precision != "float64" and engine != "gpu":
         raise ParameterError("precision", "must be float64 unless engine is 'gpu'", precision)
     if engine == "gpu":
         from faircascade.engine.gpu import run as gpu
 
         gpu.the_gpu()
-
-
-def _check_name(what: str, given: str, known: Sequence[str]) -> None:
-    if given not in known:
-        rule = f"must be one of {', '.join(known)}{suggest(str(given), known)}"
-        raise ParameterError(what, rule, given)
 
 
 def _choose(engine: str, job: Job) -> tuple[Callable[[Job], Outcome], str, str]:

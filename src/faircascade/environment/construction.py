@@ -28,6 +28,7 @@ from faircascade.data.prepare import (
     sample_users,
     split_positives,
 )
+from faircascade.data.topics import topics_of
 from faircascade.environment.delays import Delay
 from faircascade.environment.dynamics import Dynamics
 from faircascade.environment.facts import cautions
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("faircascade")
 
 ZeroRows = Literal["exclude", "keep"]
+USERS = 1000
+"""Users to sample, unless a number is given."""
 
 
 class Construction:
@@ -68,7 +71,7 @@ class Construction:
         dim: int = 10,
         k: int = 10,
         seed: int = 0,
-        users: int = 1000,
+        users: int | None = None,
         sampling: Sampling = "active",
         threshold: Threshold = None,
         train_share: float = 0.5,
@@ -78,6 +81,7 @@ class Construction:
         preferences: Preferences | None = None,
         align: Align = "sign",
         zero_rows: ZeroRows = "exclude",
+        topics: str | None = None,
         merit: Merit | None = None,
         merit_floor: float = 1e-3,
         click_model: ClickModel | None = None,
@@ -92,7 +96,7 @@ class Construction:
             dim: Number of features, d.
             k: Length of a slate, K.
             seed: Of the sample and the split.
-            users: How many users to sample; all, if there are fewer.
+            users: How many users to sample, 1,000 unless given; all, if there are fewer.
             sampling: "active" takes those with the most ratings, "random" any.
             threshold: The rating from which on an item counts as liked, or a quantile of all
                 ratings ("q0.7"). By default every interaction of implicit feedback and counts,
@@ -109,6 +113,8 @@ class Construction:
             align: How the factors of "svd" are matched with those of the train half: by "sign", by
                 "procrustes", or not at all ("none", which depends on the machine's LAPACK).
             zero_rows: Items without features are never recommended ("exclude"), or may be ("keep").
+            topics: What items are about, for policies that learn from it: a column of the items
+                such as "genre", or "factors" of the likes themselves; nothing unless given.
             merit: "svd" (mean rank-`dim` relevance), "popularity" (share of users who like the
                 item), "column" (given with the data; the default where there is one), an array
                 with one value for each of `ratings.item_ids`, or a function of the `Split`.
@@ -130,7 +136,7 @@ class Construction:
         if merit is not None and not isinstance(merit, str) and not callable(merit):
             ratings, merit = with_merit(ratings, merit), "column"
         liked_from, decided = resolve_threshold(ratings, threshold)
-        sample = sample_users(ratings, users, sampling, seed)
+        sample = sample_users(ratings, USERS if users is None else users, sampling, seed)
         positives = binarise(sample, liked_from)
         if positives.n_items < k:
             rule = f"must be at most {positives.n_items} (the items with a positive)"
@@ -139,6 +145,7 @@ class Construction:
         with one_blas_thread():
             X, theta = _factorise(split, dim, k, chosen, align)
             worth = merit_of(split, merit, dim)
+            about = topics_of(split, topics, dim)
         zero = np.asarray(~X.any(axis=1))
         env = cls(
             items=Items.of(
@@ -148,6 +155,7 @@ class Construction:
                 merit=np.maximum(worth, merit_floor),
                 popularity=np.asarray(split.train.sum(axis=0), dtype=np.float64).ravel(),
                 groups=dict(positives.item_groups),
+                topics=about,
             ),
             users=Users(ids=positives.user_ids, preferences=theta),
             k=k,
@@ -164,6 +172,7 @@ class Construction:
                 "preferences": chosen.preferences,
                 "align": align,
                 "zero_rows": zero_rows,
+                **({} if topics is None else {"topics": topics}),
                 "merit": merit_name(split, merit),
                 "merit_floor": merit_floor,
                 "items_with_zero_row": int(zero.sum()),
@@ -174,7 +183,8 @@ class Construction:
             },
             **_given(click_model=click_model, dynamics=dynamics, delay=delay),
         )
-        env.info["cautions"] = list(cautions(cast("Environment", env), ratings, sample))
+        found = cautions(cast("Environment", env), ratings, sample, chosen=users is not None)
+        env.info["cautions"] = list(found)
         for caution in env.info["cautions"]:
             _warn_once(caution)
         return env
@@ -192,13 +202,21 @@ class Construction:
         item_ids: Sequence[Any] | Ids | None = None,
         user_ids: Sequence[Any] | Ids | None = None,
         groups: dict[str, Any] | None = None,
+        topics: Floats | None = None,
         click_model: ClickModel | None = None,
         dynamics: Dynamics | None = None,
         delay: Delay | None = None,
         name: str = "arrays",
     ) -> Self:
         """Build an environment from feature rows (m, d) and true preferences (n, d)."""
-        items = Items.of(features, ids=item_ids, merit=merit, popularity=popularity, groups=groups)
+        items = Items.of(
+            features,
+            ids=item_ids,
+            merit=merit,
+            popularity=popularity,
+            groups=groups,
+            topics=topics,
+        )
         theta = check_finite(preferences, "preferences")
         if theta.ndim != 2 or theta.shape[1] != items.dim:
             rule = f"must be users x {items.dim} (the features)"

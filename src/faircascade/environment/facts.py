@@ -110,34 +110,36 @@ def _of_popularity(
     }
 
 
-def cautions(env: Environment, ratings: Ratings, sample: Ratings) -> Iterator[str]:
+def cautions(env: Environment, ratings: Ratings, sample: Ratings, *, chosen: bool) -> Iterator[str]:
     """Yield what decides the outcome of simulations in an environment made of ratings.
 
-    `sample` are the ratings of the users that were taken.
+    `sample` are the ratings of the users that were taken; `chosen` says that somebody asked for so
+    many. Python, the command line and pages show the words, so they name no way to set an option.
     """
     name, made = ratings.name, env.info
     empty = made["items_with_zero_row"] / len(env.items)
     if empty >= MANY_WITHOUT_FEATURES:
         yield (
             f"{name}: {empty:.0%} of the items have no features, as nobody likes them in the train "
-            "half; they are never recommended, but metrics count them unless over='eligible'"
+            "half; they are never recommended, but metrics count them, unless over eligible items"
         )
     liked = made["positives"] / len(sample)
     if liked >= NEARLY_ALL_POSITIVE and sample.feedback == "explicit":
         yield (
             f"{name}: {liked:.0%} of the ratings count as liked (threshold "
-            f"{made['threshold']:g}), so they tell little of what users like; raise threshold="
+            f"{made['threshold']:g}), so they tell little of what users like; raise the threshold"
         )
-    if made["sampling"] == "active" and sample.n_users <= FEW_OF_THE_USERS * ratings.n_users:
+    few = sample.n_users <= FEW_OF_THE_USERS * ratings.n_users
+    if few and made["sampling"] == "active" and not chosen:
         yield (
             f"{name}: only the {sample.n_users:,} most active of {ratings.n_users:,} users are "
-            "simulated; sampling='random' takes any, users= more"
+            "simulated; take more users, or sample them at random"
         )
     value = float(env.optimum(1).values.mean())
     if value > HIGH_CLICK_RATE and env.click_model.value_is_clicks:
         yield (
-            f"{name}: optimal slates get {value:.2f} clicks, which leaves little to learn; "
-            "click_rate= sets how many"
+            f"{name}: optimal slates get {value:.2f} clicks, which leaves little to learn; set a "
+            "lower click rate"
         )
 
 

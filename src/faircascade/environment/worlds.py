@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from faircascade.data.factors import Preferences
-from faircascade.errors import ParameterError, suggest
+from faircascade.errors import ParameterError, check_choice
 from faircascade.types import Floats
 
 _USERS_AT_ONCE = 256
@@ -57,9 +57,7 @@ WORLDS = {
 
 def find_world(name: str, **overridden: Any) -> World:
     """Return a world by name, with the options that are not None in the place of its own."""
-    if name not in WORLDS:
-        rule = f"must be one of {', '.join(WORLDS)}{suggest(str(name), WORLDS)}"
-        raise ParameterError("world", rule, name)
+    check_choice("world", name, WORLDS)
     own = {f.name: getattr(WORLDS[name], f.name) for f in fields(World)}
     return World(**own | {option: v for option, v in overridden.items() if v is not None})
 
@@ -68,6 +66,19 @@ def is_world(name: str, info: Mapping[str, Any]) -> bool:
     """Say whether an environment, by what is kept of how it was made, is that world."""
     marks = ("popularity_power", "preferences")
     return all(info.get(mark) == getattr(WORLDS[name], mark) for mark in marks)
+
+
+def world_words(info: Mapping[str, Any]) -> str:
+    """Name the world of an environment, by what is kept of how it was made; nothing without one.
+
+    >>> world_words({"world": "popular", "popularity_power": 1.0, "preferences": "lstsq"})
+    'world popular'
+    """
+    if info.get("world") not in WORLDS:
+        return ""
+    changed = "" if is_world(info["world"], info) else " (changed)"
+    rate = info.get("click_rate")
+    return f"world {info['world']}{changed}{'' if rate is None else f', click rate {rate:g}'}"
 
 
 def calibrate(preferences: Floats, features: Floats, k: int, click_rate: float) -> Floats:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from faircascade.random import Words
 from faircascade.ranking import Scores
 from faircascade.registry import Component
-from faircascade.types import Bools, Floats, Ids, Ints, Pool, Rows
+from faircascade.types import Bools, Floats, Ids, Ints, Items, Pool, Rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,6 +23,8 @@ class Evidence:
     """Ids of the items, (n, K)."""
     features: Floats
     """Their feature rows as they were shown, (n, K, d)."""
+    topics: Floats
+    """How far they cover each topic, (n, K, t)."""
     clicks: Bools
     """Which positions were clicked, (n, K)."""
     seen: Floats
@@ -36,6 +38,9 @@ class Evidence:
 class Beliefs:
     """What is believed of the items of a pool for some users. Each method is one kind of belief;
     an estimator names those that it has in `offers`."""
+
+    conditional: ClassVar[bool] = False
+    """True if they are of the items below others: see `given`."""
 
     def mean(self) -> Scores:
         """Return how attractive the items are expected to be."""
@@ -69,6 +74,10 @@ class Beliefs:
         """Return the block of each item, (n, p): the items of block 0 come first."""
         raise NotImplementedError
 
+    def given(self, above: Ints) -> Beliefs:
+        """Return what is believed of the items below others, catalogue rows (n, j)."""
+        return self
+
     def widths_of(self, slates: Ints, pool: Pool) -> Floats:
         """Return the widths of items of a pool, catalogue rows (n, K), (n, K)."""
         return self.width().of(slates, pool)
@@ -89,14 +98,21 @@ class Estimator(Component):
     refuses_weights: ClassVar[str] = ""
     """Why it can learn from plain clicks alone, if so: it refuses other reward models."""
 
+    conditional: ClassVar[bool] = False
+    """True if what is believed of an item depends on the items above it: see `Beliefs.given`."""
+
     @property
     def shares(self) -> bool:
         """Whether users learn from each other, so that they cannot be simulated apart."""
         return False
 
+    def dim_of(self, items: Items) -> int:
+        """Return how many numbers of an item it learns from: its features."""
+        return items.dim
+
     @abstractmethod
     def start(self, users: int, dim: int) -> Any:
-        """Return the state of users without feedback, for items of `dim` features."""
+        """Return the state of users without feedback, for items of which `dim` numbers count."""
 
     @abstractmethod
     def update(self, state: Any, rows: Rows, evidence: Evidence) -> None:

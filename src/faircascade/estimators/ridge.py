@@ -276,13 +276,20 @@ class RidgeBeliefs(Beliefs):
 
     def sample(self, scale: float, *, seed: int, users: Words, round: int | Ints) -> Scores:
         """Score with theta ~ N(theta_hat, scale^2 M^-1), one draw for a user and round."""
-        L = cholesky(self._M_inv)
-        rounds = np.broadcast_to(np.asarray(round), users.shape)
-        z = normals(seed, "thompson", len(L), users, rounds)  # (n, d)
-        return self._products(self._theta + scale * ordered_dot(L.transpose(1, 0, 2), z.T[:, None]))
+        return self._products(draw_theta(self._theta, self._M_inv, scale, seed, users, round))
 
     def widths_of(self, slates: Ints, pool: Pool) -> Floats:
         return width_of(self._M_inv[:, :, :, None], pool.items.by_feature[:, slates])
+
+
+def draw_theta(
+    theta: Floats, M_inv: Floats, scale: float, seed: int, users: Words, round: int | Ints
+) -> Floats:
+    """Return a draw from N(theta, scale^2 M^-1) for each user, (d, n)."""
+    L = cholesky(M_inv)
+    rounds = np.broadcast_to(np.asarray(round), users.shape)
+    z = normals(seed, "thompson", len(L), users, rounds)  # (n, d)
+    return theta + scale * ordered_dot(L.transpose(1, 0, 2), z.T[:, None])
 
 
 def width_of(M_inv: Floats, x: Floats) -> Floats:

@@ -14,7 +14,7 @@ import numpy as np
 from faircascade.engine import HEADLINE, Result, simulate
 from faircascade.engine.result import item_metrics
 from faircascade.environment import Environment
-from faircascade.errors import ParameterError, UnknownParameterError, suggest
+from faircascade.errors import ParameterError, UnknownParameterError, check_choice
 from faircascade.experiment.cell_result import CellOutput, eligible_only
 from faircascade.experiment.comparison_inputs import (
     distinct_labels,
@@ -122,13 +122,12 @@ class Comparison(StudyResults):
         )
 
     def measured(self, over: Over) -> Comparison:
+        check_over(over)
         return replace(self, over=over)
 
     def values(self, label: str, metric: str, *, over: Over | None = None) -> Floats:
         """Return one metric of one policy, one value for each seed, over all or eligible items."""
-        if label not in self.results:
-            rule = f"must be one of {', '.join(self.labels)}{suggest(str(label), self.labels)}"
-            raise ParameterError("label", rule, label)
+        check_choice("label", label, self.labels)
         lookup("metric", metric)
         runs, over = self.results[label], over or self.over
         check_over(over)
@@ -167,22 +166,23 @@ class Comparison(StudyResults):
         return rows
 
     def document(self) -> dict[str, Any]:
-        """Return the comparison as one plain document."""
+        """Return the comparison as one plain document; items are counted seed by seed."""
+        environments = [result.env for result in self.results[self.baseline]]
         return {
             **platform_versions(),
             "baseline": self.baseline,
             "rounds": self.rounds,
             "seeds": list(self.seeds),
             "interrupted": self.interrupted,
-            "items": len(self.env.items),
-            "eligible": int(self.env.items.eligible.sum()),
+            "items": [len(env.items) for env in environments],
+            "eligible": [int(env.items.eligible.sum()) for env in environments],
             "over": self.over,
             "yardsticks": self.yardsticks,
             "table": [
                 {name: None if value != value else value for name, value in row.items()}
                 for row in self.table()
             ],
-            "runs": [result.summary() for runs in self.results.values() for result in runs],
+            "runs": [run.summary(over=self.over) for runs in self.results.values() for run in runs],
         }
 
     def __str__(self) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from faircascade.data.prepare import check_threshold
 from faircascade.environment import Environment
+from faircascade.environment.construction import USERS
 from faircascade.errors import UnknownParameterError
 from faircascade.parameters import Parameter, parameters_of_function
 from faircascade.registry import Component, flat_spec, to_spec, validated
@@ -36,6 +37,8 @@ def environment_options() -> dict[str, Parameter]:
             default = parts[option.name] if option.default is None else option.default
             option = replace(option, type=part)
             option = replace(option, default=validated(option, default))
+        if option.name == "users":
+            option = replace(option, type=int, default=USERS)
         if option.name in _COUNTS:
             option = replace(option, type=Annotated[option.type, Field(ge=1)])
         if option.name == "threshold":

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from faircascade.errors import ParameterError
+from faircascade.errors import check_choice
 from faircascade.types import Floats
 
 LEVEL = 0.95
@@ -247,10 +247,20 @@ def too_few_seeds(seeds: int, *, test: Test = "t", comparisons: int = 1) -> str:
     )
 
 
+def count_tested(found: Mapping[Any, Contrast]) -> int:
+    """Return how many comparisons p-values are corrected for."""
+    return sum(not math.isnan(change.corrected) for change in found.values())
+
+
+def too_few(found: Mapping[Any, Contrast], test: Test) -> str:
+    """Say of comparisons that there are too few seeds for them; nothing if there are enough."""
+    pairs = max((change.seeds for change in found.values()), default=0)
+    return too_few_seeds(pairs, test=test, comparisons=count_tested(found)) if found else ""
+
+
 def check_test(test: str) -> None:
     """Refuse a test that there is not."""
-    if test not in TESTS:
-        raise ParameterError("test", f"must be one of {', '.join(TESTS)}", test)
+    check_choice("test", test, TESTS)
 
 
 def _contrast(own: Floats, other: Floats, p: float, corrected: float) -> Contrast:

@@ -14,6 +14,7 @@ from faircascade.experiment.spec import Spec
 from faircascade.experiment.store.results import FinishedCell, Results
 from faircascade.experiment.study_results import EnvironmentResults, StudyResults
 from faircascade.metrics import Over
+from faircascade.metrics.tally import check_over
 from faircascade.policies import Policy
 
 
@@ -90,6 +91,7 @@ class Study(StudyResults):
         return replace(self, spec=self.spec.changed(baseline=baseline))
 
     def measured(self, over: Over) -> Study:
+        check_over(over)
         return replace(self, over=over)
 
     def again(self) -> Study:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
+
+import numpy as np
 
 from faircascade.estimators import Beliefs
 from faircascade.propensities import Propensities
@@ -51,9 +53,22 @@ class Exploration(Component):
         """Score every item in the pool for every user; `Scores.final(array)` will do."""
 
     def slates(self, request: SlateRequest, scores: Scores) -> Slates:
-        """Return the slates to show: the k largest scores, best first."""
+        """Return the slates to show: the k largest scores, best first.
+
+        Where beliefs depend on the items above, they are filled from the top: the scores are those
+        of the first position, and each of the others has its own.
+        """
         ties = tie_keys(request.seed, request.users, request.round, request.pool)
-        return top_k(scores, request.k, request.pool, ties)
+        if not request.beliefs.conditional:
+            return top_k(scores, request.k, request.pool, ties)
+        best = top_k(scores, 1, request.pool, ties)
+        items, values = best.items, best.scores
+        while items.shape[1] < request.k:
+            below = replace(request, beliefs=request.beliefs.given(items))
+            best = top_k(self.scores(below).without(items, request.pool), 1, request.pool, ties)
+            items = np.hstack([items, best.items])
+            values = np.hstack([values, best.scores])
+        return Slates(items=items, scores=values)
 
     @property
     def is_random(self) -> bool:

@@ -36,7 +36,7 @@ class Regret(Metric):
         return record.realised_regret if self.realised else record.regret
 
     def why_missing(self, record: Record) -> str:
-        return "realised regret is counted only by simulate(..., realised=True)"
+        return "realised regret was not counted"
 
 
 @register("clicked")

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faircascade.errors import ParameterError
+from faircascade.errors import check_choice
 from faircascade.types import Bools, Floats, Ints, Items
 
 UNIT = 2.0**-32
@@ -24,10 +24,10 @@ Over = Literal["catalogue", "eligible"]
 """Which items a metric is taken over: all, or those that can be recommended."""
 
 
-def check_over(over: str) -> None:
-    """Refuse what is neither."""
-    if over not in get_args(Over):
-        raise ParameterError("over", f"must be one of {', '.join(get_args(Over))}", over)
+def check_over(over: str) -> Over:
+    """Return which items count, or refuse what is neither."""
+    check_choice("over", over, get_args(Over))
+    return cast(Over, over)
 
 
 Counts = NDArray[np.signedinteger[Any]]

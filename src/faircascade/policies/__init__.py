@@ -13,6 +13,7 @@ from faircascade.policies.click_bandits import (
     TSCascade,
 )
 from faircascade.policies.recipes import (
+    DiscountLinUCB,
     EAEpsilonGreedy,
     EALinTS,
     EALinUCB,
@@ -22,6 +23,7 @@ from faircascade.policies.recipes import (
     LinTS,
     LinUCB,
 )
+from faircascade.policies.topical import CascadeHybrid, CascadeLSB
 from faircascade.policies.yardsticks import MostPopular, Optimal, Random, Yardstick
 
 __all__ = [
@@ -30,10 +32,13 @@ __all__ = [
     "PBMUCB",
     "Bandit",
     "BanditState",
+    "CascadeHybrid",
     "CascadeKLUCB",
+    "CascadeLSB",
     "CascadeTS",
     "CascadeUCB1",
     "ComposedPolicy",
+    "DiscountLinUCB",
     "EAEpsilonGreedy",
     "EALinTS",
     "EALinUCB",

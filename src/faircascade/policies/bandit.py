@@ -21,7 +21,7 @@ from faircascade.registry import Component, as_component, declared, register
 from faircascade.rerankers import Identity, Ledger, Reranker, Shown
 from faircascade.rerankers.ledger import Scope
 from faircascade.rewards import RewardModel, RewardTable, Standard
-from faircascade.types import Bools, Feedback, Floats, Ints, Pool, Rows, Slates, Users
+from faircascade.types import Bools, Feedback, Floats, Ints, Items, Pool, Rows, Slates, Users
 
 
 @dataclass(kw_only=True, eq=False)
@@ -44,12 +44,18 @@ class Parts:
     def __post_init__(self) -> None:
         for part in fields(Parts):
             object.__setattr__(self, part.name, as_component(part.name, getattr(self, part.name)))
-        missing = sorted(self.exploration.asks - self.estimator.offers)
-        if missing:
+        if self.estimator.conditional and type(self.reranker).adjust is not Reranker.adjust:
             raise ValueError(
-                f"exploration {self.exploration.name!r} needs the {' and '.join(missing)} of "
-                f"beliefs, which estimator {self.estimator.name!r} does not offer"
+                f"re-ranker {self.reranker.name!r} changes the scores of items, but those of "
+                f"estimator {self.estimator.name!r} depend on the items above"
             )
+        for kind, asking in (("exploration", self.exploration), ("re-ranker", self.reranker)):
+            missing = sorted(asking.asks - self.estimator.offers)
+            if missing:
+                raise ValueError(
+                    f"{kind} {asking.name!r} needs the {' and '.join(missing)} of beliefs, which "
+                    f"estimator {self.estimator.name!r} does not offer"
+                )
         if self.estimator.refuses_weights and not declared(self.reward, "plain"):
             raise ValueError(
                 f"estimator {self.estimator.name!r} cannot have reward {self.reward.name!r}: "
@@ -104,6 +110,9 @@ class ComposedPolicy(Policy):
     @property
     def needs_all_scores(self) -> bool:
         return self.parts.exploration.needs_all_scores or self.parts.reranker.needs_all_scores
+
+    def dim_of(self, items: Items) -> int:
+        return self.parts.estimator.dim_of(items)
 
     def start(self, users: Users, dim: int) -> BanditState:
         scope = self.ledger_scope
@@ -182,6 +191,7 @@ class ComposedPolicy(Policy):
         return Evidence(
             items=feedback.items,
             features=feedback.features,
+            topics=feedback.topics,
             clicks=feedback.clicks,
             seen=seen,
             targets=table.targets(feedback.clicks, seen),
@@ -275,11 +285,11 @@ class Bandit(ComposedPolicy):
     names are listed by `faircascade.registry.components("exploration")`, your own among them;
     built in are:
 
-        estimator: ridge
+        estimator: ridge, topical
         exploration: epsilon, thompson, ucb
         reward: exposure-aware, standard
         observation: first-click
-        reranker: ears, fairco, fairx, identity, reorder
+        reranker: discount, ears, fairco, fairx, identity, reorder
     """
 
     estimator: Estimator = field(default_factory=Ridge)

@@ -15,7 +15,7 @@ from faircascade.propensities import Propensities
 from faircascade.registry import Component
 from faircascade.rerankers.ledger import Ledger, Scope
 from faircascade.rewards import RewardTable
-from faircascade.types import Bools, Feedback, Floats, Ints, Pool, Rows, Slates, Users
+from faircascade.types import Bools, Feedback, Floats, Ints, Items, Pool, Rows, Slates, Users
 
 
 @dataclass(kw_only=True, eq=False)
@@ -74,9 +74,13 @@ class Policy(Component):
         """Return how much of each position it takes as seen, (n, K): see `Observation`."""
         return FirstClick().seen(clicks, shown)
 
+    def dim_of(self, items: Items) -> int:
+        """Return how many numbers of an item it learns from: its features."""
+        return items.dim
+
     @abstractmethod
     def start(self, users: Users, dim: int) -> Any:
-        """Return the state before any feedback, for items of `dim` features."""
+        """Return the state before any feedback, for items of which `dim` numbers are learned."""
 
     @abstractmethod
     def recommend(

@@ -81,6 +81,11 @@ class _Weighted(_Tabular):
         object.__setattr__(self, "reward", as_component("reward", self.reward))
         super().__post_init__()
 
+    @property
+    def label(self) -> str:
+        label = f"{type(self).__name__} {self.reward.label}".strip()
+        return with_reranker(label, self.reranker)
+
     def reward_model(self) -> RewardModel:
         return self.reward
 

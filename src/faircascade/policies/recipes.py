@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, get_args
 
-from faircascade.errors import ParameterError
-from faircascade.estimators import Ridge
+from faircascade.errors import check_choice
+from faircascade.estimators import Estimator, Ridge
 from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
 from faircascade.observations import FirstClick, Observation
 from faircascade.policies.bandit import ComposedPolicy, Parts, with_reranker
 from faircascade.readings import Reading
 from faircascade.registry import as_component, register
-from faircascade.rerankers import EARS, FairCo, FairX, Identity, Reorder, Reranker
+from faircascade.rerankers import EARS, Discount, FairCo, FairX, Identity, Reorder, Reranker
 from faircascade.rerankers.ledger import Scope
 from faircascade.rewards import ExposureAware, RewardModel, Standard, as_weight
 from faircascade.rewards.weights import Weight, WeightLike
@@ -42,6 +42,9 @@ class Recipe(ComposedPolicy):
     @abstractmethod
     def explorer(self) -> Exploration: ...
 
+    def learner(self) -> Estimator:
+        return Ridge(ridge=self.ridge, sigma=self.sigma, reading=self.reading)
+
     def reward_model(self) -> RewardModel:
         return Standard()
 
@@ -51,7 +54,7 @@ class Recipe(ComposedPolicy):
     @cached_property
     def parts(self) -> Parts:
         return Parts(
-            estimator=Ridge(ridge=self.ridge, sigma=self.sigma, reading=self.reading),
+            estimator=self.learner(),
             exploration=self.explorer(),
             reward=self.reward_model(),
             observation=self.observation,
@@ -180,6 +183,15 @@ class EARSLinUCB(_Optimistic):
         return EARS(patience=self.patience, tolerance=self.tolerance)
 
 
+@register("discount-linucb")
+@dataclass(frozen=True, kw_only=True)
+class DiscountLinUCB(_Optimistic):
+    """LinUCB that explores an item less the more it was shown: see the re-ranker `discount`."""
+
+    def last_step(self) -> Reranker:
+        return Discount(alpha=self.alpha)
+
+
 Variant = Literal["fairx", "fairco", "reorder"]
 
 
@@ -202,9 +214,7 @@ class FRMLinUCB(_Optimistic):
         return f"{type(self).__name__} {self.variant}"
 
     def __post_init__(self) -> None:
-        if self.variant not in get_args(Variant):
-            names = ", ".join(get_args(Variant))
-            raise ParameterError("variant", f"must be one of {names}", self.variant)
+        check_choice("variant", self.variant, get_args(Variant))
         for build in _VARIANTS.values():  # parameters of the others must be right as well
             build(self)
         super().__post_init__()

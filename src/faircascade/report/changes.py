@@ -11,7 +11,8 @@ from faircascade.experiment.stats import (
     Contrast,
     Test,
     contrasts,
-    too_few_seeds,
+    count_tested,
+    too_few,
 )
 from faircascade.experiment.study_results import EnvironmentResults, pairs
 from faircascade.metrics import higher_is_better
@@ -31,11 +32,6 @@ def changes(
 ) -> Changes:
     """Compare all policies with their baselines, corrected for the number of all comparisons."""
     return contrasts(pairs(environments, metrics), test=test)
-
-
-def count_tested(found: Changes) -> int:
-    """Return how many comparisons p-values are corrected for."""
-    return sum(not math.isnan(change.corrected) for change in found.values())
 
 
 def significant(change: Contrast) -> bool:
@@ -78,13 +74,6 @@ def change_line(change: Contrast, metric: str, seeds: int, *, lead: str = "") ->
     if change.seeds < seeds:
         shown += f" ({change.seeds} {'pair' if change.seeds == 1 else 'pairs'})"
     return Line(shown, tone or "soft", ", ".join(spoken))
-
-
-def too_few(found: Changes, test: Test) -> str:
-    """Say that there are too few seeds for any change to be significant; else nothing."""
-    pairs = max((change.seeds for change in found.values()), default=0)
-    words = too_few_seeds(pairs, test=test, comparisons=count_tested(found))
-    return words if found else ""
 
 
 def against_words(environments: Sequence[EnvironmentResults]) -> str:

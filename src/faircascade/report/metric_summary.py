@@ -11,11 +11,12 @@ from faircascade.experiment.stats import (
     Interval,
     Test,
     bootstrap_interval,
+    count_tested,
     estimate,
 )
 from faircascade.experiment.study_results import EnvironmentResults, StudyResults, group_metrics
 from faircascade.metrics import higher_is_better
-from faircascade.report.changes import changes, count_tested
+from faircascade.report.changes import changes
 
 
 @dataclass(frozen=True)

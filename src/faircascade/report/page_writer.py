@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from faircascade.errors import ParameterError
 from faircascade.experiment.comparison import Comparison
 from faircascade.experiment.stats import Test, check_test
 from faircascade.experiment.study_results import StudyResults
+from faircascade.metrics import Over
 from faircascade.parameters import checked_arguments
 from faircascade.report.blocks import Notice, Section
 from faircascade.report.changes import mark_terms
@@ -32,7 +34,7 @@ from faircascade.report.published.summary import not_the_papers_data, published_
 from faircascade.report.sections import SECTIONS, check_names
 from faircascade.report.style import drawing
 from faircascade.report.summary import facts, overview, study_line, unfinished
-from faircascade.storage import check_folder
+from faircascade.storage import check_folder, free_folder
 
 _FIGURES = ("figures", "Every figure as PNG and SVG.")
 
@@ -69,21 +71,26 @@ class Chapter:
 @checked_arguments
 def write_report(
     results: Result | StudyResults | Sequence[StudyResults],
-    folder: str | Path = "runs/report",
+    folder: str | Path | None = None,
     *,
     name: str = "report",
     title: str | None = None,
     notes: Iterable[str] = (),
     test: Test = "t",
+    over: Over | None = None,
 ) -> Path:
     """Write `NAME.html`, `NAME.md`, `figures/` and tables (CSV) of a result, comparison or studies.
 
     Each is shown as it asks (`show`), as far as it is finished. The page needs nothing beside it.
-    An older page there is replaced, and what it had and this one has not is removed. Returns the
-    page's path.
+    An older page in `folder` is replaced, and what it had and this one has not is removed. Without
+    a folder, `runs/report` is taken, or `runs/report-2` and so on if there is something in it, and
+    which is printed. `over` says which items fairness is taken over, "catalogue" or "eligible",
+    unless results are measured already. Returns the page's path.
     """
     studies = _studies(results)
-    check_folder(folder)
+    if over is not None:
+        studies = [study.measured(over) for study in studies]
+    chosen = check_folder(free_folder("report") if folder is None else folder)
     published = any(map(shown, studies))
     cover = PageHeader(
         name=name,
@@ -97,7 +104,10 @@ def write_report(
         ],
         alone=len(studies) == 1,
     )
-    return write_under(cover, studies, folder, test=test)
+    page = write_under(cover, studies, chosen, test=test)
+    if folder is None:
+        print(f"Report: {page}", file=sys.stderr)
+    return page
 
 
 def _studies(results: Any) -> list[StudyResults]:

@@ -1,10 +1,21 @@
 """What is done to a ranking before it is shown, for the sake of exposure."""
 
 from faircascade.rerankers.base import Identity, Reranker, Shown
+from faircascade.rerankers.discount import Discount
 from faircascade.rerankers.ears import EARS
 from faircascade.rerankers.fairco import FairCo
 from faircascade.rerankers.fairx import FairX
 from faircascade.rerankers.ledger import Ledger
 from faircascade.rerankers.reorder import Reorder
 
-__all__ = ["EARS", "FairCo", "FairX", "Identity", "Ledger", "Reorder", "Reranker", "Shown"]
+__all__ = [
+    "EARS",
+    "Discount",
+    "FairCo",
+    "FairX",
+    "Identity",
+    "Ledger",
+    "Reorder",
+    "Reranker",
+    "Shown",
+]

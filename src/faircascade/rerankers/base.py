@@ -42,6 +42,8 @@ class Reranker(Component):
 
     kind: ClassVar[str] = "reranker"
 
+    asks: ClassVar[frozenset[str]] = frozenset()
+    """The beliefs that it needs: see `Exploration.asks`."""
     needs_all_scores: ClassVar[bool] = False
     """True if it may lift any item of the pool into a slate, whatever its score."""
 

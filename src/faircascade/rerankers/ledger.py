@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from faircascade.errors import ParameterError
+from faircascade.errors import check_choice
 from faircascade.metrics.tally import discounts
 from faircascade.types import Floats, Ids, Ints, Items, Rows
 
@@ -27,8 +27,7 @@ _IDS, _UNITS = "ledger/items", "ledger/units"
 
 def check_scope(ledger: str) -> None:
     """Refuse an unknown scope."""
-    if ledger not in get_args(Scope):
-        raise ParameterError("ledger", f"must be one of {', '.join(get_args(Scope))}", ledger)
+    check_choice("ledger", ledger, get_args(Scope))
 
 
 def exposure_units(k: int) -> Ints:
@@ -81,6 +80,12 @@ class Ledger:
             _, old, new = np.intersect1d(self.ids, ids, return_indices=True)
             spread[..., new] = units[..., old]
         return spread
+
+    def exposure(self, rows: Rows, items: Items) -> Floats:
+        """Return E_P of every item for some users, (n or 1, m)."""
+        self.follow(items.ids)
+        units = self.units[rows] if self.scope == "user" else self.units
+        return np.asarray(units * UNIT)
 
     def worth(self, rows: Rows, items: Items) -> Ints:
         """Return E_P / merit of every item for some users, up to a factor, (n or 1, m)."""

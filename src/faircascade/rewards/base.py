@@ -90,6 +90,11 @@ class RewardModel(Component):
     """True if a click is worth 1 wherever it happens and nothing is lost without one."""
 
     @property
+    def label(self) -> str:
+        """What tables and figures add to a policy's name; nothing for the usual one."""
+        return self.name
+
+    @property
     def harmful_in(self) -> str | None:
         """The world in which it is known to make exposure less equal, if there is one."""
         return None

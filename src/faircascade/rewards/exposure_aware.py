@@ -37,6 +37,10 @@ class ExposureAware(RewardModel):
         self.table(self.weight.probe_length)  # a mistake shows now, not in the middle of a run
 
     @property
+    def label(self) -> str:
+        return self.weight.name
+
+    @property
     def harmful_in(self) -> str | None:
         return self.weight.harms.get(self.reading)
 

@@ -16,5 +16,9 @@ class Standard(RewardModel):
 
     plain: ClassVar[bool] = True
 
+    @property
+    def label(self) -> str:
+        return ""
+
     def table(self, k: int) -> RewardTable:
         return RewardTable.of(k, rewards=1.0)

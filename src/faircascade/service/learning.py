@@ -92,6 +92,7 @@ def _updates(outcomes: Sequence[Outcome], policy: Policy, now: float) -> list[Mo
             np.array([clicked for _, clicked, _ in outcomes]), len(outcomes[0][0].slots)
         ),
         shown=np.array([examined for _, _, examined in outcomes]),
+        topics=np.zeros((len(outcomes), len(outcomes[0][0].slots), 0)),
     )
     return [
         ModelUpdate(

@@ -19,6 +19,7 @@ def small_environment(
     theta = rng.normal(size=(users, dim)) * 0.4
     options.setdefault("merit", rng.uniform(0.1, 1.0, size=items))
     options.setdefault("popularity", rng.integers(0, 50, size=items).astype(float))
+    options.setdefault("topics", np.round(rng.uniform(0.0, 0.9, size=(items, 3)), 1))
     options.setdefault("item_ids", [f"item-{i}" for i in range(items)])
     options.setdefault("user_ids", [f"user-{u}" for u in range(users)])
     return Environment.from_arrays(X, theta, k=k, **options)

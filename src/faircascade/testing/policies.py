@@ -34,7 +34,7 @@ def check_policy(policy: Policy) -> None:
     _check_independence(policy)
     _check_propensities(policy)
     try:
-        policy.sums(policy.start(env.users, env.items.dim))
+        policy.sums(policy.start(env.users, policy.dim_of(env.items)))
     except TypeError:
         return  # it keeps no sums, and the service refuses it
     _check_sums(policy, env)
@@ -77,7 +77,7 @@ def _check_independence(policy: Policy) -> None:
 
 def _check_sums(policy: Policy, env: Environment) -> None:
     """Compare a state with one made of sums that somebody else kept."""
-    state = policy.start(env.users, env.items.dim)
+    state = policy.start(env.users, policy.dim_of(env.items))
     sums = policy.sums(state)
     require((sums == 0).all(), "sums must start at 0")
     for t in range(1, 9):
@@ -87,12 +87,13 @@ def _check_sums(policy: Policy, env: Environment) -> None:
             features=env.items.features[slates],
             clicks=env.respond(slates, round=t, seed=1).clicks,
             shown=np.full(4, env.k),
+            topics=env.items.topics[slates],
         )
         sums = sums + policy.increments(feedback)
         policy.update(state, EVERY, feedback)
         np.testing.assert_allclose(policy.sums(state), sums, rtol=1e-9, atol=1e-12)
     ledger = getattr(state, "ledger", None)
-    again = policy.from_sums(env.users, sums, env.items.dim, ledger=ledger)
+    again = policy.from_sums(env.users, sums, policy.dim_of(env.items), ledger=ledger)
     kept, back = policy.arrays(state), policy.arrays(again)
     require(kept.keys() == back.keys(), "a state from sums must have the same arrays")
     for name, array in kept.items():
@@ -106,7 +107,7 @@ def _check_propensities(policy: Policy) -> None:
     """Add up the propensities of all slates of two out of five."""
     env = small_environment(users=3, items=5, k=2)
     states = (
-        (policy.start(env.users, env.items.dim), 1),
+        (policy.start(env.users, policy.dim_of(env.items)), 1),
         (simulate(env, policy, rounds=12, seed=1).state, 13),
     )
     slates = np.array(list(permutations(range(5), 2)))
@@ -185,16 +186,17 @@ def _check_rows(estimator: Estimator, env: Environment) -> None:
     if estimator.shares:
         return
     policy = Bandit(estimator=estimator, exploration=exploration_for(estimator))
-    state = policy.start(env.users, env.items.dim)
+    state = policy.start(env.users, policy.dim_of(env.items))
     slates = np.tile(np.arange(env.k), (2, 1))
     feedback = Feedback(
         items=env.items.ids[slates],
         features=env.items.features[slates],
         clicks=np.eye(2, env.k, dtype=bool),
         shown=np.full(2, env.k),
+        topics=env.items.topics[slates],
     )
     policy.update(state, np.array([3, 1]), feedback)
-    fresh = policy.start(env.users, env.items.dim)
+    fresh = policy.start(env.users, policy.dim_of(env.items))
     apart = np.array([0, 2, 4])
     found, before = (_scores(policy, s, env)[apart] for s in (state, fresh))
     require_same(found, before, "users without feedback, who must not learn from it")

@@ -47,7 +47,7 @@ class Served(ABC):
 
     def state(self) -> Any:
         """Return the policy's state after the last step that was kept."""
-        return self.job.policy.start(self.job.env.users, self.job.env.items.dim)
+        return self.job.policy.start(self.job.env.users, self.job.policy.dim_of(self.job.env.items))
 
 
 class Scored(Served):

@@ -71,7 +71,7 @@ class DeviceJob:
             "prices": xp.asarray(account.prices),
             "broken": xp.zeros(1, dtype=np.int64),
         }
-        self.resume(job.policy.start(job.env.users, job.env.items.dim))
+        self.resume(job.policy.start(job.env.users, job.policy.dim_of(job.env.items)))
 
     def _items(self, packed: PackedEnvironment) -> dict[str, Any]:
         xp = self.xp

@@ -49,7 +49,7 @@ class Share:
             return self._cell.state()
         if self._state is None:
             users = self.job.env.users
-            return self.job.policy.start(users, self.job.env.items.dim)
+            return self.job.policy.start(users, self.job.policy.dim_of(self.job.env.items))
         return self._state
 
     def trace(self, slates: Any, outcomes: Any, first: int) -> None:

@@ -9,13 +9,12 @@ from typing import Any
 
 from faircascade.engine.simulation import PRECISIONS, cores
 from faircascade.environment import Environment
-from faircascade.errors import ParameterError
+from faircascade.errors import ParameterError, check_choice
 from faircascade.experiment.bench.environments import BenchEnvironments, low_rank
 from faircascade.experiment.bench.isolated_run import IsolatedRun
 from faircascade.experiment.bench.measurement import Measurement, Task, TimedRun
 from faircascade.experiment.bench.peer import PeerRun
 from faircascade.policies import EALinUCB, LinTS, LinUCB
-from faircascade.registry import suggest
 
 LINUCB = LinUCB(reading="reference")
 BOTH = (LINUCB, EALinUCB(weight="log", reading="reference"))
@@ -222,10 +221,7 @@ AGAINST = Case(
 def choose(names: Sequence[str], *, against: bool = False) -> dict[str, Case]:
     """Return the named cases, or all, and those that they need; refuse a name that is none."""
     for name in names:
-        if name not in CASES:
-            raise ParameterError(
-                "case", f"must be one of {', '.join(CASES)}{suggest(name, CASES)}", name
-            )
+        check_choice("case", name, CASES)
     wanted = set(names or (name for name, case in CASES.items() if not case.only_if_named))
     wanted |= {need for name in wanted for need in CASES[name].needs}
     if against:
@@ -236,8 +232,7 @@ def choose(names: Sequence[str], *, against: bool = False) -> dict[str, Case]:
 
 def check_engine(engine: str, precision: str) -> None:
     """Refuse an engine that cannot be measured, or is not here."""
-    if engine not in ENGINES:
-        raise ParameterError("engine", f"must be one of {', '.join(ENGINES)}", engine)
+    check_choice("engine", engine, ENGINES)
     if precision not in PRECISIONS or (engine == "cpu" and precision != "float64"):
         raise ParameterError("precision", "must be float64, or float32 on a GPU", precision)
     if engine == "gpu":

@@ -15,10 +15,9 @@ import numpy as np
 
 from faircascade.engine.job import Progress
 from faircascade.environment import Environment
-from faircascade.errors import ParameterError
+from faircascade.errors import check_choice
 from faircascade.experiment.bench.measurement import SEED, Measurement
 from faircascade.installation import install_command
-from faircascade.registry import suggest
 
 PEERS = {"fairdynamicrec": "fair_dynamic_rec"}
 """Packages to measure against, and the module of each."""
@@ -27,10 +26,7 @@ USERS = 40
 
 def check_peer(name: str) -> None:
     """Refuse a package that is not known or not installed."""
-    if name not in PEERS:
-        raise ParameterError(
-            "against", f"must be one of {', '.join(PEERS)}{suggest(name, PEERS)}", name
-        )
+    check_choice("against", name, PEERS)
     if find_spec(PEERS[name]) is None:
         raise ValueError(
             f"against {name}: the package is not installed; {install_command('peers')}"

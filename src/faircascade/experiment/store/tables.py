@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.errors import ParameterError
+from faircascade.errors import check_choice
 from faircascade.experiment.cell_result import CellResult
 from faircascade.experiment.comparison import Comparison
 from faircascade.experiment.store.files import write_json, write_table
 from faircascade.experiment.store.manifest import read_studies
 from faircascade.experiment.study_results import EnvironmentResults, StudyResults
-from faircascade.registry import flat_spec, suggest
+from faircascade.registry import flat_spec
 
 BACKENDS = ("pandas", "polars", "pyarrow")
 
@@ -40,10 +40,7 @@ def load_results(run: str | Path, *, backend: str | None = None) -> Any:
     installed (pyarrow always is).
     """
     chosen = backend or next(name for name in BACKENDS if find_spec(name) is not None)
-    if chosen not in BACKENDS:
-        raise ParameterError(
-            "backend", f"must be one of {', '.join(BACKENDS)}{suggest(chosen, BACKENDS)}", chosen
-        )
+    check_choice("backend", chosen, BACKENDS)
     if find_spec(chosen) is None:
         raise ValueError(f"backend {chosen!r} is not installed: pip install {chosen}")
     table = tidy(read_studies(run))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from faircascade.errors import ParameterError, suggest
+from faircascade.errors import ParameterError, check_choice
 from faircascade.experiment.spec import Spec
 from faircascade.experiment.stats import Test
 from faircascade.experiment.study_results import StudyResults
@@ -103,6 +103,4 @@ def check_show(spec: Spec) -> None:
 def check_names(show: Iterable[str]) -> None:
     """Refuse the name of a section that there is not."""
     for name in show:
-        if name not in SECTIONS:
-            rule = f"must be one of {', '.join(SECTIONS)}{suggest(str(name), SECTIONS)}"
-            raise ParameterError("show", rule, name)
+        check_choice("show", name, SECTIONS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from faircascade.experiment.stats import RESAMPLES, TESTS, Contrast, Interval, Test
+from faircascade.experiment.stats import RESAMPLES, TESTS, Contrast, Interval, Test, too_few
 from faircascade.experiment.study_results import EnvironmentResults, StudyResults
 from faircascade.metrics.base import GROUP
 from faircascade.report.blocks import (
@@ -27,7 +27,6 @@ from faircascade.report.changes import (
     significant,
     tested_words,
     tone_of,
-    too_few,
 )
 from faircascade.report.formatting import (
     NOT_RUN,

@@ -131,6 +131,7 @@ def _items(slots: Slots, features: Floats, keys: Words, known: Sequence[StoredIt
         eligible=np.ones(len(slots), dtype=bool),
         merit=np.array([item.merit for item in known], dtype=np.float64),
         popularity=np.array([item.popularity for item in known], dtype=np.float64),
+        topics=np.zeros((len(slots), 0)),
     )
     vars(items)["keys"] = keys  # of the names; a cached property otherwise
     pool = items.pool
