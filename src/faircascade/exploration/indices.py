@@ -20,6 +20,7 @@ MOST_STEPS = 64
 CLOSE = 2.0**-22
 """A search ends with a step of this share of q (1 - q): the error is of the order of its square."""
 _TINY = 2.0**-1000
+_BELOW_1 = 1.0 - 2.0**-53
 
 
 def log_time(time: Any) -> Any:
@@ -42,7 +43,7 @@ def ucb1_bonus(count: Any, positions: Any, level: Any) -> Any:
 def kl_start(mean: Any, budget: Any) -> Any:
     """Return where to begin: (q - m)^2 = 2 b q (1 - q), as kl is about its second derivative."""
     spread = budget * (budget + 2.0 * mean * (1.0 - mean))
-    return (mean + budget + np.sqrt(spread)) / (1.0 + 2.0 * budget)
+    return np.minimum((mean + budget + np.sqrt(spread)) / (1.0 + 2.0 * budget), _BELOW_1)
 
 
 def kl_rest(mean: Any) -> Any:
@@ -61,7 +62,7 @@ def kl_step(mean: Any, rest: Any, budget: Any, q: Any) -> Any:
     size = np.abs(move)
     factor = 1.0 + size + 0.5 * size * size  # about exp(size)
     up = move > 0.0
-    moved = 1.0 - left * (up / factor + (1.0 - up) * factor)
+    moved = np.minimum(1.0 - left * (up / factor + (1.0 - up) * factor), _BELOW_1)
     inside = moved > mean
     return moved * inside + 0.5 * (q + mean) * (1.0 - inside)
 
@@ -72,7 +73,7 @@ def kl_index(mean: Floats, budget: Floats) -> Floats:
     open_: Bools = (budget > 0.0) & (mean < 1.0)
     m, b = mean[open_], budget[open_]
     rest, q = kl_rest(m), kl_start(m, b)
-    left = np.arange(len(q))
+    left = np.flatnonzero(q > m)  # a budget may be too small to tell
     for _ in range(MOST_STEPS):
         if not len(left):
             break

@@ -197,6 +197,8 @@ def kl_ucb(known, mean, count, level):
         return entry[3], entry[4]
     budget = level / count
     rest, q = kl_rest(mean), kl_start(mean, budget)
+    if not q > mean:
+        return q, np.inf
     for _ in range(MOST_STEPS):
         now = kl_step(mean, rest, budget, q)
         near = abs(now - q) <= CLOSE * now * (1.0 - now)
