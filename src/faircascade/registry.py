@@ -14,6 +14,7 @@ import pkgutil
 from abc import ABC
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from difflib import get_close_matches
 from functools import cache, wraps
 from pathlib import Path
 from traceback import walk_tb
@@ -48,6 +49,8 @@ ROOMS = (
     "metrics",
 )
 ENTRY_POINTS = "faircascade.components"
+_LONG_LIST = 150
+"""Characters from which on a message does not list every name."""
 
 
 class Component(ABC):  # noqa: B024 - rooms have the abstract methods
@@ -236,7 +239,10 @@ def _named(kind: str, name: Any, parameter: str) -> type[Component]:
         return found
     known = components(kind)
     close = suggest(name, known) if isinstance(name, str) else ""
-    raise ParameterError(parameter, f"must be one of {', '.join(known)}{close}", name)
+    listed = ", ".join(known)
+    if close and len(listed) > _LONG_LIST:  # those that are nearest will do
+        listed = ", ".join(get_close_matches(name, known, n=6, cutoff=0.0)) + " and others"
+    raise ParameterError(parameter, f"must be one of {listed}{close}", name)
 
 
 def build(kind: str, name: str, parameters: Mapping[str, Any] | None = None) -> Any:

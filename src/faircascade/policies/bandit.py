@@ -285,8 +285,9 @@ class Bandit(ComposedPolicy):
     names are listed by `faircascade.registry.components("exploration")`, your own among them;
     built in are:
 
-        estimator: ridge, topical
-        exploration: epsilon, thompson, ucb
+        estimator: ridge, tabular, topical, toprank
+        exploration: beta-thompson, epsilon, gaussian-thompson, kl-ucb, shuffled-blocks, thompson,
+            ucb, ucb1
         reward: exposure-aware, standard
         observation: first-click
         reranker: discount, ears, fairco, fairx, identity, reorder
