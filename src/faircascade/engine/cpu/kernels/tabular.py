@@ -22,8 +22,19 @@ from faircascade.engine.cpu.kernels.observing import comes, observe, seen_up_to
 from faircascade.engine.cpu.kernels.ranking import keep_best, rounded
 from faircascade.engine.cpu.records import ITEMS, USERS
 from faircascade.engine.cpu.table_records import INDICES, LAZY, MEMORY
-from faircascade.exploration import indices
-from faircascade.exploration.indices import CLOSE, MOST_STEPS, UNSEEN
+from faircascade.exploration.indices import (
+    CLOSE,
+    MOST_STEPS,
+    UNSEEN,
+    gamma_trial,
+    gaussian_spread,
+    kl_rest,
+    kl_start,
+    kl_step,
+    kl_time,
+    log_time,
+    ucb1_bonus,
+)
 from faircascade.ranking import RESOLUTION
 
 UCB1, KL_UCB, GAUSSIAN, BETA = (
@@ -37,14 +48,17 @@ CALMER = 0.7
 """By which the margin shrinks from slate to slate."""
 LARGEST_MARGIN = 0.25
 
-log_time = register_jitable(indices.log_time)
-kl_time = register_jitable(indices.kl_time)
-ucb1_bonus = register_jitable(indices.ucb1_bonus)
-kl_start = register_jitable(indices.kl_start)
-kl_rest = register_jitable(indices.kl_rest)
-kl_step = register_jitable(indices.kl_step)
-gaussian_spread = register_jitable(indices.gaussian_spread)
-gamma_trial = register_jitable(indices.gamma_trial)
+for _function in (
+    log_time,
+    kl_time,
+    ucb1_bonus,
+    kl_start,
+    kl_rest,
+    kl_step,
+    gaussian_spread,
+    gamma_trial,
+):
+    register_jitable(_function)
 
 
 @kernel
