@@ -69,12 +69,12 @@ def drive(env: fc.Environment, url: str, rounds: int) -> tuple[np.ndarray, np.nd
             listed = np.array([[row[item] for item in one.items] for one in shown])
             response = env.respond(listed, round=turn, seed=SEED)
             answers = [
-                Feedback(one, clicked=int(position) or None)
-                for one, position in zip(shown, response.clicked, strict=True)
+                Feedback(one, clicked=np.flatnonzero(hits) + 1)
+                for one, hits in zip(shown, response.clicks, strict=True)
             ]
             client.feedback_many(answers)
             slates.append(listed)
-            clicks.append(response.clicked > 0)
+            clicks.append(response.clicks.any(axis=1))
     return np.array(slates), np.array(clicks)
 
 

@@ -22,6 +22,7 @@ def evidence(features: Any, targets: Any, last: Any) -> Evidence:
         seen=seen,
         targets=np.asarray(targets) * seen,
         topics=np.zeros((n, k, 0)),
+        factors=seen,
     )
 
 

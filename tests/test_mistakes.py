@@ -135,6 +135,22 @@ ENVIRONMENTS: list[Mistake] = [
         lambda d: fc.Environment.from_arrays(np.eye(2), np.eye(2), k=1, item_ids=[7, 7]),
         ("item ids", "distinct", "7 twice"),
     ),
+    ("attraction above 1", lambda d: table([0.5, 1.5]), ("table", "between 0 and 1", "1.5")),
+    ("attraction below 0", lambda d: table([[0.5], [-1]]), ("table", "row 1, column 0", "-1")),
+    ("attraction unknown", lambda d: table([0.5, np.nan]), ("table", "finite", "nan")),
+    ("attraction in words", lambda d: table(["high"]), ("table", "numbers")),
+    ("one attraction", lambda d: table(0.5), ("table", "contexts x items", "()")),
+    ("attraction by three", lambda d: table(np.ones((2, 2, 2))), ("table", "contexts x items")),
+    ("attraction of none", lambda d: table([]), ("table", "contexts x items", "(0,)")),
+    ("a table too wide", lambda d: table(np.ones(5000)), ("table", "4,096", "features", "5000")),
+    ("too few items", lambda d: table([0.5], k=2), ("k", "between 1 and 1", "got 2")),
+    (
+        "features of other items",
+        lambda d: table([0.5, 0.5], features=np.eye(3)),
+        ("features", "2 (the items)", "(3, 3)"),
+    ),
+    ("no such instances", lambda d: fc.load_instances("no.json"), ("no.json", "no such file")),
+    ("no instances", lambda d: fc.load_instances("text"), ("text", "JSON")),
 ]
 
 RUNS: list[Mistake] = [
@@ -253,6 +269,12 @@ RANKERS: list[Mistake] = [
     ("a number as a list", lambda d: d.ranker.recommend("u", exclude=5), ("exclude", "a list")),
     ("nothing left", lambda d: d.ranker.recommend("u", exclude=range(4)), ("leave no item",)),
     ("a click beyond", lambda d: d.ranker.update(d.slate, clicked=9), ("clicked", "from 1 to 2")),
+    ("a click twice", lambda d: d.ranker.update(d.slate, [1, 1]), ("clicked", "once", "[1, 1]")),
+    (
+        "a click in two forms",
+        lambda d: d.ranker.update(d.slate, 1, clicked_item="0"),
+        ("clicked_item", "left out", "'0'"),
+    ),
     ("a click on text", lambda d: d.ranker.update(d.slate, clicked="a"), ("clicked", "'a'")),
     ("shown beyond", lambda d: d.ranker.update(d.slate, shown=9), ("shown", "between 1 and 2")),
     ("a user, no slate", lambda d: d.ranker.update("u", clicked=1), ("slate", "recommend")),
@@ -262,6 +284,10 @@ RANKERS: list[Mistake] = [
     ("other features", lambda d: d.ranker.add_items(np.ones((1, 3)), ["x"]), ("features", "4")),
     ("unknown items", lambda d: d.ranker.remove_items(["z"]), ("item_ids", "'z'")),
 ]
+
+
+def table(attraction: Any, **options: Any) -> fc.Environment:
+    return fc.Environment.from_attraction(attraction, **({"k": 1} | options))
 
 
 def run(desk: Desk, **options: Any) -> fc.Result:

@@ -123,7 +123,8 @@ def test_clicks_are_given_by_position_or_by_item() -> None:
     for answer in (
         {"clicked": [2, 4]},
         {"clicked_item": lambda slate: [slate.items[3], slate.items[1]]},
-        {"clicked": [4, 2], "clicked_item": lambda slate: {slate.items[1], slate.items[3]}},
+        {"clicked": np.array([4, 2])},
+        {"clicked_item": lambda slate: {slate.items[1], slate.items[3]}},
     ):
         r = ranker()
         slate = r.recommend("u")
@@ -147,7 +148,12 @@ def test_feedback_may_never_come() -> None:
         ({"clicked": 0}, "clicked must be a position from 1 to 10, several, or None, got 0"),
         ({"clicked": 11}, "clicked must be a position from 1 to 10, several, or None, got 11"),
         ({"shown": 0}, "shown must be between 1 and 10, got 0"),
-        ({"clicked": 3, "shown": 2}, "shown must be at least 3, the clicked position, got 2"),
+        ({"clicked": 3, "shown": 2}, "shown must be at least 3, a clicked position, got 2"),
+        ({"clicked": [1, 3], "shown": 2}, "shown must be at least 3, a clicked position, got 2"),
+        ({"clicked": [1, 11]}, "clicked must be a position from 1 to 10, several, or None, got 11"),
+        ({"clicked": [2, 2]}, r"clicked must name each position once, got \[2, 2\]"),
+        ({"clicked": 1, "clicked_item": "i1"}, "clicked_item must be left out where clicked is"),
+        ({"clicked": [], "clicked_item": "i1"}, "clicked_item must be left out where clicked is"),
         ({"clicked_item": "nope"}, "clicked_item must be an item of the slate, got 'nope'"),
     ],
 )

@@ -51,6 +51,19 @@ SITUATIONS: dict[str, list[Step]] = {
     "a user by turns": [show(user="bob"), show(), answer(0, clicked=1), answer(1)],
     "a click by position": [show(), answer(clicked=2)],
     "a click by item": [show(), answer(item_at=2)],
+    "several clicks": [show(), answer(clicked=[1, 3])],
+    "several clicks, all of them": [show(k=3), answer(clicked=[3, 1, 2])],
+    "several clicks, partly shown": [show(), answer(clicked=[1, 3], shown=3)],
+    "several clicks, none": [show(), answer(clicked=[])],
+    "a click twice": [show(), answer(clicked=[2, 2])],
+    "one of several beyond the slate": [show(k=3), answer(clicked=[1, 4])],
+    "one of several at 0": [show(), answer(clicked=[0, 1])],
+    "one of several beyond what was shown": [show(), answer(clicked=[1, 3], shown=2)],
+    "the same clicks twice": [show(), answer(clicked=[1, 3]), answer(clicked=[3, 1])],
+    "the same click in a list": [show(), answer(clicked=2), answer(clicked=[2])],
+    "more clicks": [show(), answer(clicked=1), answer(clicked=[1, 3])],
+    "other clicks": [show(), answer(clicked=[1, 3]), answer(clicked=[1, 4])],
+    "clicks and an item": [show(), answer(item_at=2, clicked=[2])],
     "a click by both": [show(), answer(item_at=2, clicked=2)],
     "position and item disagree": [show(), answer(item_at=2, clicked=1)],
     "an item that is not in the slate": [show(k=2), answer(clicked_item="gone")],
@@ -125,7 +138,9 @@ class ServiceSide:
     async def answer(self, slate: int, item_at: int | None = None, **given: Any) -> None:
         shown = self.slates[slate]
         item = {} if item_at is None else {"clicked_item": shown.items[item_at - 1]}
-        position = {"clicked_position": given.pop("clicked")} if "clicked" in given else {}
+        clicked = given.pop("clicked", None)
+        form = "clicked_positions" if isinstance(clicked, list) else "clicked_position"
+        position = {form: clicked}
         await learn(self.service, shown, **position, **given, **item)
 
     async def unknown(self) -> None:

@@ -3,7 +3,7 @@ from .client import AsyncClient, Client
 from .data.base import DataError, Ratings
 from .data.load import load_dataset
 from .engine import Result, simulate
-from .environment import Environment
+from .environment import Environment, load_instances
 from .experiment import Comparison, compare, load_results, run_experiment
 from .policies import (
     DCMKLUCB,
@@ -70,6 +70,7 @@ __all__ = [
     "TopRank",
     "compare",
     "load_dataset",
+    "load_instances",
     "load_results",
     "run_experiment",
     "simulate",

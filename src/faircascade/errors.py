@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -127,8 +127,20 @@ def check_choice(name: str, value: Any, known: Iterable[str]) -> None:
     """
     known = list(known)
     if value not in known:
-        rule = f"must be one of {', '.join(known)}{suggest(str(value), known)}"
-        raise ParameterError(name, rule, value)
+        raise ParameterError(name, f"must be {one_of(known, str(value))}", value)
+
+
+def one_of(known: Sequence[str], given: str) -> str:
+    """Return what may be chosen, or, of many, what may have been meant.
+
+    >>> one_of(["catalogue", "eligible"], "eligable")
+    "one of catalogue, eligible (did you mean 'eligible'?)"
+    >>> one_of([f"item-{n:02}" for n in range(20)], "itm-03")
+    "one of 20 names (did you mean 'item-03'?)"
+    """
+    close = suggest(given, known)
+    listed = f"{len(known)} names" if close and len(known) > _FEW else ", ".join(known)
+    return f"one of {listed}{close}"
 
 
 def shown(value: Any) -> str:

@@ -195,7 +195,7 @@ class Ranker:
     ) -> None:
         """Learn what the user did: the 1-based position of the click, several, or None.
 
-        `clicked_item` is the clicked item (or a list of them) in place of its position. `shown`
+        `clicked_item` is the clicked item (or a list of them) in place of positions. `shown`
         says how many positions were on the screen, counted from the top, if not all. The same
         answer again changes nothing; feedback that is refused, such as another answer for the same
         slate, changes nothing either.

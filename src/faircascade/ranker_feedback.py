@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -24,17 +24,14 @@ def read_answer(
     shown = size if shown is None else whole(shown, "shown")
     if not 1 <= shown <= size:
         raise ParameterError("shown", f"must be between 1 and {size}", shown)
-    positions = _positions(clicked)
-    for position in positions:
-        if not 1 <= position <= size:
-            rule = f"must be a position from 1 to {size}, several, or None"
-            raise ParameterError("clicked", rule, position)
-    if clicked_item is not None:
-        positions = _where(slate, positions, clicked_item)
-    for position in positions:
-        if position > shown:
-            rule = f"must be at least {position}, the clicked position"
-            raise ParameterError("shown", rule, shown)
+    if clicked is not None and clicked_item is not None:
+        raise ParameterError(
+            "clicked_item", "must be left out where clicked is given", clicked_item
+        )
+    positions = _positions(clicked, size) if clicked_item is None else _where(slate, clicked_item)
+    if positions and positions[-1] > shown:
+        rule = f"must be at least {positions[-1]}, a clicked position"
+        raise ParameterError("shown", rule, shown)
     return positions, shown
 
 
@@ -50,22 +47,27 @@ def names_of(ids: Iterable[object], what: str) -> list[str]:
     return [str(i) for i in ids]
 
 
-def _positions(clicked: Positions) -> list[int]:
+def _positions(clicked: Positions, size: int) -> list[int]:
+    """Return the clicked positions in order."""
     several = isinstance(clicked, Iterable) and not isinstance(clicked, str | bytes)
     given: Iterable[Any] = clicked if several else () if clicked is None else (clicked,)  # type: ignore[assignment]
-    return sorted({whole(position, "clicked") for position in given})
+    positions = [whole(position, "clicked") for position in given]
+    for position in positions:
+        if not 1 <= position <= size:
+            rule = f"must be a position from 1 to {size}, several, or None"
+            raise ParameterError("clicked", rule, position)
+    if len(set(positions)) < len(positions):
+        raise ParameterError("clicked", "must name each position once", positions)
+    return sorted(positions)
 
 
-def _where(slate: Slate, positions: Sequence[int], clicked_item: Any) -> list[int]:
-    """Return where clicked items stood; positions that were given, too, must be the same."""
+def _where(slate: Slate, clicked_item: Any) -> list[int]:
+    """Return where clicked items stood, in order."""
     several = isinstance(clicked_item, list | tuple | set | frozenset)
     names = names_of(clicked_item if several else [clicked_item], "clicked_item")
     for name in names:
         if name not in slate.items:
             raise ParameterError("clicked_item", "must be an item of the slate", name)
-    found = sorted({slate.items.index(name) + 1 for name in names})
-    if positions and positions != found:
-        where = ", ".join(map(str, found))
-        rule = f"must be {where}, where clicked_item stood, or left out"
-        raise ParameterError("clicked", rule, list(positions))
-    return found
+    if len(set(names)) < len(names):
+        raise ParameterError("clicked_item", "must name each item once", names)
+    return sorted(slate.items.index(name) + 1 for name in names)

@@ -14,7 +14,6 @@ import pkgutil
 from abc import ABC
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from difflib import get_close_matches
 from functools import cache, wraps
 from pathlib import Path
 from traceback import walk_tb
@@ -24,6 +23,7 @@ from faircascade.errors import (
     MissingParameterError,
     ParameterError,
     UnknownParameterError,
+    one_of,
     parameters_of_part,
 )
 from faircascade.errors import suggest as suggest
@@ -49,8 +49,6 @@ ROOMS = (
     "metrics",
 )
 ENTRY_POINTS = "faircascade.components"
-_LONG_LIST = 150
-"""Characters from which on a message does not list every name."""
 
 
 class Component(ABC):  # noqa: B024 - rooms have the abstract methods
@@ -64,6 +62,10 @@ class Component(ABC):  # noqa: B024 - rooms have the abstract methods
 
     def kernel(self) -> Mapping[str, Any]:
         """Return the numbers that these engines run it by, named as their kernels name them."""
+        return {}
+
+    def kernel_for(self, k: int) -> Mapping[str, Any]:
+        """Return those that depend on the length of slates."""
         return {}
 
 
@@ -237,12 +239,9 @@ def _named(kind: str, name: Any, parameter: str) -> type[Component]:
     found = find(kind, name)
     if found is not None:
         return found
-    known = components(kind)
-    close = suggest(name, known) if isinstance(name, str) else ""
-    listed = ", ".join(known)
-    if close and len(listed) > _LONG_LIST:  # those that are nearest will do
-        listed = ", ".join(get_close_matches(name, known, n=6, cutoff=0.0)) + " and others"
-    raise ParameterError(parameter, f"must be one of {listed}{close}", name)
+    known = list(components(kind))
+    given = name if isinstance(name, str) else ""
+    raise ParameterError(parameter, f"must be {one_of(known, given)}", name)
 
 
 def build(kind: str, name: str, parameters: Mapping[str, Any] | None = None) -> Any:

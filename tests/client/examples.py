@@ -16,7 +16,9 @@ IMPRESSION = Impression(
     policy_name="ealinucb",
     policy_version="8c1f0e2a9b3d",
 )
-RECEIPT = Receipt(impression_id="1f-Zq3vT0kX5mE", clicked=2, clicked_item="song-8", shown=2)
+RECEIPT = Receipt(
+    impression_id="1f-Zq3vT0kX5mE", clicked_positions=(2,), clicked_items=("song-8",), shown=2
+)
 
 
 def example(model: type[BaseModel]) -> Any:

@@ -60,12 +60,15 @@ def test_no_candidates_means_all_and_an_empty_list_means_none(server: Server, cl
     [
         ([IMPRESSION, 2], {}, {"clicked_position": 2}),
         ([IMPRESSION], {"clicked": np.int64(2)}, {"clicked_position": 2}),
+        ([IMPRESSION, [2, 1]], {}, {"clicked_positions": [2, 1]}),
+        ([IMPRESSION], {"clicked": np.array([1, 2])}, {"clicked_positions": [1, 2]}),
+        ([IMPRESSION, ()], {}, {"clicked_positions": []}),
         (["1f-Zq3vT0kX5mE"], {"clicked_item": "song-8"}, {"clicked_item": "song-8"}),
         ([IMPRESSION], {"shown": 4}, {"shown": 4}),
         ([IMPRESSION], {}, {}),
     ],
 )
-def test_feedback_names_a_position_an_item_or_no_click(
+def test_feedback_names_positions_an_item_or_no_click(
     server: Server, client: Any, arguments: Any, named: Any, expected: Any
 ) -> None:
     server.will(says(example(schemas.FeedbackReceipt)))
@@ -235,6 +238,7 @@ def test_a_service_with_more_to_say_is_understood(server: Server, client: Any) -
         (lambda c: c.recommend("u", exclude="abc"), "exclude must be a list of ids"),
         (lambda c: c.recommend("u", k=2.5), "k must be a whole number, got 2.5"),
         (lambda c: c.feedback("x", clicked="song"), "got 'song'; give an item as clicked_item="),
+        (lambda c: c.feedback("x", clicked=[1, "2"]), "clicked must be a whole number, got '2'"),
         (lambda c: c.feedback(ServiceError(404, "Not Found", "x")), "impression must be one"),
         (
             lambda c: c.put_items([Item("a", [float("nan")])]),

@@ -108,9 +108,9 @@ def run_or_refuse(run: Callable[[Job], Outcome], job: Job) -> Outcome | None:
 def assert_same(first: object, second: object) -> None:
     for name, value in vars(first.tally).items():
         assert np.array_equal(value, getattr(second.tally, name)), name
-    if hasattr(first.state, "sums"):
+    if hasattr(first.state, "ledger"):
         for name in SUMS:
-            one, other = getattr(first.state.sums, name), getattr(second.state.sums, name)
+            one, other = getattr(first.state.learned, name), getattr(second.state.learned, name)
             assert np.array_equal(one, other), name
         ledgers = first.state.ledger, second.state.ledger
         assert (ledgers[0] is None) == (ledgers[1] is None)

@@ -96,9 +96,8 @@ def test_items_without_topics_are_refused_in_one_line() -> None:
 
 
 def test_rerankers_that_change_scores_are_refused() -> None:
-    with pytest.raises(ValueError, match="'fairco' changes the scores of items, but those of"):
+    with pytest.raises(ValueError, match="'fairco' needs scores of items, but those of"):
         Bandit(estimator="topical", reranker="fairco")
-    Bandit(estimator="topical", reranker="ears")
 
 
 def test_topics_come_from_a_column_or_from_likes() -> None:
@@ -110,8 +109,8 @@ def test_topics_come_from_a_column_or_from_likes() -> None:
     assert genres.items.topics.shape[1] == len(set().union(*about))
     assert ((genres.items.topics > 0).sum(axis=1) <= [len(of) for of in about]).all()
     factors = Environment.from_ratings(data, seed=3, topics="factors").items.topics
-    assert (factors.max(axis=0) == 1.0).all()
-    assert (factors.min(axis=0) == 0.0).all()
+    assert (factors.max(axis=0) > 0).all()
+    assert ((factors > 0).sum(axis=1) <= 3).all()
     np.testing.assert_array_equal(genres.items.features, plain.items.features)
     with pytest.raises(DataError, match=r"topics must be one of factors, genre.*mean 'genre'"):
         Environment.from_ratings(data, topics="genres")

@@ -19,7 +19,7 @@ from faircascade.client import AsyncClient, Impression, ServiceError, ServiceUna
 from faircascade.policies import Policy
 from faircascade.service.service import Service
 from faircascade.service.stores.base import Store
-from faircascade.types import Feedback, clicks_at
+from faircascade.types import Feedback
 from tests.service.redis_server import free_port
 from tests.service.server_process import ServerProcess, start
 
@@ -37,8 +37,8 @@ class Witness:
     """Slates that were asked for, with or without an answer."""
     slates: dict[str, Impression] = field(default_factory=dict)
     """Slates that were handed out."""
-    answers: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """What was acknowledged: clicked position or 0, and positions examined."""
+    answers: dict[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)
+    """What was acknowledged: clicked positions, and how many were learned from."""
     complaints: list[str] = field(default_factory=list)
     """What should never happen."""
     failures: int = 0
@@ -52,8 +52,8 @@ class Witness:
             feedback = Feedback(
                 items=np.array([shown.items]),
                 features=np.stack([self.features[item] for item in shown.items])[None],
-                clicks=clicks_at(np.array([clicked]), len(shown.items)),
-                shown=np.array([examined]),
+                clicks=np.isin(np.arange(1, len(shown.items) + 1), clicked)[None],
+                shown=np.array([max(examined, *clicked, 0)]),
                 topics=np.zeros((1, len(shown.items), 0)),
             )
             (update,) = policy.increments(feedback)
@@ -142,8 +142,8 @@ class Visitor:
 
     async def answer(self, shown: Impression) -> None:
         """Send the same answer until it is acknowledged, and sometimes once more."""
-        clicked = self.draw.choice([None, *range(1, K + 1)])
-        seen = self.draw.choice([None, self.draw.randint(clicked or 1, K)])
+        clicked = self.draw.sample(range(1, K + 1), self.draw.choice([0, 1, 1, 2]))
+        seen = self.draw.choice([None, self.draw.randint(max(clicked, default=1), K)])
         told = 0
         while told < (2 if self.draw.random() < 0.1 else 1):
             try:
@@ -156,7 +156,7 @@ class Visitor:
                 return
             else:
                 told += 1
-                self.witness.answers[shown.id] = (receipt.clicked or 0, receipt.shown)
+                self.witness.answers[shown.id] = (receipt.clicked_positions, receipt.shown)
 
 
 async def live_through(
@@ -200,7 +200,7 @@ async def check(store: Store, witness: Witness, policy: Policy) -> dict[str, flo
             worst = max(worst, float(np.abs(kept - sums).max() / max(np.abs(sums).max(), 1.0)))
         everything = service.exposure.snapshot("all").counts
         assert everything.answers == len(witness.answers)
-        assert everything.clicks == sum(clicked > 0 for clicked, _ in witness.answers.values())
+        assert everything.clicks == sum(len(clicked) for clicked, _ in witness.answers.values())
         assert len(witness.slates) <= everything.slates <= witness.asked
         assert everything.by_slot[0].sum() == K * everything.slates
     finally:

@@ -119,6 +119,7 @@ def exposure(
         recommendations=slates,
         answers=answers,
         clicks=round(answers * 0.37),
+        clicked=round(answers * 0.37),
         click_rate=None if empty else round(answers * 0.37) / answers,
         items=ITEMS,
         fairness=dict.fromkeys(_fairness(shown, merit)) if empty else _fairness(shown, merit),
@@ -183,6 +184,7 @@ def history(window: str, now: datetime, mood: Mood) -> schemas.History:
                 recommendations=slates,
                 answers=answers,
                 clicks=int(answers * learned),
+                clicked=int(answers * learned),
                 click_rate=int(answers * learned) / answers if answers else None,
                 fairness=fairness if slates else {**dict.fromkeys(fairness), "coverage": 0.0},
             )

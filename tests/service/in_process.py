@@ -9,7 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from faircascade import registry
 from faircascade.policies import EALinUCB, Policy
+from faircascade.service.bootstrap import why_not_served
 from faircascade.service.messages import (
     FeedbackReceipt,
     FeedbackRequest,
@@ -23,6 +25,12 @@ from faircascade.service.stores.base import Store
 from faircascade.service.stores.sqlite import SQLiteStore
 
 DIM = 4
+SERVED = [
+    name
+    for name in registry.components("policy")
+    if not why_not_served(registry.build("policy", name))
+]
+"""Names of the policies that can be served."""
 
 
 @dataclass

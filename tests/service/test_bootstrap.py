@@ -6,14 +6,15 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from faircascade.policies import EALinUCB, LinTS, LinUCB, Optimal, Random
+from faircascade.estimators import Estimator, Ridge, Topical
+from faircascade.policies import Bandit, EALinUCB, LinTS, LinUCB, Optimal, Random
 from faircascade.ranker import Ranker
 from faircascade.service.bootstrap import start_service
 from faircascade.service.catalogue import importer
@@ -192,6 +193,43 @@ def test_a_policy_without_sums_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     async def work() -> None:
         with pytest.raises(ValueError, match="does not keep what it learns as sums, so it cannot"):
             await start_service("sqlite:store.db", source=items(), policy=Random())
+
+    run(work())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithoutSums(Ridge):
+    """What is learned cannot be had as sums."""
+
+    name: ClassVar[str] = "without-sums"
+    sums = Estimator.sums
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared(Ridge):
+    """Users learn from each other."""
+
+    shares: ClassVar[bool] = True
+
+
+@pytest.mark.parametrize(
+    ("estimator", "said"),
+    [
+        (
+            WithoutSums(),
+            "estimator 'without-sums' does not keep what it learns as sums, so it cannot be served",
+        ),
+        (Shared(), "policy 'bandit' cannot be served: its users learn from each other"),
+        (Topical(), "policy 'bandit' cannot be served: the service keeps no topics of items"),
+    ],
+)
+def test_a_bandit_whose_estimator_has_no_sums_of_a_user_is_refused(
+    estimator: Estimator, said: str
+) -> None:
+    async def work() -> None:
+        policy = Bandit(estimator=estimator)
+        with pytest.raises(ValueError, match=said):
+            await start_service("sqlite:store.db", source=items(), policy=policy)
 
     run(work())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import numpy as np
 import pytest
 
 from faircascade import registry
-from faircascade.policies import EALinUCB, FRMLinUCB, LinTS, LinUCB, Optimal, Policy
+from faircascade.observations import Observation
+from faircascade.policies import Bandit, EALinUCB, FRMLinUCB, LinTS, LinUCB, Optimal, Policy
 from faircascade.ranker import Ranker
 from faircascade.service.messages import (
     FeedbackRequest,
@@ -21,9 +23,17 @@ from faircascade.service.messages import (
     Refused,
 )
 from faircascade.service.settings import ServiceSettings
-from tests.service.in_process import DIM, Clock, changes, features_of, learn, recommend, serving
-
-SERVED = [name for name in registry.components("policy") if name != "optimal"]
+from faircascade.types import Bools, Floats, Ints
+from tests.service.in_process import (
+    DIM,
+    SERVED,
+    Clock,
+    changes,
+    features_of,
+    learn,
+    recommend,
+    serving,
+)
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
@@ -130,13 +140,14 @@ def test_the_same_answer_twice_teaches_once_and_another_is_refused(tmp_path: Pat
             sums = (await service.user("ann")).sums
             for again in (
                 {"clicked_position": 2},
+                {"clicked_positions": [2]},
                 {"clicked_item": shown.items[1]},
                 {"clicked_position": 2, "shown": 4},
             ):
                 receipt = await learn(service, shown, **again)
                 assert receipt.repeated
-                assert (receipt.clicked_position, receipt.shown) == (2, 2)
-            for other in ({"clicked_position": 3}, {}, {"shown": 2}):
+                assert (receipt.clicked_positions, receipt.shown) == ((2,), 2)
+            for other in ({"clicked_position": 3}, {"clicked_positions": [2, 3]}, {}, {"shown": 2}):
                 with refusal(Reason.CONFLICT, "impression_id"):
                     await learn(service, shown, **other)
             assert np.array_equal((await service.user("ann")).sums, sums)
@@ -163,6 +174,10 @@ def test_the_same_answer_twice_in_one_batch_teaches_once(tmp_path: Path) -> None
     ("answer", "field"),
     [
         ({"clicked_position": 6}, "clicked_position"),
+        ({"clicked_positions": [1, 6]}, "clicked_positions"),
+        ({"clicked_positions": [1, 4], "shown": 3}, "shown"),
+        ({"clicked_positions": [1], "clicked_position": 1}, "clicked_positions"),
+        ({"clicked_position": 1, "clicked_item": "a"}, "clicked_item"),
         ({"clicked_item": "not there"}, "clicked_item"),
         ({"shown": 6}, "shown"),
         ({"clicked_position": 4, "shown": 3}, "shown"),
@@ -179,14 +194,30 @@ def test_an_answer_must_fit_its_slate(tmp_path: Path, answer: dict, field: str) 
     run(work())
 
 
-def test_position_and_item_of_a_click_must_agree(tmp_path: Path) -> None:
+def test_the_observation_of_the_policy_says_what_was_seen(tmp_path: Path) -> None:
+    """Not the service: with `Everything`, items below the first click teach, too."""
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Everything(Observation):
+        def seen(self, clicks: Bools, shown: Ints) -> Floats:
+            return np.asarray(np.arange(clicks.shape[1]) < shown[:, None], dtype=np.float64)
+
     async def work() -> None:
-        async with serving(tmp_path) as service:
+        policy = Bandit(observation=Everything())
+        async with serving(tmp_path, policy=policy) as service:
             shown = await recommend(service, k=5)
-            with refusal(Reason.INVALID, "clicked_position"):
-                await learn(service, shown, clicked_position=1, clicked_item=shown.items[3])
-            receipt = await learn(service, shown, clicked_position=4, clicked_item=shown.items[3])
-            assert receipt.clicked_position == 4
+            receipt = await learn(service, shown, clicked_positions=[1, 3], shown=4)
+            assert (receipt.clicked_positions, receipt.shown) == ((1, 3), 4)
+            for other in ({}, {"shown": 3}):
+                with refusal(Reason.CONFLICT, "impression_id"):
+                    await learn(service, shown, clicked_positions=[1, 3], **other)
+            catalogue = service.catalogue
+            names = catalogue.names(np.arange(len(catalogue.items)))
+            ranker = Ranker(policy, items=catalogue.items.features, item_ids=names)
+            slate = ranker.recommend("ann", k=5)
+            assert slate.items == tuple(shown.items)
+            ranker.update(slate, clicked=[1, 3], shown=4)
+            assert np.allclose((await service.user("ann")).sums, ranker.sums()[0][0])
 
     run(work())
 

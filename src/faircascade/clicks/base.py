@@ -45,6 +45,10 @@ class ClickModel(Component):
     best_is_optimal: ClassVar[bool] = True
     """False if `best` returns slates that are good rather than the best there are."""
 
+    def check(self, k: int, items: int) -> None:
+        """Refuse parameters that do not fit slates of length k or a catalogue of so many items."""
+        return
+
     @abstractmethod
     def click(self, attraction: Floats, slates: Ints, draws: ClickDraws) -> Bools:
         """Return which positions are clicked, (n, K).
@@ -64,3 +68,13 @@ class ClickModel(Component):
         equals the smaller key comes first.
         """
         return top_k(attraction, k, pool, lambda _rows, columns: pool.keys[columns]).items
+
+
+def put_best_first(slates: Ints, weights: Floats) -> Ints:
+    """Return slates with the best item where the weight is largest, and so on, (n, k).
+
+    `slates` (n, k) are in order, the best first; `weights` (k,) are those of positions.
+    """
+    arranged = np.empty_like(slates)
+    arranged[:, np.argsort(-weights, kind="stable")] = slates
+    return arranged

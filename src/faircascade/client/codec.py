@@ -50,7 +50,9 @@ def encode_feedback(answer: Feedback) -> Json:
             f"clicked must be a whole number, the position, got {answer.clicked!r}; "
             "give an item as clicked_item="
         )
-    if answer.clicked is not None:
+    if isinstance(answer.clicked, Iterable):
+        body["clicked_positions"] = [_whole("clicked", position) for position in answer.clicked]
+    elif answer.clicked is not None:
         body["clicked_position"] = _whole("clicked", answer.clicked)
     if answer.clicked_item is not None:
         body["clicked_item"] = answer.clicked_item
@@ -107,8 +109,8 @@ def decode_impression(document: Any) -> Impression:
 def decode_receipt(document: Any) -> Receipt:
     return Receipt(
         impression_id=document["impression_id"],
-        clicked=document["clicked_position"],
-        clicked_item=document["clicked_item"],
+        clicked_positions=tuple(document["clicked_positions"]),
+        clicked_items=tuple(document["clicked_items"]),
         shown=document["shown"],
     )
 

@@ -38,14 +38,14 @@ class Impression:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What a user did with a slate: a click by position or by item, or none."""
+    """What a user did with a slate: clicks by position, one click by item, or none."""
 
     impression: Impression | str
     """The slate, or its id."""
-    clicked: int | None = None
-    """Position of the click, 1 for the first."""
+    clicked: int | Iterable[int] | None = None
+    """Position of the click, 1 for the first, or the positions of several."""
     clicked_item: str | None = None
-    """The clicked item, in place of its position."""
+    """The only clicked item, in place of its position."""
     shown: int | None = None
     """How many positions the user saw from the top, if not all."""
 
@@ -55,11 +55,22 @@ class Receipt:
     """What the service learned from an answer."""
 
     impression_id: str
-    clicked: int | None
-    """Position of the click, 1 for the first; None for no click."""
-    clicked_item: str | None
+    clicked_positions: tuple[int, ...]
+    """Positions of the clicks, 1 for the first."""
+    clicked_items: tuple[str, ...]
+    """The items at these positions."""
     shown: int
-    """Positions that were learned from: up to and with the click."""
+    """Positions that were learned from, counted from the top."""
+
+    @property
+    def clicked(self) -> int | None:
+        """Position of the first click; None for no click."""
+        return self.clicked_positions[0] if self.clicked_positions else None
+
+    @property
+    def clicked_item(self) -> str | None:
+        """The item at that position."""
+        return self.clicked_items[0] if self.clicked_items else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,15 +70,16 @@ def recommend_many(
 
 def feedback(
     impression: Impression | str,
-    clicked: int | None = None,
+    clicked: int | Iterable[int] | None = None,
     *,
     clicked_item: str | None = None,
     shown: int | None = None,
 ) -> Operation[Receipt]:
     """Report what the user did with a slate (or its id); return what was learned.
 
-    `clicked` is the position of the click, 1 for the first, `clicked_item` the item in its place;
-    neither means no click. `shown` says how many positions the user saw from the top, if not all.
+    `clicked` is the position of the click, 1 for the first, or a list of several; `clicked_item`
+    is the item of a single click in its place. Neither means no click. `shown` says how many
+    positions the user saw from the top, if not all.
     """
     answer = codec.encode_feedback(Feedback(impression, clicked, clicked_item, shown))
     reply = yield _post("/v1/feedback", answer)

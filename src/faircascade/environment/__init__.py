@@ -3,6 +3,7 @@
 from faircascade.environment.delays import Delay, NoDelay
 from faircascade.environment.dynamics import Dynamics, Still
 from faircascade.environment.environment import Environment, Optimum, Response
+from faircascade.environment.instances import load_instances
 
 __all__ = [
     "Delay",
@@ -12,4 +13,5 @@ __all__ = [
     "Optimum",
     "Response",
     "Still",
+    "load_instances",
 ]

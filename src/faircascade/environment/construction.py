@@ -1,4 +1,4 @@
-"""How an environment is made: from ratings, or from arrays."""
+"""How an environment is made: from ratings, from arrays, or from a table of attraction."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from faircascade.data.prepare import (
     split_positives,
 )
 from faircascade.data.topics import topics_of
+from faircascade.environment.attraction import attraction_table, indicators, preferences_of
 from faircascade.environment.delays import Delay
 from faircascade.environment.dynamics import Dynamics
 from faircascade.environment.facts import cautions
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("faircascade")
 
 ZeroRows = Literal["exclude", "keep"]
+_MERIT_FLOOR = 1e-3
+"""The least merit of an item, unless it is said."""
 USERS = 1000
 """Users to sample, unless a number is given."""
 
@@ -83,7 +86,7 @@ class Construction:
         zero_rows: ZeroRows = "exclude",
         topics: str | None = None,
         merit: Merit | None = None,
-        merit_floor: float = 1e-3,
+        merit_floor: float = _MERIT_FLOOR,
         click_model: ClickModel | None = None,
         dynamics: Dynamics | None = None,
         delay: Delay | None = None,
@@ -228,6 +231,54 @@ class Construction:
             k=k,
             info={"data": name},
             **_given(click_model=click_model, dynamics=dynamics, delay=delay),
+        )
+
+    @classmethod
+    @checked_arguments
+    def from_attraction(
+        cls,
+        table: Floats,
+        *,
+        k: int,
+        features: Floats | None = None,
+        merit: Floats | None = None,
+        popularity: Floats | None = None,
+        item_ids: Sequence[Any] | Ids | None = None,
+        user_ids: Sequence[Any] | Ids | None = None,
+        groups: dict[str, Any] | None = None,
+        topics: Floats | None = None,
+        click_model: ClickModel | None = None,
+        dynamics: Dynamics | None = None,
+        delay: Delay | None = None,
+        name: str = "attraction",
+    ) -> Self:
+        """Build an environment from the attraction of items, in [0, 1].
+
+        `table` has a row for each context (a user, a query) and a column for each item; a vector is
+        one context. Every item has a feature of its own and preferences are the rows of the table,
+        so that attraction is the table's to the last bit. `features` (m, d) can be given where
+        preferences exist that reproduce the table with them. The merit of an item is its mean
+        attraction, at least 0.001, unless it is given.
+        """
+        known = attraction_table(table)  # (n, m)
+        if features is None:
+            X, theta = indicators(known.shape[1]), known
+        else:
+            X, theta = features, preferences_of(known, features)
+        return cls.from_arrays(
+            X,
+            theta,
+            k=k,
+            merit=np.maximum(known.mean(axis=0), _MERIT_FLOOR) if merit is None else merit,
+            popularity=popularity,
+            item_ids=item_ids,
+            user_ids=user_ids,
+            groups=groups,
+            topics=topics,
+            click_model=click_model,
+            dynamics=dynamics,
+            delay=delay,
+            name=name,
         )
 
 

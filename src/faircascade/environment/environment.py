@@ -16,6 +16,7 @@ from faircascade.environment.construction import Construction, check_length
 from faircascade.environment.delays import Delay, NoDelay
 from faircascade.environment.dynamics import Dynamics, Still
 from faircascade.environment.facts import EnvironmentFacts, facts_of
+from faircascade.errors import parameters_of_part
 from faircascade.numerics import ordered_sum
 from faircascade.ranking import Scores, attraction_of
 from faircascade.registry import Component, as_component, declared, from_spec, identity, to_spec
@@ -70,6 +71,8 @@ class Environment(Construction):
         check_length(self.k, self.items.eligible)
         if len(self.users) == 0:
             raise DataError("an environment needs at least one user")
+        with parameters_of_part("click_model"):
+            self.click_model.check(self.k, len(self.items))
 
     def __repr__(self) -> str:
         return (

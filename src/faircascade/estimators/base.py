@@ -13,6 +13,7 @@ from faircascade.random import Words
 from faircascade.ranking import Scores
 from faircascade.registry import Component
 from faircascade.types import Bools, Floats, Ids, Ints, Items, Pool, Rows
+from faircascade.weighing import Weighs
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,6 +32,9 @@ class Evidence:
     """How much of each position was seen, in [0, 1], (n, K)."""
     targets: Floats
     """What the reward model makes of each position, 0 where nothing was seen, (n, K)."""
+    factors: Floats
+    """What a feature row is multiplied by: 1, or the root of its weight if the estimator weighs
+    observations (the targets are multiplied by it already); 0 where nothing was seen, (n, K)."""
     largest: float = 1.0
     """The largest target that a position of such a slate can have."""
 
@@ -97,7 +101,8 @@ class Estimator(Component):
     `order`."""
     refuses_weights: ClassVar[str] = ""
     """Why it can learn from plain clicks alone, if so: it refuses other reward models."""
-
+    weighs: Weighs = "targets"
+    """Where the weights of a reward model enter; an estimator that knows both has a parameter."""
     conditional: ClassVar[bool] = False
     """True if what is believed of an item depends on the items above it: see `Beliefs.given`."""
 

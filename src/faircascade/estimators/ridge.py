@@ -29,6 +29,7 @@ from faircascade.ranking import Scores
 from faircascade.readings import Reading, check_reading
 from faircascade.registry import register
 from faircascade.types import Floats, Ints, Pool, Rows
+from faircascade.weighing import Weighs, check_weighs
 
 REFINE_EVERY = 256  # a power of two: engines halve it, and take remainders by a mask
 """A user's inverse is refined against M after this many updates of that user at the latest, and
@@ -82,6 +83,9 @@ class Ridge(Estimator):
     """Learning rate sigma, > 0."""
     reading: Reading = "intended"
     """Whose scaling and start: `paper` and `intended` follow Algorithm 1."""
+    weighs: Weighs = "targets"
+    """Where the weight of a position enters: B alone, as in the paper (`targets`), or M and B, as
+    in weighted least squares (`observations`), where it does not distort theta."""
 
     def __post_init__(self) -> None:
         if not (self.ridge > 0 and np.isfinite(self.ridge)):
@@ -89,6 +93,7 @@ class Ridge(Estimator):
         if not (self.sigma > 0 and np.isfinite(self.sigma)):
             raise ParameterError("sigma", "must be positive", self.sigma)
         check_reading(self.reading)
+        check_weighs(self.weighs)
 
     @property
     def gain(self) -> float:
@@ -147,11 +152,11 @@ class Ridge(Estimator):
 
     def update(self, state: RidgeState, rows: Rows, evidence: Evidence) -> None:
         """Learn slates; a position that was seen in part counts as the row seen * x."""
+        scale = evidence.seen * evidence.factors  # (n, K)
         M, M_inv, B = state.M[:, :, rows], state.M_inv[:, :, rows], state.B[:, rows]
         anywhere = np.flatnonzero(evidence.seen.any(axis=0))  # positions that somebody saw
         for position in anywhere.tolist():
-            seen = evidence.seen[:, position]  # (n,)
-            x = evidence.features[:, position].T * seen  # (d, n); a row of zeros changes nothing
+            x = evidence.features[:, position].T * scale[:, position]  # (d, n); 0 changes nothing
             v = ordered_dot(M_inv, x[:, None, :])  # M^-1 x, (d, n)
             v *= 1.0 / np.sqrt(1.0 / self.gain + ordered_dot(x, v))
             M_inv -= v[:, None, :] * v[None, :, :]
@@ -178,7 +183,7 @@ class Ridge(Estimator):
         return np.concatenate([state.updates[None], state.B, S[a, b]]).T
 
     def increments(self, evidence: Evidence) -> Floats:
-        x = evidence.features * evidence.seen[:, :, None]  # (n, K, d)
+        x = evidence.features * (evidence.seen * evidence.factors)[:, :, None]  # (n, K, d)
         B = (evidence.targets[:, None, :] @ x)[:, 0]  # (n, d)
         a, b = _upper(x.shape[2])
         S = (x.transpose(0, 2, 1) @ x)[:, a, b]

@@ -21,7 +21,7 @@ from faircascade.registry import register
 from faircascade.types import Floats, Ints, Items, Pool, Rows
 
 
-@register("topical")
+@register("topical", engines=("cpu",))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topical(Ridge):
     """Ridge on gains in topic coverage, alone or beside the features.

@@ -5,8 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import ClassVar
 
+import numpy as np
+
 from faircascade.registry import Component
 from faircascade.types import Bools, Floats, Ints
+
+ALL, FIRST_CLICK, LAST_CLICK = range(3)
+"""How far the kernels of the compiled engines take positions as seen."""
 
 
 class Observation(Component):
@@ -22,3 +27,12 @@ class Observation(Component):
         counted from the top. A position that was not shown was not seen. What has seen = 0 is not
         learned from, whether it was clicked or not.
         """
+
+    def check(self, k: int) -> None:
+        """Refuse parameters that do not fit slates of length k."""
+        return
+
+
+def seen_up_to(last: Ints, shown: Ints, k: int) -> Floats:
+    """Return 1 for positions up to the last one (n,) that were shown, 0 for others, (n, k)."""
+    return np.asarray(np.arange(k) < np.minimum(last, shown)[:, None], dtype=np.float64)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from faircascade.observations.base import Observation
+from faircascade.observations.base import FIRST_CLICK, Observation, seen_up_to
 from faircascade.registry import register
 from faircascade.types import Bools, Floats, Ints
 
@@ -19,5 +21,7 @@ class FirstClick(Observation):
     def seen(self, clicks: Bools, shown: Ints) -> Floats:
         k = clicks.shape[1]
         first = np.where(clicks.any(axis=1), clicks.argmax(axis=1) + 1, k)
-        last = np.minimum(first, shown)
-        return np.asarray(np.arange(k) < last[:, None], dtype=np.float64)
+        return seen_up_to(first, shown, k)
+
+    def kernel_for(self, k: int) -> Mapping[str, Any]:
+        return {"until": FIRST_CLICK, "noticed": np.ones(k)}

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircascade.errors import parameters_of_part
 from faircascade.estimators import Estimator, Evidence, Ridge
 from faircascade.exploration import UCB, Exploration, SlateRequest
 from faircascade.numerics import ordered_sum
@@ -20,7 +21,7 @@ from faircascade.propensities import Propensities, is_drawn, knows_chances
 from faircascade.registry import Component, as_component, declared, register
 from faircascade.rerankers import Identity, Ledger, Reranker, Shown
 from faircascade.rerankers.ledger import Scope
-from faircascade.rewards import RewardModel, RewardTable, Standard
+from faircascade.rewards import RegressionTable, RewardModel, RewardTable, Standard
 from faircascade.types import Bools, Feedback, Floats, Ints, Items, Pool, Rows, Slates, Users
 
 
@@ -44,10 +45,10 @@ class Parts:
     def __post_init__(self) -> None:
         for part in fields(Parts):
             object.__setattr__(self, part.name, as_component(part.name, getattr(self, part.name)))
-        if self.estimator.conditional and type(self.reranker).adjust is not Reranker.adjust:
+        if self.estimator.conditional and type(self.reranker) is not Identity:
             raise ValueError(
-                f"re-ranker {self.reranker.name!r} changes the scores of items, but those of "
-                f"estimator {self.estimator.name!r} depend on the items above"
+                f"re-ranker {self.reranker.name!r} needs scores of items, but those of estimator "
+                f"{self.estimator.name!r} depend on the items above"
             )
         for kind, asking in (("exploration", self.exploration), ("re-ranker", self.reranker)):
             missing = sorted(asking.asks - self.estimator.offers)
@@ -66,6 +67,10 @@ class Parts:
     def _tables(self) -> dict[int, RewardTable]:
         return {}
 
+    @cached_property
+    def _regressions(self) -> dict[int, RegressionTable]:
+        return {}
+
     def table(self, k: int) -> RewardTable:
         """Return the targets of the reward model for slates of length k, made once."""
         if k not in self._tables:
@@ -76,8 +81,16 @@ class Parts:
                     f"reward {self.reward.name!r} must return a RewardTable for K = {k}, "
                     f"got {table!r}"
                 )
+            with parameters_of_part("observation"):
+                self.observation.check(k)
             self._tables[k] = table
         return self._tables[k]
+
+    def regression(self, k: int) -> RegressionTable:
+        """Return what the estimator learns from slates of length k, made once."""
+        if k not in self._regressions:
+            self._regressions[k] = self.table(k).regression(self.estimator.weighs)
+        return self._regressions[k]
 
     def __iter__(self) -> Iterator[Component]:
         return (getattr(self, part.name) for part in fields(Parts))
@@ -107,6 +120,13 @@ class ComposedPolicy(Policy):
     def reward_table(self, k: int) -> RewardTable:
         return self.parts.table(k)
 
+    def regression_table(self, k: int) -> RegressionTable:
+        return self.parts.regression(k)
+
+    @property
+    def conditional(self) -> bool:
+        return self.parts.estimator.conditional
+
     @property
     def needs_all_scores(self) -> bool:
         return self.parts.exploration.needs_all_scores or self.parts.reranker.needs_all_scores
@@ -126,7 +146,7 @@ class ComposedPolicy(Policy):
         self, state: BanditState, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
     ) -> Slates:
         exploration, reranker = self.parts.exploration, self.parts.reranker
-        self.parts.table(k)  # a slate that could not be learned from is not shown
+        self.parts.regression(k)  # a slate that could not be learned from is not shown
         request = self._request(state, users, pool, k, round, seed)
         scores = reranker.adjust(request, exploration.scores(request), state.ledger)
         slates = reranker.arrange(request, exploration.slates(request, scores), state.ledger)
@@ -187,15 +207,17 @@ class ComposedPolicy(Policy):
                 f"observation {self.parts.observation.name!r} must return 0 for positions that "
                 f"were not shown, got {seen!r}"
             )
-        table = self.parts.table(feedback.clicks.shape[1])
+        table = self.parts.regression(feedback.clicks.shape[1])
+        factors, targets = table.of(feedback.clicks, seen)
         return Evidence(
             items=feedback.items,
             features=feedback.features,
             topics=feedback.topics,
             clicks=feedback.clicks,
             seen=seen,
-            targets=table.targets(feedback.clicks, seen),
-            largest=table.largest,
+            targets=targets,
+            factors=factors,
+            largest=self.parts.table(feedback.clicks.shape[1]).largest,
         )
 
     def update(self, state: BanditState, users: Rows, feedback: Feedback) -> None:
@@ -289,7 +311,7 @@ class Bandit(ComposedPolicy):
         exploration: beta-thompson, epsilon, gaussian-thompson, kl-ucb, shuffled-blocks, thompson,
             ucb, ucb1
         reward: exposure-aware, standard
-        observation: first-click
+        observation: all, examination, first-click, last-click
         reranker: discount, ears, fairco, fairx, identity, reorder
     """
 

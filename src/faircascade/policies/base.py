@@ -14,7 +14,7 @@ from faircascade.observations import FirstClick
 from faircascade.propensities import Propensities
 from faircascade.registry import Component
 from faircascade.rerankers.ledger import Ledger, Scope
-from faircascade.rewards import RewardTable
+from faircascade.rewards import RegressionTable, RewardTable
 from faircascade.types import Bools, Feedback, Floats, Ints, Items, Pool, Rows, Slates, Users
 
 
@@ -57,6 +57,11 @@ class Policy(Component):
         return self.components
 
     @property
+    def conditional(self) -> bool:
+        """Whether what it believes of an item depends on the items above: see `Estimator`."""
+        return False
+
+    @property
     def needs_all_scores(self) -> bool:
         """Whether every slate needs the scores of all items."""
         return False
@@ -68,6 +73,10 @@ class Policy(Component):
 
     def reward_table(self, k: int) -> RewardTable | None:
         """Return what positions are worth in slates of length k; None if it does not learn."""
+        return None
+
+    def regression_table(self, k: int) -> RegressionTable | None:
+        """Return what an estimator makes of that, for compiled engines; None if none does."""
         return None
 
     def seen(self, clicks: Bools, shown: Ints) -> Floats:

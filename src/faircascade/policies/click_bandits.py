@@ -17,7 +17,7 @@ from faircascade.exploration import (
     GaussianThompson,
     ShuffledBlocks,
 )
-from faircascade.observations import FirstClick, Observation
+from faircascade.observations import AllPositions, Examination, FirstClick, LastClick, Observation
 from faircascade.policies.bandit import ComposedPolicy, Parts, with_reranker
 from faircascade.registry import as_component, register
 from faircascade.rerankers import Identity, Reranker
@@ -124,6 +124,9 @@ class DCMKLUCB(_Weighted):
     users stop more often come first, and orders items by attraction alone.
     """
 
+    observation: Observation = field(default_factory=LastClick)
+    """Which positions it takes as seen; a name will do."""
+
     def explorer(self) -> Exploration:
         return KLUCB()
 
@@ -162,6 +165,9 @@ class PBMUCB(_Tabular):
     corrects for positions, as a weight 1 / kappa would.
     """
 
+    observation: Observation = field(default_factory=Examination)
+    """How likely positions are looked at: `examination(kappa=...)`; 1 / k unless given."""
+
     eps: float = 0.0
     """How much wider than ln t, > -1."""
 
@@ -185,6 +191,9 @@ class PBMTS(_Tabular):
     reward model: N~ already corrects for positions.
     """
 
+    observation: Observation = field(default_factory=Examination)
+    """How likely positions are looked at: `examination(kappa=...)`; 1 / k unless given."""
+
     def explorer(self) -> Exploration:
         return BetaThompson()
 
@@ -198,6 +207,9 @@ class TopRank(TableRecipe):
     of items, up to 256. There is no reward model: within a block items are shuffled, which leaves
     nothing to correct.
     """
+
+    observation: Observation = field(default_factory=AllPositions)
+    """Which clicks it learns from; a name will do."""
 
     delta: float = 1e-5
     """How likely a comparison may go wrong, in (0, 1): 1 / rounds in the source."""

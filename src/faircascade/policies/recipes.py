@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, get_args
 
 from faircascade.errors import check_choice
-from faircascade.estimators import Estimator, Ridge
+from faircascade.estimators import Ridge
 from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
 from faircascade.observations import FirstClick, Observation
 from faircascade.policies.bandit import ComposedPolicy, Parts, with_reranker
@@ -19,6 +19,7 @@ from faircascade.rerankers import EARS, Discount, FairCo, FairX, Identity, Reord
 from faircascade.rerankers.ledger import Scope
 from faircascade.rewards import ExposureAware, RewardModel, Standard, as_weight
 from faircascade.rewards.weights import Weight, WeightLike
+from faircascade.weighing import Weighs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,19 +43,19 @@ class Recipe(ComposedPolicy):
     @abstractmethod
     def explorer(self) -> Exploration: ...
 
-    def learner(self) -> Estimator:
-        return Ridge(ridge=self.ridge, sigma=self.sigma, reading=self.reading)
-
     def reward_model(self) -> RewardModel:
         return Standard()
 
     def last_step(self) -> Reranker:
         return Identity()
 
+    def estimator(self) -> Ridge:
+        return Ridge(ridge=self.ridge, sigma=self.sigma, reading=self.reading)
+
     @cached_property
     def parts(self) -> Parts:
         return Parts(
-            estimator=self.learner(),
+            estimator=self.estimator(),
             exploration=self.explorer(),
             reward=self.reward_model(),
             observation=self.observation,
@@ -114,6 +115,9 @@ class _ExposureAware(_Reranked):
     """Parameter of rbp (default 0.9) and linear (default 0.05)."""
     gamma: float = 0.0
     """Strength of the penalty for ignored items, >= 0."""
+    weighs: Weighs = "targets"
+    """Where the weights enter: what a click is worth, as in the paper (`targets`), or how much it
+    is trusted (`observations`): see `Ridge`."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.weight, str | Weight) and not callable(self.weight):
@@ -127,6 +131,9 @@ class _ExposureAware(_Reranked):
     def label(self) -> str:
         label = f"{type(self).__name__} {as_weight(self.weight, self.beta).name}"
         return with_reranker(label, self.reranker)
+
+    def estimator(self) -> Ridge:
+        return replace(super().estimator(), weighs=self.weighs)
 
     def reward_model(self) -> RewardModel:
         weight = as_weight(self.weight, self.beta)
@@ -183,7 +190,7 @@ class EARSLinUCB(_Optimistic):
         return EARS(patience=self.patience, tolerance=self.tolerance)
 
 
-@register("discount-linucb")
+@register("discount-linucb", engines=("cpu",))
 @dataclass(frozen=True, kw_only=True)
 class DiscountLinUCB(_Optimistic):
     """LinUCB that explores an item less the more it was shown: see the re-ranker `discount`."""

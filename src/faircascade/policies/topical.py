@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from faircascade.estimators import Estimator, Topical
+from faircascade.estimators import Topical
 from faircascade.exploration import UCB, Exploration
 from faircascade.policies.recipes import Recipe
 from faircascade.registry import as_component, register
 from faircascade.rewards import RewardModel, Standard
+from faircascade.weighing import Weighs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +18,8 @@ class _OnTopics(Recipe):
     """Width of the exploration bonus, >= 0; 0 is greedy."""
     reward: RewardModel = field(default_factory=Standard)
     """What a position that was seen is worth; a name will do."""
+    weighs: Weighs = "targets"
+    """Where the weight of a position enters: see `Ridge`."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reward", as_component("reward", self.reward))
@@ -33,7 +36,7 @@ class _OnTopics(Recipe):
         return self.reward
 
 
-@register("cascade-lsb")
+@register("cascade-lsb", engines=("cpu",))
 @dataclass(frozen=True, kw_only=True)
 class CascadeLSB(_OnTopics):
     """The linear submodular bandit for cascades: Hiranandani et al., "Cascading Linear Submodular
@@ -43,11 +46,11 @@ class CascadeLSB(_OnTopics):
     upper confidence bound. It needs items with topics, and knows nothing of an item but these.
     """
 
-    def learner(self) -> Estimator:
-        return Topical(ridge=self.ridge, sigma=self.sigma, reading=self.reading)
+    def estimator(self) -> Topical:
+        return Topical(ridge=self.ridge, sigma=self.sigma, reading=self.reading, weighs=self.weighs)
 
 
-@register("cascade-hybrid")
+@register("cascade-hybrid", engines=("cpu",))
 @dataclass(frozen=True, kw_only=True)
 class CascadeHybrid(_OnTopics):
     """Relevance and diversity: Li, Feng and de Rijke, "Cascading Hybrid Bandits", RecSys 2020.
@@ -56,5 +59,11 @@ class CascadeHybrid(_OnTopics):
     parts are personal here, as in the package FairDynamicRec. It needs items with topics.
     """
 
-    def learner(self) -> Estimator:
-        return Topical(ridge=self.ridge, sigma=self.sigma, reading=self.reading, features=True)
+    def estimator(self) -> Topical:
+        return Topical(
+            ridge=self.ridge,
+            sigma=self.sigma,
+            reading=self.reading,
+            weighs=self.weighs,
+            features=True,
+        )

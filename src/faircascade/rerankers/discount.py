@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from faircascade.rerankers.ledger import Ledger, Scope
 from faircascade.types import Floats, Rows
 
 
-@register("discount")
+@register("discount", engines=("cpu",))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discount(Reranker):
     """Takes alpha * (E_P / (t + 1)) * width from every score: Mansoury et al., "Unbiased Cascade
@@ -38,6 +39,9 @@ class Discount(Reranker):
     def __post_init__(self) -> None:
         if not (self.alpha >= 0 and math.isfinite(self.alpha)):
             raise ParameterError("alpha", "must be >= 0", self.alpha)
+
+    def kernel(self) -> Mapping[str, Any]:
+        return {"accounts": True, "discount": float(self.alpha)}
 
     @property
     def scope(self) -> Scope:

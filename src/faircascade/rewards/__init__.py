@@ -2,6 +2,7 @@
 
 from faircascade.rewards.base import RewardModel, RewardTable
 from faircascade.rewards.exposure_aware import ExposureAware
+from faircascade.rewards.regression import RegressionTable
 from faircascade.rewards.standard import Standard
 from faircascade.rewards.weights import RBP, Custom, Linear, Log, Weight, as_weight
 
@@ -11,6 +12,7 @@ __all__ = [
     "ExposureAware",
     "Linear",
     "Log",
+    "RegressionTable",
     "RewardModel",
     "RewardTable",
     "Standard",

@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike
 
 from faircascade.errors import ParameterError
 from faircascade.registry import Component
+from faircascade.rewards.regression import RegressionTable
 from faircascade.types import Bools, Floats, check_finite
+from faircascade.weighing import Weighs, check_weighs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,6 +28,8 @@ class RewardTable:
     """Target of a position that was clicked."""
     ignored: Floats
     """Target of a position that was seen and not clicked; 0 below the last one seen."""
+    gamma: float = 1.0
+    """Strength of the penalty that is in `ignored`, > 0: its weights are -ignored / gamma."""
 
     def __post_init__(self) -> None:
         for name in ("clicked", "ignored"):
@@ -39,6 +43,8 @@ class RewardTable:
         if np.triu(self.ignored, 1).any():
             rule = "must be 0 below the last position seen (above the diagonal)"
             raise ParameterError("ignored", rule, self.ignored)
+        if not self.gamma > 0:
+            raise ParameterError("gamma", "must be positive", self.gamma)
 
     @property
     def k(self) -> int:
@@ -63,14 +69,32 @@ class RewardTable:
             raise ParameterError("gamma", "must be at least 0", gamma)
         clicked, penalised = _square("rewards", rewards, k), _square("penalties", penalties, k)
         ignored = np.tril(-gamma * penalised) if gamma > 0 else np.zeros((k, k))
-        return cls(clicked, ignored)
+        return cls(clicked, ignored, gamma if gamma > 0 else 1.0)
 
     def targets(self, clicks: Bools, seen: Floats) -> Floats:
         """Return the target of every position, 0 where nothing was seen, for (n, K), (n, K)."""
-        noticed = seen > 0
-        last = clicks.shape[1] - noticed[:, ::-1].argmax(axis=1)  # any, where nothing was seen
-        targets = np.where(clicks, self.clicked[last - 1], self.ignored[last - 1])
-        return np.where(noticed, targets, 0.0)
+        return self.regression("targets").of(clicks, seen)[1]
+
+    def regression(self, weighs: Weighs) -> RegressionTable:
+        """Return the factors and targets of feature rows.
+
+        With `observations` a row and its target are multiplied by the root of the weight of its
+        position; the target is 1 for a click, and -gamma for an ignored position. Without
+        penalties that is 0, and its weight is that of a click there.
+        """
+        check_weighs(weighs)
+        if weighs == "targets":
+            ones = np.ones_like(self.clicked)
+            return RegressionTable(ones, ones, self.clicked, self.ignored)
+        punishes = bool(self.ignored.any())
+        weights = np.abs(self.ignored) / self.gamma if punishes else self.clicked
+        if (self.clicked < 0).any() or (self.ignored > 0).any():
+            rule = "must be 'targets' for rewards below 0 or penalties above 0"
+            raise ParameterError("weighs", rule, weighs)
+        clicked, ignored = np.sqrt(self.clicked), np.sqrt(weights)
+        return RegressionTable(
+            clicked, ignored, clicked, ignored * -self.gamma if punishes else np.zeros_like(weights)
+        )
 
 
 def _square(name: str, given: ArrayLike, k: int) -> Floats:

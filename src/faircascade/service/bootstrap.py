@@ -133,17 +133,32 @@ def _chosen(
     return ServedPolicy(policy=policy, seed=seed)
 
 
+def why_not_served(policy: Policy) -> str:
+    """Return what keeps a policy from being served, or nothing."""
+    if declared(policy, "omniscient"):
+        return f"policy {policy.name!r} cannot be served: it needs to know what users like"
+    if policy.indivisible:
+        return f"policy {policy.name!r} cannot be served: its users learn from each other"
+    if policy.conditional:
+        return f"policy {policy.name!r} cannot be served: the service keeps no topics of items"
+    try:
+        _sums(policy, 1)
+    except TypeError as error:
+        return f"{error}, so it cannot be served"
+    return ""
+
+
+def _sums(policy: Policy, dim: int) -> int:
+    """Return how many numbers a policy keeps of a user."""
+    nobody = policy.start(Users(ids=np.empty(0, dtype=str)), dim)
+    return int(policy.sums(nobody).shape[1])
+
+
 def _check(policy: Policy, dim: int, kept: StoreShape | None, address: str) -> None:
     """Refuse a policy that cannot be served, or does not fit what the store holds."""
-    if declared(policy, "omniscient"):
-        raise ValueError(
-            f"policy {policy.name!r} cannot be served: it needs to know what users like"
-        )
-    try:
-        nobody = policy.start(Users(ids=np.empty(0, dtype=str)), dim)
-        size = policy.sums(nobody).shape[1]
-    except TypeError as error:
-        raise ValueError(f"{error}, so it cannot be served") from error
+    if reason := why_not_served(policy):
+        raise ValueError(reason)
+    size = _sums(policy, dim)
     if kept is not None and kept.sums != size:
         raise ValueError(
             f"{public_address(address)}: keeps {kept.sums} numbers per user, "

@@ -162,20 +162,21 @@ class SimulatedUsers:
         else:
             delay = self._rng.exponential(behaviour.soon)
         answer = FeedbackRequest(
-            impression_id=given.impression_id, clicked_position=clicked, shown=shown
+            impression_id=given.impression_id, clicked_positions=clicked, shown=shown
         )
         heapq.heappush(self._due, (now + delay, next(self._number), answer))
 
-    def _clicked(self, user: int, items: Sequence[str]) -> int | None:
-        """Return the position that a user clicks; items from outside the demo attract nobody."""
+    def _clicked(self, user: int, items: Sequence[str]) -> list[int]:
+        """Return the positions that a user clicks; items from outside the demo attract nobody."""
         known = [
             (place, self._rows[name]) for place, name in enumerate(items, 1) if name in self._rows
         ]
         if not known:
-            return None
+            return []
         places, rows = zip(*known, strict=True)
         response = self.environment.respond(
             np.array([rows]), np.array([user]), round=self._visits[user], seed=self.seed
         )
-        (clicked,) = np.nonzero(response.clicks[0])
-        return places[clicked[0]] if len(clicked) else None
+        return [
+            place for place, hit in zip(places, response.clicks[0].tolist(), strict=True) if hit
+        ]

@@ -10,10 +10,13 @@ from faircascade.policies import Policy
 from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.messages import FeedbackRequest, Reason, Refused, invalid
 from faircascade.service.stores.base import Impression, ModelUpdate
-from faircascade.types import Feedback, clicks_at
+from faircascade.types import Feedback
 
-Outcome = tuple[Impression, int, int]
-"""An impression, the clicked position (0 for none), and how many positions were looked at."""
+Outcome = tuple[Impression, tuple[int, ...], int]
+"""An impression, the clicked positions in order, and how many positions were shown."""
+
+_FORMS = ("clicked_position", "clicked_positions", "clicked_item")
+"""The fields of a request that say what was clicked: one of them at most."""
 
 
 def read_feedback(
@@ -27,39 +30,46 @@ def read_feedback(
             f"{request.impression_id!r} is not known, or its time is over",
         )
     try:
-        clicked = _clicked(request, impression, catalogue)
-        return impression, *_seen(len(impression.slots), clicked, request.shown)
+        return impression, *_answer(request, impression, catalogue)
     except Refused as refused:
         return refused
 
 
-def _clicked(request: FeedbackRequest, impression: Impression, catalogue: Catalogue) -> int | None:
-    """Return the clicked position, whether the position or the item was given."""
-    clicked, item = request.clicked_position, request.clicked_item
-    if item is None:
-        return clicked
-    names = catalogue.names(impression.slots)
-    if item not in names:
-        raise invalid("clicked_item", f"must be an item of the slate, got {item!r}")
-    position = names.index(item) + 1
-    if clicked not in (None, position):
-        raise invalid(
-            "clicked_position",
-            f"must be {position}, where clicked_item stood, or left out, got {clicked}",
-        )
-    return position
-
-
-def _seen(size: int, clicked: int | None, shown: int | None) -> tuple[int, int]:
-    """Return (clicked or 0, examined) of feedback on a slate of some size."""
-    shown = size if shown is None else shown
-    if clicked is not None and not 1 <= clicked <= size:
-        raise invalid("clicked_position", f"must be between 1 and {size}, got {clicked}")
+def _answer(
+    request: FeedbackRequest, impression: Impression, catalogue: Catalogue
+) -> tuple[tuple[int, ...], int]:
+    """Return the clicked positions in order, and how many were shown."""
+    field, clicked = _clicked(request, impression, catalogue)
+    size = len(impression.slots)
+    shown = size if request.shown is None else request.shown
+    for position in clicked:
+        if not 1 <= position <= size:
+            raise invalid(field, f"must be between 1 and {size}, got {position}")
     if not 1 <= shown <= size:
         raise invalid("shown", f"must be between 1 and {size}, got {shown}")
-    if clicked is not None and clicked > shown:
-        raise invalid("shown", f"must be at least {clicked}, the clicked position, got {shown}")
-    return clicked or 0, clicked or shown
+    last = max(clicked, default=0)
+    if last > shown:
+        raise invalid("shown", f"must be at least {last}, a clicked position, got {shown}")
+    return tuple(sorted(clicked)), shown
+
+
+def _clicked(
+    request: FeedbackRequest, impression: Impression, catalogue: Catalogue
+) -> tuple[str, Sequence[int]]:
+    """Return which field says what was clicked, and the positions that it names."""
+    given = [form for form in _FORMS if getattr(request, form) is not None]
+    if len(given) > 1:
+        raise invalid(given[1], f"must be left out where {given[0]} is given")
+    if request.clicked_positions is not None:
+        return "clicked_positions", request.clicked_positions
+    if request.clicked_item is not None:
+        names = catalogue.names(impression.slots)
+        if request.clicked_item not in names:
+            rule = f"must be an item of the slate, got {request.clicked_item!r}"
+            raise invalid("clicked_item", rule)
+        return "clicked_item", [names.index(request.clicked_item) + 1]
+    position = request.clicked_position
+    return "clicked_position", [] if position is None else [position]
 
 
 def model_updates(
@@ -85,24 +95,26 @@ def model_updates(
 
 
 def _updates(outcomes: Sequence[Outcome], policy: Policy, now: float) -> list[ModelUpdate]:
+    positions = np.arange(1, len(outcomes[0][0].slots) + 1)
     feedback = Feedback(
         items=np.stack([impression.slots for impression, _, _ in outcomes]),
         features=np.stack([impression.features for impression, _, _ in outcomes]),
-        clicks=clicks_at(
-            np.array([clicked for _, clicked, _ in outcomes]), len(outcomes[0][0].slots)
-        ),
-        shown=np.array([examined for _, _, examined in outcomes]),
-        topics=np.zeros((len(outcomes), len(outcomes[0][0].slots), 0)),
+        clicks=np.stack([np.isin(positions, clicked) for _, clicked, _ in outcomes]),
+        shown=np.array([shown for _, _, shown in outcomes]),
+        topics=np.zeros((len(outcomes), len(positions), 0)),
     )
+    increments = policy.increments(feedback)
+    seen = policy.seen(feedback.clicks, feedback.shown) > 0  # (n, K)
+    examined = np.where(seen, positions, 0).max(axis=1)
     return [
         ModelUpdate(
             impression=impression,
             clicked=clicked,
-            examined=examined,
-            increments=increments,
+            examined=last,
+            increments=gained,
             time=now,
         )
-        for (impression, clicked, examined), increments in zip(
-            outcomes, policy.increments(feedback), strict=True
+        for (impression, clicked, _), last, gained in zip(
+            outcomes, examined.tolist(), increments, strict=True
         )
     ]

@@ -12,7 +12,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 if TYPE_CHECKING:
     from faircascade.service.service import Service
 
-LONGEST = {"candidates": 100_000, "batch": 10_000, "features": 10_000}
+LONGEST = {"clicks": 10_000, "candidates": 100_000, "batch": 10_000, "features": 10_000}
 """Most entries of a JSON list, whatever the settings say: entries beyond are not even looked at. A
 list is read up to the first wrong entry. Otherwise a few megabytes could keep the
 service busy for seconds.
@@ -25,6 +25,7 @@ class Limits:
     """What a service allows; the context that bodies are validated in."""
 
     k: int
+    clicks: int
     candidates: int
     batch: int
     features: int
@@ -35,6 +36,7 @@ class Limits:
         settings = service.settings
         return cls(
             k=settings.max_k,
+            clicks=min(settings.max_k, LONGEST["clicks"]),
             candidates=min(settings.max_candidates, LONGEST["candidates"]),
             batch=min(settings.max_batch, LONGEST["batch"]),
             features=service.dim,

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Any
+from itertools import pairwise
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
 from faircascade.service.ids import LONGEST_ID, Id
 from faircascade.service.limits import Limited
 from faircascade.types import Floats
+
+T = TypeVar("T")
 
 
 class Reason(Enum):
@@ -51,6 +55,20 @@ def whole(given: Any) -> Any:
     return int(given) if isinstance(given, float) and given.is_integer() else given
 
 
+def each_once(positions: list[int]) -> list[int]:
+    """Refuse positions that are named twice."""
+    for before, position in pairwise(sorted(positions)):
+        if before == position:
+            rule = f"must name each position once, got {position} twice"
+            raise PydanticCustomError("limit", "{rule}", {"rule": rule})
+    return positions
+
+
+def first(values: Sequence[T] | None) -> T | None:
+    """Return the first of several values, None if there are none."""
+    return values[0] if values else None
+
+
 Count = Annotated[int, Field(ge=1, le=MOST), BeforeValidator(whole)]
 """3.0 is a whole number in JSON and its schemas; "3" and true are not."""
 
@@ -66,6 +84,12 @@ def example(*examples: dict[str, Any]) -> ConfigDict:
     return ConfigDict(json_schema_extra={"examples": list(examples)})
 
 
+Positions = Annotated[
+    list[Count],
+    Limited("clicks"),
+    AfterValidator(each_once),
+    Field(json_schema_extra={"uniqueItems": True}),
+]
 SomeIds = Annotated[list[Id], Limited("candidates")]
 
 
@@ -115,6 +139,7 @@ class Recommendation:
 class FeedbackRequest(Model):
     model_config = example(
         {"impression_id": "1f-Zq3vT0kX5mE", "clicked_position": 2},
+        {"impression_id": "1f-Zq3vT0kX5mE", "clicked_positions": [2, 5]},
         {"impression_id": "1f-Zq3vT0kX5mE", "clicked_item": "song-8"},
         {"impression_id": "1f-Zq3vT0kX5mE", "clicked_position": None, "shown": 4},
     )
@@ -124,10 +149,14 @@ class FeedbackRequest(Model):
         description="Impression that it is about.",
     )
     clicked_position: Count | None = Field(
-        default=None, description="Position of the click, 1 for the first; null for none."
+        default=None, description="Position of the only click, 1 for the first; null for none."
+    )
+    clicked_positions: Positions | None = Field(
+        default=None,
+        description="Positions of all clicks, each once, in place of `clicked_position`.",
     )
     clicked_item: Id | None = Field(
-        default=None, description="The clicked item, in place of its position."
+        default=None, description="The only clicked item, in place of its position."
     )
     shown: Count | None = Field(
         default=None, description="How many positions were shown, counted from the top, if not all."
@@ -139,10 +168,11 @@ class FeedbackReceipt:
     """What was learned from feedback, now or before."""
 
     impression_id: str
-    clicked_position: int | None
-    clicked_item: str | None
+    clicked_positions: Sequence[int]
+    clicked_items: Sequence[str]
+    """The items at these positions."""
     shown: int
-    """Positions learned from: up to and including the click."""
+    """Positions learned from, counted from the top."""
     repeated: bool = False
     """True if it had been learned before; not sent, so that a repeated answer is the same."""
 
@@ -150,8 +180,10 @@ class FeedbackReceipt:
         """Return it as the API describes it."""
         return {
             "impression_id": self.impression_id,
-            "clicked_position": self.clicked_position,
-            "clicked_item": self.clicked_item,
+            "clicked_position": first(self.clicked_positions),
+            "clicked_item": first(self.clicked_items),
+            "clicked_positions": self.clicked_positions,
+            "clicked_items": self.clicked_items,
             "shown": self.shown,
         }
 

@@ -191,12 +191,10 @@ class Service:
                 "impression_id",
                 f"{impression.id!r} was answered differently before; that answer stays",
             )
-        clicked = update.clicked
-        names = self.catalogue.names(impression.slots[clicked - 1 : clicked]) if clicked else [None]
         return FeedbackReceipt(
             impression_id=impression.id,
-            clicked_position=clicked or None,
-            clicked_item=names[0],
+            clicked_positions=update.clicked,
+            clicked_items=self.catalogue.names(update.clicked_slots),
             shown=update.examined,
             repeated=outcome is UpdateOutcome.REPEATED,
         )

@@ -86,16 +86,19 @@ def new_impression(
 
 def new_update(
     impression: Impression,
-    clicked: int = 0,
-    *,
+    *clicked: int,
     examined: int | None = None,
     increments: Floats | None = None,
 ) -> ModelUpdate:
-    """Return feedback on an impression; without increments it adds one to every sum."""
+    """Return feedback on an impression, clicked at some positions.
+
+    Without `examined` it was seen up to the first click, without increments it adds one to every
+    sum.
+    """
     return ModelUpdate(
         impression=impression,
         clicked=clicked,
-        examined=clicked or len(impression.slots) if examined is None else examined,
+        examined=min(clicked, default=len(impression.slots)) if examined is None else examined,
         increments=np.ones(SHAPE.sums) if increments is None else increments,
         time=impression.time + 1,
     )
@@ -122,13 +125,13 @@ async def sums_of(store: Store, user: str) -> Floats:
     return record.sums
 
 
-async def all_events(store: Store) -> list[tuple[float, list[int], int | None]]:
+async def all_events(store: Store) -> list[tuple[float, list[int], bool]]:
     """Return all events, a few at a time."""
     found: list[Any] = []
     cursor = ""
     while some := await store.events(cursor, 100):
         cursor = some[-1][0]
-        found += [(event.time, event.slots.tolist(), event.clicked) for _, event in some]
+        found += [(event.time, event.slots.tolist(), event.answered) for _, event in some]
     return found
 
 
@@ -224,8 +227,8 @@ async def empty_batches_change_nothing(store: Store) -> None:
 @_opened
 async def the_first_feedback_on_an_impression_is_learned(store: Store) -> None:
     (shown,) = await hand_out(store, "ada")
-    first, other = new_update(shown, clicked=2), new_update(shown, clicked=1)
-    fewer = new_update(shown, clicked=0, examined=1)
+    first, other = new_update(shown, 2), new_update(shown, 1)
+    fewer = new_update(shown, examined=1)
     _equal(
         await store.learn([first, first, other, fewer]),
         [
@@ -239,22 +242,47 @@ async def the_first_feedback_on_an_impression_is_learned(store: Store) -> None:
     _equal(await store.learn([other]), [UpdateOutcome.CONFLICT], "a different answer later")
     (kept,) = await store.impressions([shown.id])
     assert kept is not None, "an impression with feedback is still there"
-    _equal((kept.clicked, kept.examined), (2, 2), "the feedback that is kept")
+    _equal((kept.clicked, kept.examined), ((2,), 2), "the feedback that is kept")
     _same(await sums_of(store, "ada"), np.ones(SHAPE.sums), "sums after one update")
-    expected = [(shown.time, [0, 1], None), (first.time, [1], 2)]
+    expected = [(shown.time, [0, 1], False), (first.time, [1], True)]
     _equal(await all_events(store), expected, "events")
 
 
 @_opened
 async def no_click_is_feedback_too(store: Store) -> None:
     (shown,) = await hand_out(store, "ada")
-    update = new_update(shown, clicked=0)
+    update = new_update(shown)
     outcomes = [UpdateOutcome.LEARNED, UpdateOutcome.REPEATED]
     _equal(await store.learn([update, update]), outcomes, "outcomes")
     (kept,) = await store.impressions([shown.id])
     assert kept is not None, "an impression with feedback is still there"
-    _equal((kept.clicked, kept.examined), (0, 2), "the feedback that is kept")
-    _equal((await all_events(store))[-1], (update.time, [], 0), "the event of the feedback")
+    _equal((kept.clicked, kept.examined), ((), 2), "the feedback that is kept")
+    _equal((await all_events(store))[-1], (update.time, [], True), "the event of the feedback")
+
+
+@_opened
+async def several_clicks_are_kept_and_compared(store: Store) -> None:
+    states = await store.begin_round(["ada"])
+    slate = new_impression("ada", slots=(3, 1, 2), round=int(states.rounds[0]))
+    (name,) = await store.record([slate], units=None)
+    (shown,) = await store.impressions([name])
+    assert shown is not None, "an impression is there when it was recorded"
+    first = new_update(shown, 1, 3, examined=3)
+    others = [
+        new_update(shown, 1, 2, examined=3),
+        new_update(shown, 1, 2, 3, examined=3),
+        new_update(shown, 1, 3, examined=1),
+        new_update(shown, 1, examined=3),
+        new_update(shown, examined=3),
+    ]
+    outcomes = [UpdateOutcome.LEARNED, UpdateOutcome.REPEATED] + [UpdateOutcome.CONFLICT] * 5
+    _equal(await store.learn([first, first, *others]), outcomes, "outcomes")
+    (kept,) = await store.impressions([name])
+    assert kept is not None, "an impression with feedback is still there"
+    _equal((kept.clicked, kept.examined), ((1, 3), 3), "the feedback that is kept")
+    _same(kept.features, slate.features, "features of an impression with feedback")
+    _same(await sums_of(store, "ada"), np.ones(SHAPE.sums), "sums after one update")
+    _equal((await all_events(store))[-1], (first.time, [3, 2], True), "the event of the feedback")
 
 
 @_opened
@@ -469,7 +497,7 @@ async def rounds_begun_at_once_differ(store: Store) -> None:
 @_opened
 async def of_feedback_that_comes_at_once_one_is_learned(store: Store) -> None:
     shown = await hand_out(store, "ada", 5)
-    batches = [[new_update(one, clicked=1) for one in shown] for _ in range(8)]
+    batches = [[new_update(one, 1) for one in shown] for _ in range(8)]
     learned = await asyncio.gather(*map(store.learn, batches))
     outcomes = Counter(outcome for some in learned for outcome in some)
     expected = Counter({UpdateOutcome.LEARNED: 5, UpdateOutcome.REPEATED: 35})
@@ -499,7 +527,7 @@ async def what_was_kept_is_there_after_reopening(store: Store) -> None:
     await store.set_meta("policy", {"name": "ealinucb", "seed": 3})
     (shown,) = await hand_out(store, "ada")
     await store.record([new_impression("ada", round=2)], units=np.array([5, 3]))
-    await store.learn([new_update(shown, clicked=2)])
+    await store.learn([new_update(shown, 2)])
     version, events = await store.catalogue_version(), await all_events(store)
     await _reopen(store)
     _equal(await store.catalogue_version(), version, "catalogue_version()")
@@ -511,7 +539,7 @@ async def what_was_kept_is_there_after_reopening(store: Store) -> None:
     _equal((states.rounds.tolist(), list(states.accounts)), ([3], [{0: 5, 1: 3}]), "user state")
     (kept,) = await store.impressions([shown.id])
     assert kept is not None, "an impression is still there"
-    _equal((kept.clicked, kept.slots.tolist()), (2, [0, 1]), "impression")
+    _equal((kept.clicked, kept.slots.tolist()), ((2,), [0, 1]), "impression")
 
 
 @_opened
@@ -560,6 +588,7 @@ STORE_CHECKS: tuple[Check, ...] = (
     empty_batches_change_nothing,
     the_first_feedback_on_an_impression_is_learned,
     no_click_is_feedback_too,
+    several_clicks_are_kept_and_compared,
     an_impression_keeps_the_features_that_it_showed,
     no_slot_is_given_twice,
     what_a_patch_leaves_out_stays,

@@ -158,6 +158,9 @@ def _optimist(policy: Policy) -> tuple[Ridge, RewardModel, float]:
         )
     if type(policy.parts.estimator) is not Ridge:
         raise ParameterError("policy", "must learn by ridge regression", policy.label)
+    if policy.parts.estimator.weighs != "targets":
+        rule = "must weigh targets (the theorem's does)"
+        raise ParameterError("policy", rule, policy.label)
     if type(policy.parts.observation) is not FirstClick:
         rule = "must take positions down to the first click as seen"
         raise ParameterError("policy", rule, policy.label)

@@ -23,9 +23,8 @@ def listed(time: float, *slots: int) -> Event:
 
 
 def answered(time: float, *slots: int) -> Event:
-    """An answer: a click on an item, or none."""
-    slots_ = np.array(slots, dtype=np.int32)
-    return Event(time=time, slots=slots_, clicked=3 if slots else 0)
+    """An answer: the items that were clicked."""
+    return Event(time=time, slots=np.array(slots, dtype=np.int32), answered=True)
 
 
 def catalogue(m: int, *, first: int = 0, seed: int = 0, **columns) -> Recipients:
@@ -43,16 +42,16 @@ def events_at(times: st.SearchStrategy[float], *, items: int = 8) -> st.SearchSt
     slots = st.lists(st.integers(0, items - 1), max_size=5, unique=True)
     return st.one_of(
         st.builds(lambda time, slots: listed(time, *slots), times, slots),
-        st.builds(lambda time, slots: answered(time, *slots[:1]), times, slots),
+        st.builds(lambda time, slots: answered(time, *slots), times, slots),
     )
 
 
 def slowly(events: Sequence[Event], slots: int) -> tuple[list[list[int]], list[int]]:
-    """Count events one by one: by slot (3, slots), and in total (3,)."""
+    """Count events one by one: by slot (3, slots), and in total (4,)."""
     by_slot = [[0] * slots for _ in range(3)]
-    totals = [0, 0, 0]
+    totals = [0, 0, 0, 0]
     for event in events:
-        if event.clicked is None:
+        if not event.answered:
             totals[0] += 1
             units = exposure_units(len(event.slots))
             for position, slot in enumerate(event.slots.tolist()):
@@ -60,9 +59,10 @@ def slowly(events: Sequence[Event], slots: int) -> tuple[list[list[int]], list[i
                 by_slot[1][slot] += int(units[position])
             continue
         totals[1] += 1
-        if event.clicked > 0:
-            totals[2] += 1
-            by_slot[2][int(event.slots[0])] += 1
+        totals[2] += len(event.slots)
+        totals[3] += len(event.slots) > 0
+        for slot in event.slots.tolist():
+            by_slot[2][slot] += 1
     return by_slot, totals
 
 
@@ -81,16 +81,16 @@ def record_of(events: Sequence[Event], recipients: Recipients, k: int) -> Record
     for event in events:
         for position, slot in enumerate(event.slots.tolist()):
             if slot in row:
-                into = appearances if event.clicked is None else clicks
+                into = clicks if event.answered else appearances
                 into[row[slot], position] += 1
     return Record(
         appearances=appearances,
         item_clicks=clicks,
         merit=recipients.merit,
         popularity=np.zeros(len(recipients)),
-        served=sum(event.clicked is None for event in events),
+        served=sum(not event.answered for event in events),
         clicks=int(clicks.sum()),
-        clicked=int(clicks.sum()),
+        clicked=sum(event.answered and len(event.slots) > 0 for event in events),
         regret=np.nan,
         realised_regret=np.nan,
         fairness_regret=np.nan,

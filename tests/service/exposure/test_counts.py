@@ -45,7 +45,7 @@ def test_pieces_and_order_make_no_difference(events, random, cut) -> None:
 
 @given(many)
 def test_all_exposure_is_that_of_the_positions_of_all_slates(events) -> None:
-    lengths = [len(event.slots) for event in events if event.clicked is None]
+    lengths = [len(event.slots) for event in events if not event.answered]
     units = counted(events).by_slot[1].sum()
     assert units == sum(exposure_units(k).sum() for k in lengths)
     exact = sum(discounts(k).sum() for k in lengths)

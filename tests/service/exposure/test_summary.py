@@ -102,6 +102,16 @@ def test_every_summary_has_the_form_of_the_api(events, m, limit) -> None:
         )
 
 
+def test_several_clicks_of_a_slate_are_all_counted() -> None:
+    events = [listed(NOW, 0, 1, 2), answered(NOW, 0, 2), listed(NOW, 0, 1, 2), answered(NOW)]
+    found = exposure(snapshot_of(events), catalogue(3), limit=3)
+    assert (found["answers"], found["clicks"], found["clicked"]) == (2, 2, 1)
+    assert found["click_rate"] == 1.0
+    by_item = {one["name"]: one["clicks"] for one in found["over_exposed"]}
+    by_item |= {one["name"]: one["clicks"] for one in found["under_exposed"]}
+    assert by_item == {"item-0": 1, "item-1": 0, "item-2": 1}
+
+
 def test_a_summary_by_hand() -> None:
     items = Recipients(
         slots=np.array([0, 1, 2]),
@@ -118,7 +128,7 @@ def test_a_summary_by_hand() -> None:
         "until": "2023-11-14T22:13:20.000Z",
     }
     assert (found["recommendations"], found["answers"], found["clicks"]) == (2, 3, 2)
-    assert found["click_rate"] == 2 / 3
+    assert (found["clicked"], found["click_rate"]) == (2, 2 / 3)
     assert found["items"] == 3
     assert found["fairness"]["coverage"] == 2 / 3
     a = {

@@ -165,8 +165,8 @@ def test_a_late_answer_counts_where_it_belongs() -> None:
     before = window.closed[int((NOW - 30) // 10)]
     window.count(EventBatch.of([answered(NOW - 30, 1)], NOW), ITEMS)
     after = window.closed[int((NOW - 30) // 10)]
-    assert before.totals.tolist() == [1, 0, 0]  # who read it before still has it
-    assert after.totals.tolist() == [1, 1, 1]
+    assert before.totals.tolist() == [1, 0, 0, 0]  # who read it before still has it
+    assert after.totals.tolist() == [1, 1, 1, 1]
     assert window.running == NOW // 10
 
 
@@ -250,5 +250,5 @@ def test_what_was_handed_out_to_be_read_does_not_change() -> None:
     account.advance(NOW + 1e5, ITEMS)
     for snapshot in snapshots:
         assert plainly(snapshot.counts, 8) == slowly([listed(NOW, 1)], 8)
-    assert timeline.moments[-1].totals.tolist() == [1, 0, 0]
+    assert timeline.moments[-1].totals.tolist() == [1, 0, 0, 0]
     assert plainly(timeline.moments[-1].fairness, 8) == slowly([listed(NOW, 1)], 8)

@@ -94,17 +94,15 @@ def test_the_last_item_stays(tmp_path: Path) -> None:
 def test_a_user_can_be_seen_and_forgotten(client: Client) -> None:
     assert client.get("/v1/users/ann").status_code == 404
     clicked, shown, open_ = (client.recommend("ann") for _ in range(3))
-    client.learn(clicked["impression_id"], clicked_position=2)
+    client.learn(clicked["impression_id"], clicked_positions=[2, 3])
     client.learn(shown["impression_id"])
     user = User.model_validate(client.get("/v1/users/ann").json(), strict=True)
     assert (user.recommendations, user.feedback, user.impressions_kept) == (3, 2, 3)
     assert user.preferences is not None
     assert len(user.preferences) == 4
-    assert [(i.answered, i.clicked_position, i.shown) for i in user.impressions] == [
-        (False, None, None),
-        (True, None, 3),
-        (True, 2, 2),
-    ]
+    assert [
+        (i.answered, i.clicked_position, i.clicked_positions, i.shown) for i in user.impressions
+    ] == [(False, None, None, None), (True, None, [], 3), (True, 2, [2, 3], 2)]
     assert user.impressions[0].items == [entry["item"] for entry in open_["items"]]
     assert user.impressions[0].time == "2023-11-14T22:13:20.000Z"
     assert client.delete("/v1/users/ann").status_code == 204

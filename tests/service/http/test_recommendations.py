@@ -49,6 +49,8 @@ def test_feedback_is_learned_and_shows_in_the_next_slate(client: Client) -> None
         impression_id=first["impression_id"],
         clicked_position=2,
         clicked_item=first["items"][1]["item"],
+        clicked_positions=[2],
+        clicked_items=[first["items"][1]["item"]],
         shown=2,
     )
     assert client.recommend(k=3)["items"] != first["items"]
@@ -60,12 +62,69 @@ def test_a_click_can_be_given_by_its_item(client: Client) -> None:
     assert receipt.json()["clicked_position"] == 3
 
 
+def test_a_slate_may_have_several_clicks(client: Client) -> None:
+    first = client.recommend(k=4)
+    items = [entry["item"] for entry in first["items"]]
+    receipt = client.learn(first["impression_id"], clicked_positions=[4, 2])
+    assert receipt.json() == {
+        "impression_id": first["impression_id"],
+        "clicked_position": 2,
+        "clicked_item": items[1],
+        "clicked_positions": [2, 4],
+        "clicked_items": [items[1], items[3]],
+        "shown": 2,  # what comes after the first click is not seen, as this policy has it
+    }
+    again = client.learn(first["impression_id"], clicked_positions=[2, 4])
+    assert again.json() == receipt.json()
+    other = client.learn(first["impression_id"], clicked_positions=[2, 3])
+    assert other.status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("answer", "field", "said"),
+    [
+        ({"clicked_positions": [1, 1]}, "clicked_positions", "must name each position once"),
+        ({"clicked_positions": [0]}, "clicked_positions.0", "must be at least 1"),
+        ({"clicked_positions": [1, 4]}, "clicked_positions", "must be between 1 and 3, got 4"),
+        ({"clicked_positions": [1, 3], "shown": 2}, "shown", "must be at least 3"),
+        ({"clicked_positions": 1}, "clicked_positions", "must be a list"),
+        ({"clicked_positions": ["1"]}, "clicked_positions.0", "must be a whole number"),
+        (
+            {"clicked_positions": [1], "clicked_position": 1},
+            "clicked_positions",
+            "must be left out where clicked_position is given",
+        ),
+        (
+            {"clicked_positions": [], "clicked_item": "a"},
+            "clicked_item",
+            "must be left out where clicked_positions is given",
+        ),
+        (
+            {"clicked_position": 1, "clicked_item": "a"},
+            "clicked_item",
+            "must be left out where clicked_position is given",
+        ),
+        ({"clicked_positions": [1] * 1000}, "clicked_positions", "must have at most"),
+    ],
+)
+def test_wrong_clicks_are_refused_in_a_line(client: Client, answer, field, said: str) -> None:
+    name = client.recommend(k=3)["impression_id"]
+    refused = client.learn(name, **answer)
+    assert refused.status_code == 422
+    (problem,) = refused.json()["errors"]
+    assert problem["field"].endswith(field)
+    assert said in problem["message"]
+    assert client.learn(name, clicked_positions=[1, 3]).status_code == 200  # it is still open
+
+
 def test_no_click_is_an_answer_too(client: Client) -> None:
     receipt = client.learn(client.recommend(k=3)["impression_id"], shown=2)
     assert receipt.json() | {"impression_id": ""} == {
         "impression_id": "",
         "clicked_position": None,
         "clicked_item": None,
+        "clicked_positions": [],
+        "clicked_items": [],
         "shown": 2,
     }
 

@@ -151,10 +151,7 @@ class MemoryStore(Store):
         self._impressions[shown.id] = answered
         user = self._user(shown.user)
         user.sums = user.sums + update.increments
-        hit = (
-            shown.slots[update.clicked - 1 : update.clicked] if update.clicked else shown.slots[:0]
-        )
-        self._events.append(Event(time=update.time, slots=hit, clicked=update.clicked))
+        self._events.append(Event(time=update.time, slots=update.clicked_slots, answered=True))
         return UpdateOutcome.LEARNED
 
     async def user(self, user: str, *, impressions: int) -> UserRecord | None:

@@ -71,7 +71,7 @@ class Model:
         for slot, gained in zip(slots, units, strict=False):
             user.account[slot] += gained
         self.impressions[name] = impression
-        self.events.append((impression.time, slots, None))
+        self.events.append((impression.time, slots, False))
 
     def learn(self, update: ModelUpdate) -> UpdateOutcome:
         name, answer = update.impression.id, (update.clicked, update.examined)
@@ -85,10 +85,8 @@ class Model:
         shown = self.impressions[name]
         user = self.users[shown.user]
         user.sums = user.sums + update.increments
-        clicked = (
-            shown.slots.tolist()[update.clicked - 1 : update.clicked] if update.clicked else []
-        )
-        self.events.append((update.time, clicked, update.clicked))
+        clicked = [shown.slots.tolist()[position - 1] for position in update.clicked]
+        self.events.append((update.time, clicked, True))
         return UpdateOutcome.LEARNED
 
     def erase(self, name: str) -> bool:

@@ -124,7 +124,7 @@ class StoreMachine(RuleBasedStateMachine):
                 features=rng.normal(size=(k, SHAPE.dim)),
                 round=number,
                 time=stamp,
-                clicked=1,  # ignored as well
+                clicked=(1,),  # ignored as well
             )
             for user, number in zip(users, rounds, strict=True)
         ]
@@ -166,8 +166,8 @@ class StoreMachine(RuleBasedStateMachine):
         updates = [
             new_update(
                 shown,
-                clicked := int(rng.integers(0, len(shown.slots) + 1)),
-                examined=clicked or int(rng.integers(1, len(shown.slots) + 1)),
+                *(np.flatnonzero(rng.random(len(shown.slots)) < 0.4) + 1).tolist(),
+                examined=int(rng.integers(1, len(shown.slots) + 1)),
                 increments=rng.normal(size=SHAPE.sums),
             )
             for shown in asked
@@ -258,7 +258,7 @@ class StoreMachine(RuleBasedStateMachine):
         found = self.wait(self.store.events(self.cursors[-1], limit))
         read = len(self.cursors) - 1
         expected = self.model.events[read : read + limit]
-        assert [(e.time, e.slots.tolist(), e.clicked) for _, e in found] == expected
+        assert [(e.time, e.slots.tolist(), e.answered) for _, e in found] == expected
         self.cursors += [cursor for cursor, _ in found]
 
     @precondition(lambda self: len(self.cursors) > 1)

@@ -378,8 +378,8 @@ def test_nothing_acknowledged_is_lost_or_doubled_when_redis_crashes(
             parts = [(one, shown[0::4]), (two, shown[1::4]), (one, shown[2::4]), (two, shown[3::4])]
             await asyncio.gather(crash(), *(learn(*part) for part in parts))
             np.testing.assert_array_equal(await sums_of(one, "ada"), np.full(SHAPE.sums, 120.0))
-            kinds = Counter(clicked for _, _, clicked in await all_events(two))
-            assert kinds == {None: 240, 0: 120}
+            kinds = Counter(answered for _, _, answered in await all_events(two))
+            assert kinds == {False: 240, True: 120}
             bob = await two.begin_round(["bob"], accounts=True)
             assert bob.accounts == [{0: 120, 1: 120}]
 
@@ -557,7 +557,7 @@ def test_nothing_personal_is_left_of_an_erased_user(redis_location: RedisLocatio
             await store.put_items([new_item("a")])
             shown = await hand_out(store, "Ada Lovelace", 3)
             await store.record([new_impression("Ada Lovelace", round=4)], units=np.array([1, 1]))
-            await store.learn([new_update(shown[0], clicked=1)])
+            await store.learn([new_update(shown[0], 1)])
             assert any(b"Lovelace" in key for key in await contents(redis))
             await store.erase("Ada Lovelace")
             left = await contents(redis)

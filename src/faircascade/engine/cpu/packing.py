@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from faircascade.engine.cpu.click_numbers import CASCADE, click_numbers
 from faircascade.engine.cpu.records import (
     ITEMS,
     USERS,
@@ -19,15 +20,19 @@ from faircascade.engine.cpu.records import (
     StepCounts,
     Sums,
     Tiers,
+    TopicalItems,
+    TopicalScratch,
     Trace,
 )
 from faircascade.engine.job import Job
 from faircascade.metrics.tally import BY_ROUND
+from faircascade.observations.base import FIRST_CLICK
 from faircascade.policies import Yardstick
 from faircascade.random import draws as words
 from faircascade.rerankers import Ledger
 from faircascade.rerankers.ears import set_shares, stops
 from faircascade.rerankers.ledger import exposure_units, prices
+from faircascade.rewards import RegressionTable
 from faircascade.types import Floats, Ints, Pool
 
 SPARE = 22
@@ -109,10 +114,60 @@ def _pack_nonzero(features: Floats) -> dict[str, Any]:
     }
 
 
+def pack_topical(job: Job, packed: PackedEnvironment, ridge: float) -> TopicalItems:
+    """Pack what a bandit on topics learns from, whose M is no less than ridge * I."""
+    pool = job.env.items.pool
+    topics, d = pool.by_topic.items.dim, job.policy.dim_of(job.env.items)
+    view = pool.with_topics if d > topics else pool.by_topic
+    items = np.argsort(-view.norms, kind="stable").astype(np.int32)
+    rows = np.ascontiguousarray(view.by_feature.T[items])
+    covered = rows[:, d - topics :] > 0.0
+    own = np.sqrt((rows[:, : d - topics] ** 2).sum(axis=1))
+    return TopicalItems(
+        items=items,
+        place=np.argsort(items).astype(np.int32),
+        rows=rows,
+        first=d - topics,
+        norms=view.norms[items],
+        own=own * (1.0 + 2.0**-40),
+        start=np.append(0, np.cumsum(covered.sum(axis=1))),
+        column=(d - topics + np.nonzero(covered)[1]).astype(np.int32),
+        value=rows[:, d - topics :][covered],
+        cap=1.0 / np.sqrt(ridge),
+        caps=np.full((len(packed.preferences), 2), 1.0 / np.sqrt(ridge)),
+        before=np.full((len(packed.preferences), job.env.k), -1, dtype=np.int32),
+        lazy=bool(job.lazy),
+    )
+
+
+def make_topical_scratch(packed: PackedEnvironment, rules: Rules, d: int) -> TopicalScratch:
+    return TopicalScratch(
+        left=zeros(d),
+        posterior=zeros(d),
+        theta=zeros(d),
+        M_inv=zeros(d * (d + 1) // 2 * USERS),
+        risen=zeros(d),
+        roots=zeros(d),
+        caps=zeros(2),
+        error=zeros(1),
+        rate=zeros(1),
+        bounds=zeros(packed.padded),
+        base=zeros(packed.padded),
+        slate=np.zeros(rules.k, dtype=np.int32),
+        batch=np.zeros(ITEMS, dtype=np.int32),
+        x=zeros(d * ITEMS),
+        scores=zeros(ITEMS),
+        bonus=zeros(ITEMS),
+        derived=zeros(rules.k, d),
+        places=np.arange(rules.k, dtype=np.int32),
+    )
+
+
 def pack_draws(job: Job) -> Draws:
     keys = job.env.users.keys
     return Draws(
         attraction=words(job.seed, "attraction", keys),
+        examination=words(job.seed, "examination", keys),
         tie=words(job.seed, "tie", keys),
         visit=words(job.seed, "visit", keys),
         radius=words(job.seed, "thompson/radius", keys),
@@ -138,29 +193,39 @@ DEFAULTS: dict[str, Any] = {
     "drawn_by_merit": False,
     "sharpness": 0.0,
     "eta": 0.0,
+    "discount": 0.0,
     "reorders": False,
     "accounts": False,
+    "until": FIRST_CLICK,
 }
 """Defaults of the rules that parts give in `kernel`, for policies without such a part."""
 
 
 def pack_rules(job: Job) -> Rules:
     policy, k = job.policy, job.env.k
-    given = dict(DEFAULTS)
+    given = DEFAULTS | {"noticed": np.ones(k)}
     for part in policy.components:
         given.update(part.kernel())
-    table = policy.reward_table(k)
-    nothing = np.zeros((k, k))
+        given.update(part.kernel_for(k))
+    table = policy.regression_table(k) or RegressionTable(*np.ones((4, k, k)))
+    given |= {name: np.array(values, order="C") for name, values in table._asdict().items()}
+    clicks = click_numbers(job.env)
+    in_full = bool((table.clicked_factors == 1.0).all() and (table.ignored_factors == 1.0).all())
     return Rules(
         k=k,
-        clicked=nothing if table is None else np.array(table.clicked, order="C"),
-        ignored=nothing if table is None else np.array(table.ignored, order="C"),
+        clicks=clicks,
+        plain=clicks.model == CASCADE
+        and given["until"] == FIRST_CLICK
+        and in_full
+        and not policy.conditional,
         stops=stops(k, given.pop("patience")),
         shares=set_shares(k) if given["tolerance"] > 0.0 else np.zeros((0, 0)),
         gained=exposure_units(k),
         activity=float(job.activity),
         realised=bool(job.realised),
-        lazy=bool(job.lazy and policy.learns and not policy.needs_all_scores),
+        lazy=bool(
+            job.lazy and policy.learns and not (policy.needs_all_scores or policy.conditional)
+        ),
         traced=job.trace is not None,
         **given,
     )
@@ -267,8 +332,8 @@ def start_shortlist(packed: PackedEnvironment, rules: Rules) -> Shortlist:
     )
 
 
-def make_scratch(packed: PackedEnvironment, rules: Rules, shortlist: Shortlist) -> Scratch:
-    k, d = rules.k, packed.features.shape[1]
+def make_scratch(packed: PackedEnvironment, rules: Rules, shortlist: Shortlist, d: int) -> Scratch:
+    k = rules.k
     front, slate = shortlist.front.shape[1], up(k, ITEMS)
     return Scratch(
         scores=zeros(packed.padded + ITEMS),
@@ -294,6 +359,9 @@ def make_scratch(packed: PackedEnvironment, rules: Rules, shortlist: Shortlist) 
         misses=zeros(slate),
         missed=zeros(2 * (k + 1)),
         lots=np.zeros(k, dtype=np.uint64),
+        clicks=np.zeros(k, dtype=np.bool_),
+        ideal_clicks=np.zeros(k, dtype=np.bool_),
+        chances=zeros(k + 1),
     )
 
 
@@ -313,5 +381,5 @@ def make_trace(job: Job, rounds: int) -> Trace:
     rounds = rounds if job.trace is not None else 0
     return Trace(
         slates=np.zeros((rounds, n, job.env.k), dtype=np.int32),
-        clicked=np.full((rounds, n), -1, dtype=np.int32),
+        clicks=np.full((rounds, n, job.env.k), -1, dtype=np.int8),
     )

@@ -58,10 +58,85 @@ class PackedEnvironment(NamedTuple):
     """Each user's optimal slate, (n, K)."""
 
 
+class TopicalItems(NamedTuple):
+    """What a bandit on topics knows of items: features, if it learns from these, and topics.
+
+    Items have places here, by falling norm."""
+
+    items: Small
+    """The item at each place, (p,)."""
+    place: Small
+    """The place of each item, (p,)."""
+    rows: Floats
+    """What is known of it, topics last, (p, d)."""
+    first: int
+    """The first column that is a topic."""
+    norms: Floats
+    """Norm of each row, rounded up, (p,)."""
+    own: Floats
+    """Norm of its features alone, rounded up, (p,)."""
+    start: Ints
+    """Where the topics of each place begin, (p + 1,)."""
+    column: Small
+    """Their columns, of those that are covered at all."""
+    value: Floats
+    """How far they are covered."""
+    cap: float
+    """No less than the root of the largest eigenvalue of any M^-1."""
+    caps: Floats
+    """No less than those of each user's M^-1 and of its block for the features, (n, 2)."""
+    before: Small
+    """The places of the last slate of each user, -1 where there was none, (n, K)."""
+    lazy: bool
+    """Whether items are scored only where they can matter."""
+
+
+class TopicalScratch(NamedTuple):
+    """Scratch space of a bandit on topics, beside the usual: one set per thread."""
+
+    left: Floats
+    """What is left of each column, (d,)."""
+    posterior: Floats
+    """The theta that items are scored with, (d,)."""
+    theta: Floats
+    """That times what is left, (d,)."""
+    M_inv: Floats
+    """M^-1 times what is left, twice, in the first of 8 lanes, (d (d + 1) / 2 * 8,)."""
+    risen: Floats
+    """theta, without what is negative for topics, (d,)."""
+    roots: Floats
+    """Roots of the diagonal of M^-1 for topics, (d,)."""
+    caps: Floats
+    """No less than the roots of the largest eigenvalues of M^-1 and of its first block, (2,)."""
+    error: Floats
+    """What rounding can add to a score for each unit of a row's norm, (1,)."""
+    rate: Floats
+    """What an item can score for each unit of its norm, (1,)."""
+    bounds: Floats
+    """What the item at each place scores at most, -inf if it is listed, (p,)."""
+    base: Floats
+    """What its features score, (p,)."""
+    slate: Small
+    """The places of a slate, (K,)."""
+    batch: Small
+    """Places that are scored together, (16,)."""
+    x: Floats
+    """(d * 16,)."""
+    scores: Floats
+    """(16,)."""
+    bonus: Floats
+    """(16,)."""
+    derived: Floats
+    """The gains of a slate, (K, d)."""
+    places: Small
+    """0, 1, ..., (K,)."""
+
+
 class Draws(NamedTuple):
     """Where each user's draws begin: (seed, purpose, user) hashed, (n,) each."""
 
     attraction: Words
+    examination: Words
     tie: Words
     visit: Words
     radius: Words
@@ -71,6 +146,27 @@ class Draws(NamedTuple):
     random: Words
     shuffle: Words
     fair: Words
+
+
+class ClickNumbers(NamedTuple):
+    """The click model, as numbers: `SequentialModel` or `PositionalModel`; a cascade needs none."""
+
+    model: int
+    """0 for a cascade."""
+    ignored: float
+    """Probability of going on from a position that was not clicked."""
+    clicked: Floats
+    """From one that was, (K,)."""
+    slope: float
+    """What attraction adds to it."""
+    kept: Floats
+    """What that is multiplied by, (p,)."""
+    gain: Floats
+    """What a click is worth, (K,)."""
+    worth: Floats
+    """What that is multiplied by, (p,)."""
+    examination: Floats
+    """Probability of looking, by position and distance to the last click, (K, K)."""
 
 
 class Rules(NamedTuple):
@@ -86,10 +182,21 @@ class Rules(NamedTuple):
     gain: float
     scale: float
     first_theta: float
+    until: int
+    """How far positions are taken as seen: see `observations.base`."""
+    noticed: Floats
+    """How much of each that far is taken as seen, (K,)."""
+    clicked_factors: Floats
+    """What the features of a clicked position are multiplied by, (K, K)."""
+    ignored_factors: Floats
+    """Those of a position that was seen and not clicked, (K, K)."""
     clicked: Floats
     """Target of a clicked position, one row per last position seen, (K, K)."""
     ignored: Floats
     """Target of a position that was seen and not clicked, (K, K)."""
+    clicks: ClickNumbers
+    plain: bool
+    """Whether users click once at most, and everything down to it is seen and counts in full."""
     tolerance: float
     """Share of the expected clicks that a shuffle may cost (EARS); 0 for no shuffle."""
     stops: Floats
@@ -103,6 +210,8 @@ class Rules(NamedTuple):
     """How much a score counts against luck, if items are drawn by merit (fairx)."""
     eta: float
     """What an item with its fair share of exposure loses (fairco); 0 for nothing."""
+    discount: float
+    """How much of the bonus exposure uses up (discount); 0 for nothing."""
     reorders: bool
     """Whether items whose exposure lags come first (reorder)."""
     accounts: bool
@@ -255,6 +364,12 @@ class Scratch(NamedTuple):
     """(2 * (K + 1),)."""
     lots: Words
     """(K,)."""
+    clicks: NDArray[np.bool_]
+    """Which positions of the slate were clicked, (K,)."""
+    ideal_clicks: NDArray[np.bool_]
+    """Which positions of the optimal slate would have been, (K,)."""
+    chances: Floats
+    """(K + 1,)."""
 
 
 class StepCounts(NamedTuple):
@@ -277,5 +392,5 @@ class Trace(NamedTuple):
 
     slates: Small
     """Catalogue rows, (rounds, n, K)."""
-    clicked: Small
-    """Clicked position, 0 for none, -1 for a user who did not come, (rounds, n)."""
+    clicks: NDArray[np.int8]
+    """1 where a position was clicked, else 0, -1 for a user who did not come, (rounds, n, K)."""

@@ -20,13 +20,12 @@ from faircascade.engine.cpu.kernels.compiling import announce
 from faircascade.engine.cpu.records import USERS, StepCounts, Trace
 from faircascade.engine.cpu.tabular import RULES as TABULAR_RULES
 from faircascade.engine.cpu.tabular import TabularUsers
-from faircascade.engine.cpu.users import Learning, Served, Standing
+from faircascade.engine.cpu.users import Served, served
 from faircascade.engine.interrupts import uninterrupted
 from faircascade.engine.job import Job, Outcome, not_finite
 from faircascade.engine.propensities import asked_of
 from faircascade.engine.snapshot import Snapshot
 from faircascade.engine.trace import TraceRows, TraceWriter
-from faircascade.types import clicks_at
 
 STEP_SECONDS = 0.2
 """Seconds that all users advance before a step is counted."""
@@ -48,8 +47,8 @@ def lacks(job: Job) -> str:
 
 def run(job: Job) -> Outcome:
     """Run a job to its end, or to the last round that all users finished when interrupted."""
-    users: type[Served] = TabularUsers if _is_tabular(job) else Learning
-    return CpuRun(job, users(job) if job.policy.learns else Standing(job)).to_the_end()
+    users = TabularUsers(job) if _is_tabular(job) else served(job)
+    return CpuRun(job, users).to_the_end()
 
 
 def _is_tabular(job: Job) -> bool:
@@ -188,9 +187,8 @@ class CpuRun:
 
     def _trace_rows(self, trace: Trace, first: int) -> Iterator[TraceRows]:
         for place in range(len(trace.slates)):
-            came = np.flatnonzero(trace.clicked[place] >= 0)
-            slates = trace.slates[place, came]
-            clicks = clicks_at(trace.clicked[place, came], slates.shape[1])
+            came = np.flatnonzero(trace.clicks[place, :, 0] >= 0)
+            slates, clicks = trace.slates[place, came], trace.clicks[place, came] > 0
             yield TraceRows.of(first + place, came, slates, clicks)
 
     def _tell(self, more: float) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from faircascade.engine.cpu.records import Small
+from faircascade.engine.cpu.records import ClickNumbers, Small
 from faircascade.random import Words
-from faircascade.types import Floats, Ints
+from faircascade.types import Bools, Floats, Ints
 
 INDICES = ("ucb1", "kl-ucb", "gaussian", "beta")
 """How items may be ranked, as explorations name it in `kernel`; rules have the place in here."""
@@ -28,6 +28,13 @@ class TableRules(NamedTuple):
     """Target of a clicked position as a share of the largest, by the last position seen, (K, K)."""
     ignored: Floats
     """Of one that was seen and not clicked, (K, K)."""
+    until: int
+    """How far positions are taken as seen: see `observations.base`."""
+    noticed: Floats
+    """How much of each that far is taken as seen, (K,)."""
+    clicks: ClickNumbers
+    plain: bool
+    """Whether users click once at most, and everything down to it is seen."""
     activity: float
     realised: bool
     traced: bool
@@ -41,6 +48,7 @@ class TableDraws(NamedTuple):
     attraction: Words
     tie: Words
     visit: Words
+    examination: Words
     radius: Words
     angle: Words
     gammas: Words
@@ -79,5 +87,11 @@ class TableScratch(NamedTuple):
     """What decides between equal ones, (K,)."""
     scores: Floats
     """Of all items, (p,)."""
+    clicks: Bools
+    """Clicks on the slate, (K,)."""
+    ideal_clicks: Bools
+    """Clicks on the optimal slate, (K,)."""
+    chances: Floats
+    """(K + 1,)."""
     known: Floats
     """Mean, count, level, index and slope of indices computed before, (64, 5)."""

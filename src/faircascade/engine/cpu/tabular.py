@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.engine.cpu import packing
+from faircascade.engine.cpu.click_numbers import CASCADE, click_numbers
 from faircascade.engine.cpu.kernels.tabular import UNKNOWN, serve_table
 from faircascade.engine.cpu.records import ITEMS
 from faircascade.engine.cpu.table_records import (
@@ -22,6 +23,7 @@ from faircascade.engine.cpu.table_records import (
 from faircascade.engine.cpu.users import Served
 from faircascade.engine.job import Job, not_finite
 from faircascade.exploration.table_thompson import GAMMAS, GAUSSIAN, TRIALS
+from faircascade.observations.base import FIRST_CLICK
 from faircascade.policies import BanditState
 from faircascade.random import draws as words
 from faircascade.types import Ints
@@ -55,6 +57,9 @@ class TabularUsers(Served):
             values=np.zeros(k),
             lots=np.zeros(k, dtype=np.uint64),
             scores=np.zeros(p),
+            clicks=np.zeros(k, dtype=np.bool_),
+            ideal_clicks=np.zeros(k, dtype=np.bool_),
+            chances=np.zeros(k + 1),
             known=np.full((MEMORY, 5), -1.0),
         )
 
@@ -96,17 +101,23 @@ class TabularUsers(Served):
 
 
 def pack_rules(job: Job) -> TableRules:
-    given: dict[str, Any] = {"strength": 1.0}
+    k = job.env.k
+    given: dict[str, Any] = {"strength": 1.0, "noticed": np.ones(k)}
     for part in job.policy.components:
         given.update(part.kernel())
-    table = job.policy.reward_table(job.env.k)
+        given.update(part.kernel_for(k))
+    table, clicks = job.policy.reward_table(k), click_numbers(job.env)
     assert table is not None
     return TableRules(
-        k=job.env.k,
+        k=k,
         ranks_by=INDICES.index(given["index"]),
         strength=given["strength"],
         clicked=table.clicked / table.largest,
         ignored=table.ignored / table.largest,
+        until=given["until"],
+        noticed=np.array(given["noticed"]),
+        clicks=clicks,
+        plain=clicks.model == CASCADE and given["until"] == FIRST_CLICK,
         activity=float(job.activity),
         realised=bool(job.realised),
         traced=job.trace is not None,
@@ -120,6 +131,7 @@ def pack_draws(job: Job) -> TableDraws:
         attraction=words(seed, "attraction", keys),
         tie=words(seed, "tie", keys),
         visit=words(seed, "visit", keys),
+        examination=words(seed, "examination", keys),
         radius=words(seed, GAUSSIAN + "/radius", keys),
         angle=words(seed, GAUSSIAN + "/angle", keys),
         gammas=np.stack([words(seed, gamma + trial, keys) for gamma in GAMMAS for trial in TRIALS]),

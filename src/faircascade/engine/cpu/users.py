@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from faircascade.engine.cpu import packing
 from faircascade.engine.cpu.kernels.bandit import serve_bandit
+from faircascade.engine.cpu.kernels.topical import serve_topical
 from faircascade.engine.cpu.kernels.yardstick import serve_yardstick
 from faircascade.engine.cpu.records import USERS, Sums
 from faircascade.engine.job import Job, not_finite
@@ -61,7 +62,8 @@ class Scored(Served):
         self.sets = len(self.shortlist.room)
 
     def make_scratch(self) -> Any:
-        return packing.make_scratch(self.packed, self.rules, self.shortlist)
+        d = self.job.policy.dim_of(self.job.env.items)
+        return packing.make_scratch(self.packed, self.rules, self.shortlist, d)
 
 
 class Learning(Scored):
@@ -71,7 +73,7 @@ class Learning(Scored):
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        n, d = len(job.env.users), job.env.items.dim
+        n, d = len(job.env.users), job.policy.dim_of(job.env.items)
         self.sums, self.kept = packing.start_sums(n, d), packing.start_sums(n, d)
         self.account = packing.start_account(job, self.packed, self.rules)
         self.kept_units = self.account.units.copy()
@@ -108,6 +110,26 @@ class Learning(Scored):
         return state
 
 
+class LearningTopics(Learning):
+    """The users of a bandit on topics."""
+
+    kernel = staticmethod(serve_topical)
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        ridge = float(self.kept.M[0, 0])  # of a user who has learned nothing
+        self.topical = packing.pack_topical(job, self.packed, ridge)
+
+    def make_scratch(self) -> Any:
+        d = self.topical.rows.shape[1]
+        room = packing.make_topical_scratch(self.packed, self.rules, d)
+        return super().make_scratch(), room
+
+    def serve(self, books: Any, trace: Any, scratch: Any, *where: Any) -> None:
+        parts = (self.packed, self.topical, self.draws, self.rules, self.sums, self.shortlist)
+        self.kernel(*parts, books, trace, *scratch, *where)
+
+
 class Standing(Scored):
     """The users of a policy that does not learn."""
 
@@ -120,6 +142,13 @@ class Standing(Scored):
 
     def serve(self, *where: Any) -> None:
         self.kernel(self.packed, self.draws, self.rules, self.contenders, *where)
+
+
+def served(job: Job) -> Served:
+    """Return the users of a job."""
+    if not job.policy.learns:
+        return Standing(job)
+    return LearningTopics(job) if job.policy.conditional else Learning(job)
 
 
 def unpack_sums(sums: Sums, n: int) -> dict[str, NDArray[Any]]:

@@ -14,7 +14,16 @@ from faircascade.engine.job import Job
 from faircascade.metrics.tally import BY_ROUND
 from faircascade.policies import BanditState
 
-_COUNTS = ("appearances", "item_clicks", "outcomes", "regrets", "widths", "by_round", "slates")
+_COUNTS = (
+    "appearances",
+    "item_clicks",
+    "outcomes",
+    "regrets",
+    "widths",
+    "by_round",
+    "slates",
+    "clicks",
+)
 
 
 def pack(values: dict[str, Any], address: Any) -> np.ndarray[Any, np.dtype[np.uint64]]:
@@ -108,7 +117,8 @@ class DeviceJob:
 
     def _rules(self) -> dict[str, Any]:
         rules = self.rules._asdict() | {"lazy_draws": self.job.lazy}
-        del rules["k"], rules["first_theta"]
+        rules |= {f"click_{name}": value for name, value in rules["clicks"]._asdict().items()}
+        del rules["k"], rules["first_theta"], rules["clicks"]
         return {
             name: self.xp.asarray(value) if isinstance(value, np.ndarray) else value
             for name, value in rules.items()
@@ -127,7 +137,8 @@ class DeviceJob:
         values["regrets"] = xp.empty((rounds, n), dtype=np.int64)
         values["widths"] = xp.empty((rounds, n), dtype=np.int64)
         values["by_round"] = xp.empty((len(BY_ROUND), rounds), dtype=np.int64)
-        values["slates"] = xp.empty((rounds if self.rules.traced else 0, n, k), dtype=np.int32)
+        for name in ("slates", "clicks"):
+            values[name] = xp.empty((rounds if self.rules.traced else 0, n, k), dtype=np.int32)
 
     def close_counts(self) -> None:
         """Give the room back."""

@@ -221,7 +221,7 @@ class GpuRun:
         intervals = 1 if traced else max(1, int(0.5 * room // by_interval))
         place = int(np.searchsorted(self.checkpoints, self.done, side="right"))
         end = int(self.checkpoints[min(place + intervals, len(self.checkpoints)) - 1])
-        by_round = users * (20 + (4 * job.env.k if traced else 0))
+        by_round = users * (20 + (8 * job.env.k if traced else 0))
         return max(1, min(self.step, end - self.done, int(0.5 * room // by_round)))
 
     def _launch(self, part: Sequence[Share], first: int, last: int) -> None:
@@ -270,7 +270,8 @@ class GpuRun:
         tally.item_clicks[interval : interval + len(seen)] += clicks.astype(tally.appearances.dtype)
         tally.count_rounds(rounds, to_host(values["by_round"]))
         if cell.rules.traced:
-            share.trace(to_host(values["slates"]), to_host(values["outcomes"]), rounds.start + 1)
+            slates, hits = to_host(values["slates"]), to_host(values["clicks"])
+            share.trace(slates, hits, to_host(values["outcomes"]), rounds.start + 1)
 
     def _write(self, traces: Sequence[TraceWriter]) -> None:
         for number, trace in enumerate(traces):

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from faircascade.engine.gpu.device_job import DeviceJob, Shelf
-from faircascade.engine.gpu.source import ABSENT, IDEAL, Shape
+from faircascade.engine.gpu.source import ABSENT, Shape
 from faircascade.engine.job import Job
 from faircascade.engine.trace import TraceRows
-from faircascade.types import clicks_at
 
 
 class Share:
@@ -52,10 +51,9 @@ class Share:
             return self.job.policy.start(users, self.job.policy.dim_of(self.job.env.items))
         return self._state
 
-    def trace(self, slates: Any, outcomes: Any, first: int) -> None:
+    def trace(self, slates: Any, clicks: Any, outcomes: Any, first: int) -> None:
         """Note who saw what in the rounds of a launch, from the first one on."""
         for place in range(len(slates)):
             rows = np.flatnonzero(outcomes[place] != ABSENT)
-            clicks = clicks_at(outcomes[place, rows] % IDEAL, self.job.env.k)
-            users = rows + self.users.start
-            self.rows.append(TraceRows.of(first + place, users, slates[place, rows], clicks))
+            users, clicked = rows + self.users.start, clicks[place, rows] > 0
+            self.rows.append(TraceRows.of(first + place, users, slates[place, rows], clicked))

@@ -9,11 +9,14 @@ from importlib.resources import files
 from math import pi
 
 from faircascade import random
+from faircascade.clicks.sequential import SequentialModel
+from faircascade.engine.cpu.click_numbers import CASCADE
 from faircascade.engine.cpu.packing import SPARE, WIDER, set_sizes, up
 from faircascade.engine.cpu.records import HALVINGS
 from faircascade.engine.gpu.structs import bytes_of
 from faircascade.metrics.tally import BY_ROUND, LARGEST, UNIT
 from faircascade.numerics import AIM, LARGEST_RESIDUAL, RESIDUAL, ROUNDOFF
+from faircascade.observations.base import FIRST_CLICK, LAST_CLICK
 from faircascade.ranking import RESOLUTION
 
 LANES = 32
@@ -24,8 +27,8 @@ AT_ONCE = 2
 """Items that a lane scores together, where all are."""
 WARPS = 4
 """Warps of a block; they share nothing but a small table."""
-ABSENT, IDEAL = -1, 1 << 16
-"""What an outcome says besides the clicked position: nobody came; the optimal slate had a click."""
+ABSENT, IDEAL = -1, 1 << 15
+"""What an outcome says besides the number of clicks: nobody came; a click on the optimal slate."""
 PARTS = (
     "warp.cuh",
     "draws.cuh",
@@ -128,6 +131,10 @@ def _constants(shape: Shape) -> Iterable[str]:
         "THREADS": WARPS * LANES,
         "ABSENT": f"({ABSENT})",
         "IDEAL": IDEAL,
+        "CASCADE": CASCADE,
+        "SEQUENTIAL": SequentialModel.code,
+        "FIRST_CLICK": FIRST_CLICK,
+        "LAST_CLICK": LAST_CLICK,
         "COUNTS": len(BY_ROUND),
         **{name.upper(): row for row, name in enumerate(BY_ROUND)},
         "RESOLUTION": RESOLUTION.hex(),

@@ -34,7 +34,7 @@ class Moment:
     since: float
     until: float
     totals: Ints
-    """Slates, answers and clicks, (3,)."""
+    """Slates, answers, clicks and clicked slates, (4,)."""
     fairness: Floats | Counts
     """By notion, (5,), or of a step that is not settled yet what to measure it from."""
 

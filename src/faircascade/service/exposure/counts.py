@@ -11,6 +11,9 @@ from faircascade.rerankers.ledger import exposure_units
 from faircascade.service.stores.base import Event, Slots
 from faircascade.types import Bools, Floats, Ints
 
+TOTALS = 4
+"""Numbers that are counted of slates, beside those of items."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EventBatch:
@@ -19,7 +22,7 @@ class EventBatch:
     times: Floats
     """When each happened, (n,)."""
     totals: Ints
-    """What each adds to the slates, the answers and the clicks, (n, 3)."""
+    """What each adds to the slates, the answers, the clicks and the clicked slates, (n, 4)."""
     owner: Ints
     """Which event each entry belongs to, (e,)."""
     slots: Ints
@@ -30,22 +33,22 @@ class EventBatch:
     @classmethod
     def of(cls, events: Sequence[Event], now: float) -> EventBatch:
         """Lay out events; what another clock puts into the future happened now."""
-        listed = np.array([event.clicked is None for event in events], dtype=bool)
-        clicked = np.array([bool(event.clicked) for event in events], dtype=bool)
+        answered = np.array([event.answered for event in events], dtype=bool)
         lengths = np.array([len(event.slots) for event in events], dtype=np.int64)
         starts = np.cumsum(lengths) - lengths
         owner = np.repeat(np.arange(len(events)), lengths)
         position = np.arange(len(owner)) - starts[owner]
         worth = exposure_units(int(lengths.max(initial=0)))
-        shown = listed[owner]
+        shown = ~answered[owner]
+        clicks = answered * lengths
         times = np.array([event.time for event in events], dtype=np.float64)
         none = np.empty(0, dtype=np.int64)
         return cls(
             times=np.fmax(np.fmin(times, now), 0.0),  # also of a time that is not a number
-            totals=np.stack([listed, ~listed, clicked], axis=1).astype(np.int64),
+            totals=np.stack([~answered, answered, clicks, clicks > 0], axis=1).astype(np.int64),
             owner=owner,
             slots=np.concatenate([none, *(event.slots for event in events)]),
-            entries=np.stack([shown, shown * worth[position], clicked[owner]]).astype(np.int64),
+            entries=np.stack([shown, shown * worth[position], ~shown]).astype(np.int64),
         )
 
     def where(self, chosen: Bools) -> EventBatch:
@@ -68,8 +71,8 @@ class Counts:
 
     by_slot: Ints = field(default_factory=lambda: np.zeros((3, 0), dtype=np.int64))
     """Appearances E_B, exposure E_P in units, and clicks of each slot, (3, s)."""
-    totals: Ints = field(default_factory=lambda: np.zeros(3, dtype=np.int64))
-    """Slates handed out, answers and clicks, whatever became of the items, (3,)."""
+    totals: Ints = field(default_factory=lambda: np.zeros(TOTALS, dtype=np.int64))
+    """Slates handed out, answers, clicks and slates with a click, whatever became of the items."""
 
     @property
     def slates(self) -> int:
@@ -83,8 +86,13 @@ class Counts:
 
     @property
     def clicks(self) -> int:
-        """Answers with a click."""
+        """Clicks."""
         return int(self.totals[2])
+
+    @property
+    def clicked(self) -> int:
+        """Answers with a click."""
+        return int(self.totals[3])
 
     def add(self, batch: EventBatch) -> None:
         """Count events."""

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.service.exposure.counters import ALL, Counters
-from faircascade.service.exposure.counts import Counts
+from faircascade.service.exposure.counts import TOTALS, Counts
 from faircascade.service.exposure.fairness import MEASURES
 from faircascade.service.exposure.windows import OPEN, SPANS, Span, Step, Window, smallest
 
-VERSION = 1
+VERSION = 2
+_READ = (1, VERSION)
+"""Version 1 knew of one click in a slate at most: its clicks are its slates with a click."""
 
 _COLUMNS = ("appearances", "units", "clicks")
 _UNSETTLED = np.full(len(MEASURES), np.nan)
@@ -41,14 +43,14 @@ def from_bytes(data: bytes) -> Counters:
     try:
         with np.load(BytesIO(data), allow_pickle=False) as archive:
             version = int(archive["version"])
-            arrays = {name: archive[name] for name in archive.files} if version == VERSION else {}
+            arrays = {name: archive[name] for name in archive.files} if version in _READ else {}
     except Exception as error:  # there are as many as ways to damage an archive
         raise ValueError(
             "exposure counts cannot be read: not an archive of this program"
         ) from error
-    if version != VERSION:
+    if version not in _READ:
         raise ValueError(
-            f"exposure counts are of version {version}; this release reads version {VERSION}"
+            f"exposure counts are of version {version}; this release reads up to {VERSION}"
         )
     try:
         return _account(arrays)
@@ -92,7 +94,7 @@ def _pack(name: str, numbers: Sequence[int], steps: Sequence[Step]) -> dict[str,
     arrays = {
         "numbers": np.array(numbers, dtype=np.int64),
         "sizes": np.array([len(step.gaps) for step in steps], dtype=np.int64),
-        "totals": np.array([step.totals for step in steps], dtype=np.int64).reshape(-1, 3),
+        "totals": np.array([step.totals for step in steps], dtype=np.int64).reshape(-1, TOTALS),
         "fairness": np.array([step.fairness for step in steps]).reshape(-1, len(MEASURES)),
         "gaps": np.concatenate([none, *(step.gaps for step in steps)]),
         **columns,
@@ -103,6 +105,8 @@ def _pack(name: str, numbers: Sequence[int], steps: Sequence[Step]) -> dict[str,
 def _unpack(name: str, arrays: Mapping[str, NDArray[Any]]) -> Iterator[tuple[int, Step]]:
     """Yield the steps that `_pack` laid end to end, by number."""
     sizes, totals = arrays[f"{name}/sizes"], arrays[f"{name}/totals"]
+    if totals.shape[1] == TOTALS - 1:  # of version 1
+        totals = np.hstack([totals, totals[:, 2:]])
     fairness = arrays[f"{name}/fairness"]
     ends = np.cumsum(sizes)
     gaps, *columns = (arrays[f"{name}/{part}"] for part in ("gaps", *_COLUMNS))

@@ -84,11 +84,12 @@ def _window(view: ExposureSnapshot | Timeline) -> dict[str, Any]:
 
 
 def _totals(totals: Ints) -> dict[str, Any]:
-    slates, answers, clicks = totals.tolist()
+    slates, answers, clicks, clicked = totals.tolist()
     return {
         "recommendations": slates,
         "answers": answers,
         "clicks": clicks,
+        "clicked": clicked,
         "click_rate": clicks / answers if answers else None,
     }
 

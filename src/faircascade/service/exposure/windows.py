@@ -49,7 +49,7 @@ class Step:
     columns: tuple[Packed, Packed, Packed]
     """Appearances, exposure in units and clicks of each, (t,)."""
     totals: Ints
-    """Slates, answers and clicks, (3,)."""
+    """Slates, answers, clicks and clicked slates, (4,)."""
     fairness: Floats
     """By notion, over the catalogue at the time it was over, (5,)."""
 

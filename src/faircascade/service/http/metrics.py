@@ -46,8 +46,9 @@ class Metrics:
             "faircascade_answers", "Answers by what became of them.", ["outcome"], registry=registry
         )
         self._answers = {outcome: answers.labels(outcome) for outcome in OUTCOMES}
-        self._clicks = Counter(
-            "faircascade_clicks", "Answers with a click that were learned.", registry=registry
+        self._clicks = Counter("faircascade_clicks", "Clicks that were learned.", registry=registry)
+        self._clicked = Counter(
+            "faircascade_clicked", "Answers with a click that were learned.", registry=registry
         )
         self.store_errors = Counter(
             "faircascade_store_errors", "Requests that the store failed.", registry=registry
@@ -103,8 +104,8 @@ class Metrics:
             self._answers["repeated"].inc()
         else:
             self._answers["learned"].inc()
-            if receipt.clicked_position is not None:
-                self._clicks.inc()
+            self._clicks.inc(len(receipt.clicked_positions))
+            self._clicked.inc(bool(receipt.clicked_positions))
 
     async def text(self) -> bytes:
         """Return everything in Prometheus' format, as it is now."""

@@ -84,10 +84,10 @@ class Impression:
     """How many slates this user has had, this one included."""
     time: float
     """When it was handed out, seconds since 1970."""
-    clicked: int | None = None
-    """Answer: clicked position, 1-based, 0 for no click; None while there is no answer."""
+    clicked: tuple[int, ...] | None = None
+    """Answer: the clicked positions from 1, ascending; None while there is no answer."""
     examined: int | None = None
-    """Answer: how many positions were looked at, up to and including the click."""
+    """Answer: how many positions count as seen, from the top."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -95,11 +95,16 @@ class ModelUpdate:
     """Feedback on an impression, and what it adds to the sums of its user."""
 
     impression: Impression
-    clicked: int
+    clicked: tuple[int, ...]
     examined: int
     increments: Floats
     """(s,)."""
     time: float
+
+    @property
+    def clicked_slots(self) -> Slots:
+        """The items that were clicked, from the top."""
+        return self.impression.slots[[position - 1 for position in self.clicked]]
 
 
 class UpdateOutcome(Enum):
@@ -147,9 +152,9 @@ class Event:
 
     time: float
     slots: Slots
-    """The whole slate when it was handed out; of an answer the clicked item alone, or none."""
-    clicked: int | None = None
-    """None: a slate was handed out. 0: it was answered without a click. Else: clicked there."""
+    """The whole slate when it was handed out; of an answer the clicked items alone."""
+    answered: bool = False
+    """False: a slate was handed out. True: it was answered."""
 
 
 class Store(ABC):

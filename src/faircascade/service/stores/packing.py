@@ -13,8 +13,8 @@ from faircascade.service.stores.base import Event, Impression, ItemPatch, ModelU
 from faircascade.types import Floats
 
 _IMPRESSION = struct.Struct("<iiqdII")  # clicked, examined, round, time, bytes of the user, K
-_ANSWER = struct.Struct("<ii")  # what an impression begins with
-_EVENT = struct.Struct("<di")  # time, clicked
+_ANSWER = struct.Struct("<ii")  # what an impression begins with; several clicks stand at its end
+_EVENT = struct.Struct("<di")  # time, number of clicks (the position of one, in old events)
 _ITEM = struct.Struct("<i?dd")  # slot, removed, merit, popularity
 _NUMBERS = struct.Struct("<dd")  # merit, popularity; not a number if left out
 _LENGTH = struct.Struct("<I")  # bytes of the text that follows
@@ -63,20 +63,35 @@ def read_impression(name: str, packed: bytes, dim: int) -> Impression:
     slots = _IMPRESSION.size + length
     features = slots + 4 * k
     answered = clicked != _NOTHING
+    end = features + 8 * k * dim
     return Impression(
         id=name,
         user=read_text(packed[_IMPRESSION.size : slots]),
         slots=_read_slots(packed[slots:features]),
-        features=read_floats(packed[features:]).reshape(k, dim),
+        features=read_floats(packed[features:end]).reshape(k, dim),
         round=number,
         time=time,
-        clicked=clicked if answered else None,
+        clicked=_read_clicked(clicked, packed[end:]) if answered else None,
         examined=examined if answered else None,
     )
 
 
-def pack_feedback(update: ModelUpdate) -> bytes:
-    return _ANSWER.pack(update.clicked, update.examined)
+def _read_clicked(head: int, tail: bytes) -> tuple[int, ...]:
+    if head < 0:
+        return tuple(np.frombuffer(tail, dtype="<i4").tolist())
+    return (head,) if head else ()
+
+
+def pack_feedback(update: ModelUpdate) -> tuple[bytes, bytes]:
+    """Return what goes over the first bytes of an impression, and what is added to its end.
+
+    A single click is its position, none is 0; of n clicks, -n goes first and all positions last.
+    """
+    clicked = update.clicked
+    if len(clicked) > 1:
+        tail = np.array(clicked, dtype="<i4").tobytes()
+        return _ANSWER.pack(-len(clicked), update.examined), tail
+    return _ANSWER.pack(sum(clicked), update.examined), b""
 
 
 def pack_shown(impression: Impression) -> bytes:
@@ -85,10 +100,8 @@ def pack_shown(impression: Impression) -> bytes:
 
 
 def pack_answered(update: ModelUpdate) -> bytes:
-    """Return the event of an answer: the clicked item alone, or none."""
-    clicked = update.clicked
-    slots = update.impression.slots[clicked - 1 : clicked] if clicked else np.empty(0, np.int32)
-    return _EVENT.pack(update.time, clicked) + _pack_slots(slots)
+    """Return the event of an answer: the clicked items alone."""
+    return _EVENT.pack(update.time, len(update.clicked)) + _pack_slots(update.clicked_slots)
 
 
 def read_event(packed: bytes) -> Event:
@@ -96,7 +109,7 @@ def read_event(packed: bytes) -> Event:
     return Event(
         time=time,
         slots=_read_slots(packed[_EVENT.size :]),
-        clicked=None if clicked == _NOTHING else clicked,
+        answered=clicked != _NOTHING,
     )
 
 

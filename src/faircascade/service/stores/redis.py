@@ -289,7 +289,8 @@ class RedisStore(Store):
             self._key("events"),
         ]
         increments = packing.pack_floats(update.increments, self._shape.sums)
-        return keys, [packing.pack_feedback(update), increments, packing.pack_answered(update)]
+        head, tail = packing.pack_feedback(update)
+        return keys, [head, increments, packing.pack_answered(update), tail]
 
     # users
 

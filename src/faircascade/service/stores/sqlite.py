@@ -31,7 +31,7 @@ from faircascade.service.stores.registry import register_store
 from faircascade.service.stores.sqlite_file import SQLiteFile
 from faircascade.service.stores.sqlite_rows import (
     SCHEMA,
-    hit,
+    clicked_positions,
     insert_impression,
     learn_one,
     make_id,
@@ -252,7 +252,7 @@ class SQLiteStore(Store):
             features=np.frombuffer(features).reshape(-1, self._shape.dim),
             round=round_,
             time=time,
-            clicked=clicked,
+            clicked=clicked_positions(clicked),
             examined=examined,
         )
 
@@ -267,7 +267,7 @@ class SQLiteStore(Store):
             db.executemany(
                 "INSERT INTO events (time, clicked, slots) VALUES (?, ?, ?)",
                 [
-                    (update.time, update.clicked, hit(update))
+                    (update.time, len(update.clicked), update.clicked_slots.tobytes())
                     for update, outcome in zip(updates, outcomes, strict=True)
                     if outcome is UpdateOutcome.LEARNED
                 ],
@@ -326,13 +326,16 @@ class SQLiteStore(Store):
 
     async def events(self, after: str, limit: int) -> list[tuple[str, Event]]:
         rows = self._file.read(
-            "SELECT number, time, clicked, slots FROM events WHERE number > ? "
+            "SELECT number, time, clicked IS NOT NULL, slots FROM events WHERE number > ? "
             "ORDER BY number LIMIT ?",
             [int(after or 0), limit],
         )
         return [
-            (str(number), Event(time=time, clicked=clicked, slots=np.frombuffer(slots, np.int32)))
-            for number, time, clicked, slots in rows
+            (
+                str(number),
+                Event(time=time, slots=np.frombuffer(slots, np.int32), answered=bool(answered)),
+            )
+            for number, time, answered, slots in rows
         ]
 
     async def counts(self) -> tuple[str, bytes | None]:

@@ -133,7 +133,7 @@ def learn_one(
     answered = db.execute(
         "UPDATE impressions SET clicked = ?, examined = ? "
         "WHERE number = ? AND token = ? AND clicked IS NULL RETURNING user",
-        [update.clicked, update.examined, number, token],
+        [clicked_value(update.clicked), update.examined, number, token],
     ).fetchone()
     if answered is None:
         before = db.execute(
@@ -142,7 +142,7 @@ def learn_one(
         ).fetchone()
         if before is None:
             return UpdateOutcome.UNKNOWN
-        same = before == (update.clicked, update.examined)
+        same = before == (clicked_value(update.clicked), update.examined)
         return UpdateOutcome.REPEATED if same else UpdateOutcome.CONFLICT
     (key,) = answered
     if key not in sums:
@@ -152,7 +152,13 @@ def learn_one(
     return UpdateOutcome.LEARNED
 
 
-def hit(update: ModelUpdate) -> bytes:
-    """Return the slot that was clicked, nothing without a click."""
-    clicked = update.clicked
-    return update.impression.slots[clicked - 1 : clicked].tobytes() if clicked else b""
+def clicked_value(clicked: tuple[int, ...]) -> int | bytes:
+    """Return clicked positions as they are stored: 0 for none, a number, or all of several."""
+    return np.array(clicked, dtype=np.int32).tobytes() if len(clicked) > 1 else sum(clicked)
+
+
+def clicked_positions(stored: int | bytes | None) -> tuple[int, ...] | None:
+    """Return what `clicked_value` stored; None while there is no answer."""
+    if isinstance(stored, bytes):
+        return tuple(np.frombuffer(stored, dtype=np.int32).tolist())
+    return stored if stored is None else (stored,) if stored else ()

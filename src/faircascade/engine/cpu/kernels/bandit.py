@@ -7,9 +7,9 @@ import numpy as np
 from faircascade.engine.cpu.kernels.compiling import inlined, kernel, part
 from faircascade.engine.cpu.kernels.draws import absorb, normal_pair, uniform
 from faircascade.engine.cpu.kernels.learning import draw_theta, learn, next_interval, refine
-from faircascade.engine.cpu.kernels.observing import comes, observe, seen_up_to
+from faircascade.engine.cpu.kernels.observing import comes, observe, seen_up_to, take_in
 from faircascade.engine.cpu.kernels.ranking import keep_best
-from faircascade.engine.cpu.kernels.reranking import adjust, arrange, enter
+from faircascade.engine.cpu.kernels.reranking import adjust, arrange, enter, take_discount
 from faircascade.engine.cpu.kernels.scoring import gather, score
 from faircascade.engine.cpu.kernels.shortlist import grow, limits, rank_front, widen
 from faircascade.engine.cpu.records import USERS
@@ -88,7 +88,9 @@ def serve_one(
         width = recommend(
             env, draws, rules, shortlist, account, books, scratch, user, lane, theta, M_inv, word
         )
-        clicked = observe(env, draws, rules, books, trace, user, items, width, word, t - first)
+        clicked = observe(env, draws, rules, books, trace, scratch, user, width, word, t - first)
+        if not rules.plain:
+            return take_in(env.features, items, rules, scratch, lane, d)
         seen = seen_up_to(clicked, k)
     for position in range(k):
         at = position * d * USERS + lane
@@ -187,22 +189,35 @@ def rank_all(env, draws, rules, account, scratch, user, lane, theta, M_inv, ties
     d, p = len(theta) // USERS, len(env.keys)
     used, at, step = theta, lane, USERS
     if rules.noise > 0.0:
-        z = scratch.z
-        for pair in range((d + 1) // 2):
-            index = np.uint64(pair)
-            radius = absorb(absorb(draws.radius[user], word), index)
-            angle = absorb(absorb(draws.angle[user], word), index)
-            z[2 * pair], z[2 * pair + 1] = normal_pair(radius, angle)
-        draw_theta(M_inv, theta, lane, d, z, rules.noise, scratch.matrices[0], scratch.drawn)
+        draw_posterior(draws, rules, scratch, user, lane, theta, M_inv, word)
         used, at, step = scratch.drawn, 0, 1
+    if rules.discount > 0.0 and rules.alpha == 0.0:  # it needs the widths even so
+        score(
+            env.by_feature, p, env.padded, used, at, step, M_inv, lane, d, 1.0,
+            scratch.scores, scratch.bonus,
+        )  # fmt: skip
     score(
         env.by_feature, p, env.padded, used, at, step, M_inv, lane, d, rules.alpha,
         scratch.scores, scratch.bonus,
     )  # fmt: skip
+    if rules.discount > 0.0:
+        take_discount(rules, account, user, word, scratch.scores, scratch.bonus)
     if rules.drawn_by_merit or rules.eta > 0.0:
         adjust(env, draws, rules, account, user, word, scratch.scores, scratch.values)
     items = scratch.slate
     keep_best(scratch.scores, items[:0], p, rules.k, ties, env.keys, items, scratch.values)
+
+
+@part
+def draw_posterior(draws, rules, scratch, user, lane, theta, M_inv, word):
+    """Draw theta from the posterior of a user: `ridge.draw_theta`."""
+    d, z = len(theta) // USERS, scratch.z
+    for pair in range((d + 1) // 2):
+        index = np.uint64(pair)
+        radius = absorb(absorb(draws.radius[user], word), index)
+        angle = absorb(absorb(draws.angle[user], word), index)
+        z[2 * pair], z[2 * pair + 1] = normal_pair(radius, angle)
+    draw_theta(M_inv, theta, lane, d, z, rules.noise, scratch.matrices[0], scratch.drawn)
 
 
 @part

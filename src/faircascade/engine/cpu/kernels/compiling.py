@@ -31,6 +31,10 @@ SOURCES = (
     "engine.cpu.records",
     "engine.cpu.table_records",
     "exploration.indices",
+    "engine.cpu.click_numbers",
+    "clicks.sequential",
+    "observations.base",
+    "rerankers.ledger",
 )
 """Modules outside this package whose functions and constants are compiled in."""
 

@@ -11,6 +11,7 @@ from faircascade.engine.cpu.kernels.draws import absorb, gumbel
 from faircascade.engine.cpu.kernels.ranking import rounded
 from faircascade.engine.cpu.kernels.scoring import gather, score
 from faircascade.ranking import RESOLUTION
+from faircascade.rerankers.ledger import UNIT as EXPOSURE_UNIT
 
 LOG_2 = math.log(2.0)
 MOST_ZEROS = 53.0
@@ -58,6 +59,15 @@ def draw_by_merit(keys, rules, luck, scores, best):
         if place < rules.k:
             best[place] = value
             floor = best[rules.k - 1] - 2.0 * RESOLUTION
+
+
+@part
+def take_discount(rules, account, user, word, scores, widths):
+    """Take from every score what exposure has used up of its bonus: `Discount.adjust`."""
+    units, rounds = account.units[user], np.float64(word) + 1.0
+    for i in range(len(units)):
+        taken = rules.discount * (units[i] * EXPOSURE_UNIT) / rounds
+        scores[i] -= taken * widths[i]
 
 
 @inlined

@@ -18,7 +18,7 @@ from faircascade.engine.cpu.kernels.lanes import (
     load_items,
     splat_items,
 )
-from faircascade.engine.cpu.kernels.observing import comes, observe, seen_up_to
+from faircascade.engine.cpu.kernels.observing import comes, last_noticed, observe, seen_up_to
 from faircascade.engine.cpu.kernels.ranking import keep_best, rounded
 from faircascade.engine.cpu.records import ITEMS, USERS
 from faircascade.engine.cpu.table_records import INDICES, LAZY, MEMORY
@@ -82,24 +82,27 @@ def serve_table(env, draws, rules, table, books, trace, scratch, stop, groups, f
                     scratch.scores, scratch.slate[:0], len(env.keys), rules.k, ties, env.keys,
                     scratch.slate, scratch.values,
                 )  # fmt: skip
-            clicked = observe(
-                env, draws, rules, books, trace, user, scratch.slate, 0.0, word, t - first
-            )
-            learn(rules, table, user, scratch.slate, clicked)
+            clicked = observe(env, draws, rules, books, trace, scratch, user, 0.0, word, t - first)
+            learn(rules, table, scratch, user, clicked)
 
 
 @inlined
-def learn(rules, table, user, items, clicked):
+def learn(rules, table, scratch, user, clicked):
     """Count what was seen: `Tabular.update`."""
-    seen = seen_up_to(clicked, rules.k)
-    for position in range(seen):
-        item = items[position]
-        target = rules.ignored[seen - 1, position]
-        if position == clicked - 1:
-            target = rules.clicked[seen - 1, position]
+    last = seen_up_to(clicked, rules.k)
+    if not rules.plain:
+        last = last_noticed(rules, scratch.clicks)
+    for position in range(last):
+        if not rules.noticed[position] > 0.0:
+            continue
+        item = scratch.slate[position]
+        hit = position == clicked - 1 if rules.plain else scratch.clicks[position]
+        target = rules.ignored[last - 1, position]
+        if hit:
+            target = rules.clicked[last - 1, position]
         table.targets[user, item] += target
         table.positions[user, item] += 1.0
-        table.seen[user, item] += 1.0
+        table.seen[user, item] += rules.noticed[position]
         table.base[user, item] = UNKNOWN
         table.slope[user, item] = 0.0
     table.slates[user] += 1

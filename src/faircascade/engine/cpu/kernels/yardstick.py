@@ -35,4 +35,4 @@ def serve_yardstick(
             keep_best(
                 scores, items, len(items), rules.k, ties, env.keys, scratch.slate, scratch.values
             )
-            observe(env, draws, rules, books, trace, user, scratch.slate, 0.0, word, t - first)
+            observe(env, draws, rules, books, trace, scratch, user, 0.0, word, t - first)

@@ -164,10 +164,15 @@ DEVICE void serve(
         }
         double width = recommend(job, desk, room, front, leaders, user, word);
         int clicked = observe(job, desk, user, width, word, place, intervals[place]);
-        int seen = seen_up_to(clicked);
-        EVERY_LANE(position, seen) {
-            const double* targets = position + 1 == clicked ? job.clicked : job.ignored;
-            desk.weights[position] = (Real)targets[(seen - 1) * K + position];
+        int seen = job.plain ? seen_up_to(clicked) : last_seen(job, desk);
+        if (job.plain) {
+            EVERY_LANE(position, seen) {
+                const double* targets = position + 1 == clicked ? job.clicked : job.ignored;
+                desk.weights[position] = (Real)targets[(seen - 1) * K + position];
+            }
+        } else {
+            weigh(job, desk, seen);
+            seen = seen > 0 ? seen : 1;  // who was served learns, if only that
         }
         meet();
         learn(job, desk, seen);

@@ -18,9 +18,15 @@ struct Job {
     const double* optimal_values;  // (n,)
     const int* optimal_slates;   // (n, K)
     // where each user's draws begin, (n,) each
-    const Word *attraction, *tie, *visit, *radius_draw, *angle_draw, *coin, *lot, *shuffle, *fair;
+    const Word *attraction, *examination, *tie, *visit, *radius_draw, *angle_draw, *coin, *lot;
+    const Word *shuffle, *fair;
     // the policy and the options of a run, as numbers
     double alpha, noise, epsilon, gain, scale;
+    Int plain;                   // one click at most, and everything down to it counts in full
+    Int until;                   // how far positions are taken as seen
+    const double* noticed;       // how much of each that far, (K,)
+    const double* clicked_factors;  // what the features of a clicked position are multiplied by
+    const double* ignored_factors;  // those of one that was seen and not clicked, (K, K) each
     const double* clicked;       // target of a clicked position for each last one seen, (K, K)
     const double* ignored;       // target of one that was seen and not clicked, (K, K)
     double tolerance;
@@ -33,6 +39,12 @@ struct Job {
     Int refine_every;
     double activity;
     Int realised, lazy, lazy_draws, traced;
+    // the click model, as in `ClickNumbers`
+    Int click_model;
+    double click_ignored, click_slope;
+    const double *click_clicked, *click_gain;  // (K,)
+    const double *click_kept, *click_worth;    // (p,)
+    const double* click_examination;           // (K, K)
     // what is learned of each user
     Real *M, *M_inv;             // (n, PAIRS)
     Real *B, *theta;             // (n, D)
@@ -44,11 +56,11 @@ struct Job {
     Int catalogue;               // items of the catalogue, those that are never shown included
     // what is counted in this launch
     Int *appearances, *item_clicks;  // (intervals, catalogue, K)
-    int* outcomes;               // clicked position (IDEAL added if the optimal slate was clicked),
-                                 // 0 for none, -1 for absent, (rounds, n)
+    int* outcomes;               // number of clicks, and IDEAL times that of the optimal slate,
+                                 // -1 for absent, (rounds, n)
     Int *regrets, *widths;       // in units of 2^-32, (rounds, n)
     Int* by_round;               // rows as in `tally.BY_ROUND`, (COUNTS, rounds)
-    int* slates;                 // (rounds, n, K), if traced
+    int *slates, *clicks;        // (rounds, n, K) each, if traced
     Int* broken;
 };
 
@@ -66,6 +78,7 @@ struct Desk {
     Real fixed[TIERS], slope[TIERS], ceiling[TIERS], tier_radius[TIERS], theta_norm[TIERS];
     Real norm[TIERS], growth[TIERS], base[TIERS * D];
     double misses[K], missed[2 * (K + 1)];
+    int clicks[K];               // clicked positions of the slate, unless the rules are plain
     Word lots[FRONT];
     int slate[K], greedy[K], listed[K];
     int found[FRONT];            // items of a set, or which places `mingle` has used

@@ -30,7 +30,9 @@ router = APIRouter(route_class=JSONRoute, prefix="/v1", tags=["feedback"])
     responses=problem_responses(*ALWAYS, *WRITING, *STORE, 404, 409),
 )
 async def learn(request: Request, body: FeedbackRequest) -> Response:
-    """Report what a user did with a slate: which position was clicked, or none.
+    """Report what a user did with a slate: which position was clicked, several, or none.
+
+    Clicks are given in one form: `clicked_position`, `clicked_positions` or `clicked_item`.
 
     If the reply was lost, send the same feedback again: it is learned once and gets the same
     receipt. A different answer for the same impression is a conflict.

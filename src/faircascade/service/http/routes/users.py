@@ -15,6 +15,7 @@ from faircascade.service.http.json_route import json_response, no_content
 from faircascade.service.http.path_parameters import UserPath
 from faircascade.service.http.responses import ALWAYS, STORE, problem_responses
 from faircascade.service.http.schemas import User
+from faircascade.service.messages import first
 from faircascade.service.service import Service
 from faircascade.service.stores.base import Impression, UserRecord
 from faircascade.types import Users
@@ -81,6 +82,7 @@ def _impression(impression: Impression, service: Service) -> dict[str, Any]:
         "time": iso(impression.time),
         "items": service.catalogue.names(impression.slots),
         "answered": answered,
-        "clicked_position": impression.clicked or None,
+        "clicked_position": first(impression.clicked),
+        "clicked_positions": impression.clicked,
         "shown": impression.examined if answered else None,
     }

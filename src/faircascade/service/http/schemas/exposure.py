@@ -71,8 +71,11 @@ class Exposure(Model):
     window: Window
     recommendations: int = Field(description="Slates handed out.")
     answers: int = Field(description="Slates with feedback.")
-    clicks: int
-    click_rate: float | None = Field(description="Clicks per answered slate.")
+    clicks: int = Field(description="A slate may have several.")
+    clicked: int = Field(description="Slates with a click.")
+    click_rate: float | None = Field(
+        description="Clicks per answered slate; null if nothing was answered."
+    )
     items: int = Field(description="Items in the catalogue.")
     fairness: dict[Notion, float | None] = Field(
         description="1 - Gini over the catalogue by notion, and the share of items shown at all."
@@ -106,6 +109,7 @@ class Moment(Model):
     recommendations: int
     answers: int
     clicks: int
+    clicked: int = Field(description="Slates with a click.")
     click_rate: float | None = Field(description="Null if nothing was answered.")
     fairness: dict[Notion, float | None] = Field(description="As in the summary, of this step.")
 

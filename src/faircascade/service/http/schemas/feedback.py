@@ -17,13 +17,20 @@ class FeedbackReceipt(Model):
             "impression_id": "1f-Zq3vT0kX5mE",
             "clicked_position": 2,
             "clicked_item": "song-8",
+            "clicked_positions": [2],
+            "clicked_items": ["song-8"],
             "shown": 2,
         }
     )
     impression_id: str
-    clicked_position: int | None = Field(description="Null if nothing was clicked.")
+    clicked_position: int | None = Field(description="The first click; null if there is none.")
     clicked_item: str | None = Field(description="The item at that position.")
-    shown: int = Field(description="Positions that were learned from: up to and with the click.")
+    clicked_positions: list[int] = Field(description="All clicks, from the top.")
+    clicked_items: list[str] = Field(description="The items at these positions.")
+    shown: int = Field(
+        description="Positions that were learned from, counted from the top: as many as the "
+        "policy takes as seen, such as those up to the first click."
+    )
 
 
 class FeedbackBatch(Model):

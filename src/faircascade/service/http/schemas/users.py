@@ -12,7 +12,10 @@ class UserImpression(Model):
     time: str = Field(description="When it was handed out, ISO 8601.")
     items: list[str]
     answered: bool
-    clicked_position: int | None = Field(description="Null without a click or an answer.")
+    clicked_position: int | None = Field(
+        description="The first click; null without a click or an answer."
+    )
+    clicked_positions: list[int] | None = Field(description="All clicks; null without an answer.")
     shown: int | None = Field(description="Positions learned from; null without an answer.")
 
 

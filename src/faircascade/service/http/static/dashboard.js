@@ -125,13 +125,13 @@ function showPolicy({ name, label, version, parameters }) {
 }
 
 function showExposure(exposure, window, rest) {
-  const { recommendations, answers, clicks, click_rate: rate, items, fairness } = exposure;
+  const { recommendations, answers, clicks, clicked, click_rate: rate, items, fairness } = exposure;
   const { equality_p: equality = null, equity_p: equity = null, coverage = null } = fairness;
   const some = recommendations > 0;
   const shown = coverage === null ? "" : `${count(Math.round(coverage * items))} of ${count(items)} items were shown.`;
   fillTiles(byId("tiles"), [
     { name: "Slates shown", value: tileCount(recommendations), words: some ? since(exposure.window, window) : "None yet." },
-    { name: "Clicks", value: tileCount(clicks), words: some ? `On ${count(answers)} answered slates.` : "None yet." },
+    { name: "Clicks", value: tileCount(clicks), words: some ? `On ${count(clicked)} of ${count(answers)} answered slates.` : "None yet." },
     { name: "Click rate", value: percent(rate), words: "Clicks per answered slate." },
     { name: "Equality", value: score(equality), meter: equality ?? 0, words: "1 if all items have the same exposure, weighed by position." },
     { name: "Equity", value: score(equity), meter: equity ?? 0, words: "1 if exposure, weighed by position, is in proportion to merit." },

@@ -1,5 +1,6 @@
 -- Applies one update: answer, sums and event change together, once.
--- KEYS: impression, user, events. ARGV: answer (8 bytes), increments (doubles), event.
+-- KEYS: impression, user, events.
+-- ARGV: head of the answer (8 bytes), increments (doubles), event, tail of the answer.
 -- Returns the value of an `UpdateOutcome`.
 local OPEN = string.rep('\255', 8)
 local CHUNK = 128 -- numbers at a time: Lua's stack does not hold thousands
@@ -20,12 +21,16 @@ end
 
 local answer = redis.call('GETRANGE', KEYS[1], 0, 7)
 if answer == '' then return 'unknown' end
-if answer == ARGV[1] then return 'repeated' end
+if answer == ARGV[1] then -- so that there is a tail of the same length
+  local tail = #ARGV[4] > 0 and redis.call('GETRANGE', KEYS[1], -#ARGV[4], -1) or ''
+  return tail == ARGV[4] and 'repeated' or 'conflict'
+end
 if answer ~= OPEN then return 'conflict' end
 
 local sums = redis.call('HGET', KEYS[2], 'sums')
 sums = sums and add(sums, ARGV[2]) or ARGV[2]
 redis.call('SETRANGE', KEYS[1], 0, ARGV[1]) -- keeps the time to live
+redis.call('APPEND', KEYS[1], ARGV[4])
 redis.call('HSET', KEYS[2], 'sums', sums)
 redis.call('XADD', KEYS[3], '*', 'e', ARGV[3])
 return 'learned'
