@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from faircascade.clicks import DCM, PBM, Cascade
 from faircascade.engine import simulate
 from faircascade.environment import Environment
 from faircascade.estimators import Tabular
@@ -20,6 +22,7 @@ from faircascade.exploration import (
     Exploration,
     GaussianThompson,
 )
+from faircascade.observations import AllPositions, Examination, FirstClick, LastClick
 from faircascade.policies import Bandit, CascadeKLUCB, CascadeUCB1
 from faircascade.rewards import Custom, ExposureAware, Log, RewardModel, Standard
 from tests.engine.same import assert_same
@@ -37,6 +40,20 @@ def environments(draw: st.DrawFn) -> Environment:
     if draw(st.booleans()):
         return Environment.from_arrays(np.eye(items), attraction, k=k)
     return Environment.from_arrays(rng.uniform(size=(items, 3)), rng.uniform(size=(users, 3)), k=k)
+
+
+MODELS = [Cascade(), DCM(), PBM()]
+OBSERVATIONS = [FirstClick(), LastClick(), AllPositions(), Examination()]
+
+
+@pytest.mark.parametrize("exploration", [UCB1(), KLUCB(), BetaThompson()])
+def test_every_observation_meets_every_kind_of_click_model(exploration: Exploration) -> None:
+    attraction = np.random.default_rng(2).uniform(0, 0.5, size=(3, 20))
+    for model, observation in product(MODELS, OBSERVATIONS):
+        env = Environment.from_arrays(np.eye(20), attraction, k=4, click_model=model)
+        policy = Bandit(estimator=Tabular(), exploration=exploration, observation=observation)
+        looped, compiled = (simulate(env, policy, rounds=80, engine=e) for e in ("loop", "cpu"))
+        assert_same(compiled, looped)
 
 
 explorations = st.sampled_from(

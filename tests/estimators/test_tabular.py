@@ -29,6 +29,7 @@ def evidence(items, seen, targets, largest=1.0) -> Evidence:
         clicks=np.asarray(targets) > 0,
         seen=seen,
         targets=np.asarray(targets, dtype=float),
+        factors=np.ones(items.shape),
         largest=largest,
     )
 

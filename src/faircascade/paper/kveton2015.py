@@ -45,7 +45,7 @@ class Setting:
         """Return the environment of one run."""
         attraction = np.full(self.items, ATTRACTION - self.gap)
         attraction[: self.k] = ATTRACTION
-        return Environment.from_arrays(np.eye(self.items), attraction[None], k=self.k)
+        return Environment.from_attraction(attraction[None], k=self.k)
 
 
 SETTINGS = (
