@@ -14,6 +14,7 @@ from faircascade import registry, testing
 from faircascade.engine import simulate, simulation
 from faircascade.policies import Bandit
 from faircascade.rerankers import Reranker
+from faircascade.testing.policies import estimator_for
 from tests.environments import small_environment
 
 EVERYTHING = [(kind, name) for kind in registry.kinds() for name in registry.components(kind)]
@@ -53,10 +54,17 @@ def test_every_check_is_public() -> None:
 @pytest.mark.parametrize("reward", of_kind("reward"))
 @pytest.mark.parametrize("exploration", of_kind("exploration"))
 def test_every_reward_model_works_with_every_exploration(reward: str, exploration: str) -> None:
-    policy = Bandit(reward=reward, exploration=exploration)
+    part = registry.build("exploration", exploration)
+    estimator = estimator_for(part)
+    if estimator.refuses_weights and reward != "standard":
+        with pytest.raises(ValueError, match="cannot have reward"):
+            Bandit(reward=reward, exploration=part, estimator=estimator)
+        return
+    policy = Bandit(reward=reward, exploration=part, estimator=estimator)
     result = simulate(small_environment(users=3), policy, rounds=10, seed=1)
     assert result.recommendations == 30
-    assert np.isfinite(result.state.learned.theta).all()
+    learned = policy.arrays(result.state).values()
+    assert all(np.isfinite(array).all() for array in learned if array.dtype.kind == "f")
 
 
 @pytest.mark.parametrize("name", of_kind("weight"))
@@ -95,7 +103,13 @@ def test_every_reranker_works_with_every_exploration_in_compiled_engines_too(
 ) -> None:
     monkeypatch.setattr(simulation, "SHORT", 0)
     env = small_environment(users=5, items=40, k=4)
-    policy = Bandit(exploration=exploration, reranker=reranker)
+    part = registry.build("exploration", exploration)
+    estimator = estimator_for(part)
+    if not reranker.asks <= estimator.offers:
+        with pytest.raises(ValueError, match="does not offer"):
+            Bandit(exploration=part, reranker=reranker, estimator=estimator)
+        return
+    policy = Bandit(exploration=part, reranker=reranker, estimator=estimator)
     testing.check_policy(policy)
     looped = simulate(env, policy, rounds=40, seed=1, engine="loop")
     auto = simulate(env, policy, rounds=40, seed=1)
@@ -106,7 +120,7 @@ def test_every_reranker_works_with_every_exploration_in_compiled_engines_too(
     for found, expected in (
         (auto.tally.appearances, looped.tally.appearances),
         (auto.tally.item_clicks, looped.tally.item_clicks),
-        (auto.state.learned.theta, looped.state.learned.theta),
+        *zip(*(policy.arrays(r.state).values() for r in (auto, looped)), strict=True),
     ):
         assert np.array_equal(found, expected)
     if reranker.scope is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ from faircascade.rewards import ExposureAware, Linear
 def test_an_unknown_name_is_answered_with_what_there_is() -> None:
     with pytest.raises(
         ValueError,
-        match=r"policy must be one of .*ealinucb.* \(did you mean 'linucb'\?\), got 'linucd'",
+        match=r"policy must be one of \d+ names \(did you mean 'linucb'\?\), got 'linucd'",
     ):
         registry.lookup("policy", "linucd")
 
@@ -136,7 +137,8 @@ def test_help_of_a_bandit_lists_its_parts() -> None:
     for parameter in registry.parameters_of(Bandit):
         parts = registry.components(parameter.kind).items()
         built_in = [name for name, cls in parts if cls.__module__.startswith("faircascade.")]
-        assert f"{parameter.name}: {', '.join(built_in)}\n" in (Bandit.__doc__ or "")
+        said = " ".join((Bandit.__doc__ or "").split())
+        assert re.search(rf"{parameter.name}: {', '.join(built_in)}(?! ?,)", said)
 
 
 def test_help_explains_every_parameter_of_a_policy() -> None:

@@ -6,9 +6,15 @@ from .engine import Result, simulate
 from .environment import Environment, load_instances
 from .experiment import Comparison, compare, load_results, run_experiment
 from .policies import (
+    DCMKLUCB,
+    PBMTS,
+    PBMUCB,
     Bandit,
     CascadeHybrid,
+    CascadeKLUCB,
     CascadeLSB,
+    CascadeTS,
+    CascadeUCB1,
     DiscountLinUCB,
     EAEpsilonGreedy,
     EALinTS,
@@ -21,6 +27,8 @@ from .policies import (
     MostPopular,
     Optimal,
     Random,
+    TopRank,
+    TSCascade,
 )
 from .ranker import Ranker
 from .report import write_report
@@ -28,10 +36,16 @@ from .types import Slate
 from .version import __version__ as __version__
 
 __all__ = [
+    "DCMKLUCB",
+    "PBMTS",
+    "PBMUCB",
     "AsyncClient",
     "Bandit",
     "CascadeHybrid",
+    "CascadeKLUCB",
     "CascadeLSB",
+    "CascadeTS",
+    "CascadeUCB1",
     "Client",
     "Comparison",
     "DataError",
@@ -52,6 +66,8 @@ __all__ = [
     "Ratings",
     "Result",
     "Slate",
+    "TSCascade",
+    "TopRank",
     "compare",
     "load_dataset",
     "load_instances",

@@ -2,9 +2,9 @@
 
 A draw is the hash of (seed, purpose, user, round, item): three rounds of a 64-bit mixer. Every
 policy therefore meets the same users, and results do not depend on the order of items, users,
-threads or machines. `mix`, `absorb`, `uniform`, `normal_pair` and `gumbel` are plain arithmetic on
-words and floats (no library's sine or logarithm, which differ in the last bit from one to the
-next), so that compiled engines use these very functions and get the same bits.
+threads or machines. `mix`, `absorb`, `uniform`, `normal_pair`, `gumbel` and `ln` are plain
+arithmetic on words and floats (no library's sine or logarithm, which differ in the last bit from
+one to the next), so that compiled engines use these very functions and get the same bits.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def uniform(word: Words) -> NDArray[np.float64]:
 
 def normal_pair(radius: Words, angle: Words) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Map two words to two independent standard normals (Box and Muller)."""
-    length = np.sqrt(-2.0 * _log(1.0 - uniform(radius)))
+    length = np.sqrt(-2.0 * ln(1.0 - uniform(radius)))
     cosine, sine = _cos_sin(uniform(angle))
     return length * cosine, length * sine
 
@@ -64,10 +64,10 @@ def gumbel(word: Words) -> Any:
     """Map words to standard Gumbel draws, between -3.7 and 36.8."""
     u = uniform(word)
     u = u + _UNIT * (u < _UNIT)  # so that no logarithm is of 0
-    return -_log(-_log(1.0 - u))
+    return -ln(-ln(1.0 - u))
 
 
-def _log(y: Any) -> Any:
+def ln(y: Any) -> Any:
     """Return the natural logarithm of y > 0."""
     fraction, exponent = np.frexp(y)
     small = fraction < _HALF_ROOT

@@ -56,6 +56,11 @@ class Scores:
         """Return scores that are exact as they are."""
         return cls(scores, np.zeros(len(scores)), lambda rows, columns: scores[rows, columns])
 
+    def all(self) -> Floats:
+        """Return the exact scores of every item, (n, p)."""
+        rows, columns = (part.reshape(-1) for part in np.indices(self.rough.shape))
+        return np.asarray(self.exact(rows, columns)).reshape(self.rough.shape)
+
     def plus(self, factor: float, other: Scores) -> Scores:
         """Return these scores plus a factor times others."""
         return Scores(

@@ -8,12 +8,18 @@ import numpy as np
 
 from faircascade.engine import Result
 from faircascade.policies import FRMLinUCB, LinTS, Policy
-from faircascade.registry import build, components
+from faircascade.registry import build, components, engines_of
 from tests.engine.test_simulation import POLICIES
 
 EVERY_POLICY: list[Policy] = list(
     dict.fromkeys([*POLICIES, *(build("policy", name) for name in components("policy"))])
 )
+COMPILED: list[Policy] = [
+    policy
+    for policy in EVERY_POLICY
+    if all("cpu" in engines_of(part) for part in policy.components)
+]
+"""Those that the cpu engine has a kernel for."""
 SHARING: list[Policy] = [
     FRMLinUCB(variant="fairco", eta=0.05, ledger="global"),
     FRMLinUCB(variant="reorder", ledger="global"),

@@ -13,13 +13,14 @@ def unsupported(env: Environment, policy: Policy, engine: str) -> str:
         return f"environment {type(env).__name__!r}"
     for part in (*env.parts.values(), *policy.components):
         if engine not in engines_of(part):
-            return _name(part)
+            return name_of(part)
     if policy.shares:
         return f"policy {policy.label!r}, whose users share what they know"
     return ""
 
 
-def _name(part: Component) -> str:
+def name_of(part: Component) -> str:
+    """Return the kind and the name of a part, for messages."""
     own = "name" in vars(type(part))  # a class that is not registered has its parent's name
     kind = "re-ranker" if part.kind == "reranker" else part.kind.replace("_", " ")
     return f"{kind} {(part.name if own else type(part).__name__)!r}"

@@ -3,6 +3,17 @@
 from faircascade.estimators.base import Beliefs, Estimator, Evidence
 from faircascade.estimators.item_sums import ItemSums
 from faircascade.estimators.ridge import Ridge
+from faircascade.estimators.tabular import Tabular
 from faircascade.estimators.topical import Topical
+from faircascade.estimators.toprank import TopRankBlocks
 
-__all__ = ["Beliefs", "Estimator", "Evidence", "ItemSums", "Ridge", "Topical"]
+__all__ = [
+    "Beliefs",
+    "Estimator",
+    "Evidence",
+    "ItemSums",
+    "Ridge",
+    "Tabular",
+    "TopRankBlocks",
+    "Topical",
+]

@@ -35,6 +35,8 @@ class Evidence:
     factors: Floats
     """What a feature row is multiplied by: 1, or the root of its weight if the estimator weighs
     observations (the targets are multiplied by it already); 0 where nothing was seen, (n, K)."""
+    largest: float = 1.0
+    """The largest target that a position of such a slate can have."""
 
 
 class Beliefs:
@@ -61,7 +63,19 @@ class Beliefs:
         raise NotImplementedError
 
     def counts(self) -> Floats:
-        """Return how often each item was seen, (n, p)."""
+        """Return how often each item was seen, the sum of `seen`, (n, p)."""
+        raise NotImplementedError
+
+    def positions(self) -> Floats:
+        """Return at how many positions each item was seen, if only in part, (n, p)."""
+        raise NotImplementedError
+
+    def time(self) -> Floats:
+        """Return 1 + the number of slates that these beliefs were learned from, (n,)."""
+        raise NotImplementedError
+
+    def order(self) -> Ints:
+        """Return the block of each item, (n, p): the items of block 0 come first."""
         raise NotImplementedError
 
     def given(self, above: Ints) -> Beliefs:
@@ -83,13 +97,19 @@ class Estimator(Component):
     kind: ClassVar[str] = "estimator"
 
     offers: ClassVar[frozenset[str]] = frozenset({"mean"})
-    """The beliefs that it has: `mean`, `width`, `sample`, `counts`."""
-    shares: ClassVar[bool] = False
-    """True if users learn from each other, so that they cannot be simulated apart."""
+    """The beliefs that it has: `mean`, `width`, `sample`, `counts`, `positions`, `time`,
+    `order`."""
+    refuses_weights: ClassVar[str] = ""
+    """Why it can learn from plain clicks alone, if so: it refuses other reward models."""
     weighs: Weighs = "targets"
     """Where the weights of a reward model enter; an estimator that knows both has a parameter."""
     conditional: ClassVar[bool] = False
     """True if what is believed of an item depends on the items above it: see `Beliefs.given`."""
+
+    @property
+    def shares(self) -> bool:
+        """Whether users learn from each other, so that they cannot be simulated apart."""
+        return False
 
     def dim_of(self, items: Items) -> int:
         """Return how many numbers of an item it learns from: its features."""

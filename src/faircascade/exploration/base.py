@@ -39,7 +39,7 @@ class Exploration(Component):
     kind: ClassVar[str] = "exploration"
 
     asks: ClassVar[frozenset[str]] = frozenset({"mean"})
-    """The beliefs that it needs: `mean`, `width`, `sample`, `counts`."""
+    """The beliefs that it needs: the methods of `Beliefs`."""
     needs_all_scores: ClassVar[bool] = False
     """True if any item may come into any slate, so that all of them have to be scored."""
 

@@ -2,6 +2,16 @@
 
 from faircascade.policies.bandit import Bandit, BanditState, ComposedPolicy, Parts
 from faircascade.policies.base import Policy, PolicyState
+from faircascade.policies.click_bandits import (
+    DCMKLUCB,
+    PBMTS,
+    PBMUCB,
+    CascadeKLUCB,
+    CascadeTS,
+    CascadeUCB1,
+    TopRank,
+    TSCascade,
+)
 from faircascade.policies.recipes import (
     DiscountLinUCB,
     EAEpsilonGreedy,
@@ -17,10 +27,16 @@ from faircascade.policies.topical import CascadeHybrid, CascadeLSB
 from faircascade.policies.yardsticks import MostPopular, Optimal, Random, Yardstick
 
 __all__ = [
+    "DCMKLUCB",
+    "PBMTS",
+    "PBMUCB",
     "Bandit",
     "BanditState",
     "CascadeHybrid",
+    "CascadeKLUCB",
     "CascadeLSB",
+    "CascadeTS",
+    "CascadeUCB1",
     "ComposedPolicy",
     "DiscountLinUCB",
     "EAEpsilonGreedy",
@@ -37,5 +53,7 @@ __all__ = [
     "Policy",
     "PolicyState",
     "Random",
+    "TSCascade",
+    "TopRank",
     "Yardstick",
 ]

@@ -18,7 +18,7 @@ from faircascade.numerics import ordered_sum
 from faircascade.observations import FirstClick, Observation
 from faircascade.policies.base import Policy, PolicyState
 from faircascade.propensities import Propensities, is_drawn, knows_chances
-from faircascade.registry import Component, as_component, register
+from faircascade.registry import Component, as_component, declared, register
 from faircascade.rerankers import Identity, Ledger, Reranker, Shown
 from faircascade.rerankers.ledger import Scope
 from faircascade.rewards import RegressionTable, RewardModel, RewardTable, Standard
@@ -57,6 +57,11 @@ class Parts:
                     f"{kind} {asking.name!r} needs the {' and '.join(missing)} of beliefs, which "
                     f"estimator {self.estimator.name!r} does not offer"
                 )
+        if self.estimator.refuses_weights and not declared(self.reward, "plain"):
+            raise ValueError(
+                f"estimator {self.estimator.name!r} cannot have reward {self.reward.name!r}: "
+                f"{self.estimator.refuses_weights}"
+            )
 
     @cached_property
     def _tables(self) -> dict[int, RewardTable]:
@@ -130,7 +135,7 @@ class ComposedPolicy(Policy):
         return self.parts.estimator.dim_of(items)
 
     def start(self, users: Users, dim: int) -> BanditState:
-        scope = self.scope
+        scope = self.ledger_scope
         return BanditState(
             users=users,
             learned=self.parts.estimator.start(len(users), dim),
@@ -212,6 +217,7 @@ class ComposedPolicy(Policy):
             seen=seen,
             targets=targets,
             factors=factors,
+            largest=self.parts.table(feedback.clicks.shape[1]).largest,
         )
 
     def update(self, state: BanditState, users: Rows, feedback: Feedback) -> None:
@@ -226,8 +232,8 @@ class ComposedPolicy(Policy):
     def from_sums(
         self, users: Users, sums: Floats, dim: int, *, ledger: Ledger | None = None
     ) -> BanditState:
-        if ledger is None and self.scope is not None:
-            ledger = Ledger.of(self.scope, len(users))
+        if ledger is None and self.ledger_scope is not None:
+            ledger = Ledger.of(self.ledger_scope, len(users))
         learned = self.parts.estimator.from_sums(sums, dim)
         return BanditState(users=users, learned=learned, ledger=ledger)
 
@@ -245,26 +251,26 @@ class ComposedPolicy(Policy):
         return total
 
     @property
-    def scope(self) -> Scope | None:
+    def ledger_scope(self) -> Scope | None:
         return self.parts.reranker.scope
 
     @property
     def shares(self) -> bool:
-        return self.scope == "global" or self.indivisible
+        return self.ledger_scope == "global" or self.indivisible
 
     @property
     def indivisible(self) -> bool:
         return self.parts.estimator.shares
 
     def settle(self, states: Sequence[BanditState]) -> None:
-        if self.scope == "global":
+        if self.ledger_scope == "global":
             Ledger.settle(_ledgers(states))
 
     def join(self, states: Sequence[BanditState]) -> BanditState:
         return BanditState(
             users=Users.join([state.users for state in states]),
             learned=self.parts.estimator.join([state.learned for state in states]),
-            ledger=None if self.scope is None else Ledger.join(_ledgers(states)),
+            ledger=None if self.ledger_scope is None else Ledger.join(_ledgers(states)),
         )
 
     def take(self, state: BanditState, users: Rows) -> BanditState:
@@ -282,7 +288,7 @@ class ComposedPolicy(Policy):
         return BanditState(
             users=users,
             learned=self.parts.estimator.restore(arrays),
-            ledger=None if self.scope is None else Ledger.restore(self.scope, arrays),
+            ledger=None if self.ledger_scope is None else Ledger.restore(self.ledger_scope, arrays),
         )
 
     def scale_warning(self, norm: float, rows: float) -> str:
@@ -301,8 +307,9 @@ class Bandit(ComposedPolicy):
     names are listed by `faircascade.registry.components("exploration")`, your own among them;
     built in are:
 
-        estimator: ridge, topical
-        exploration: epsilon, thompson, ucb
+        estimator: ridge, tabular, topical, toprank
+        exploration: beta-thompson, epsilon, gaussian-thompson, kl-ucb, shuffled-blocks, thompson,
+            ucb, ucb1
         reward: exposure-aware, standard
         observation: all, examination, first-click, last-click
         reranker: discount, ears, fairco, fairx, identity, reorder

@@ -118,14 +118,14 @@ class Policy(Component):
         return None
 
     @property
-    def scope(self) -> Scope | None:
+    def ledger_scope(self) -> Scope | None:
         """Whose exposure its slates depend on: each user's own, everybody's together, or none."""
         return None
 
     @property
     def shares(self) -> bool:
         """True if a slate depends on what other users did or were shown: rounds keep step then."""
-        return self.scope == "global"
+        return self.ledger_scope == "global"
 
     @property
     def indivisible(self) -> bool:
@@ -151,7 +151,7 @@ class Policy(Component):
     def from_sums(
         self, users: Users, sums: Floats, dim: int, *, ledger: Ledger | None = None
     ) -> Any:
-        """Return the state that sums make, with an account of exposure if `scope` asks for one."""
+        """Return the state that sums make, with a ledger if there is to be one."""
         raise TypeError(f"policy {self.name!r} does not keep what it learns as sums")
 
     @property

@@ -51,6 +51,11 @@ class RewardTable:
         """Length of the slates, K."""
         return len(self.clicked)
 
+    @property
+    def largest(self) -> float:
+        """The largest target, 1 if none is positive."""
+        return float(self.clicked.max()) if (self.clicked > 0).any() else 1.0
+
     @classmethod
     def of(
         cls, k: int, *, rewards: ArrayLike, penalties: ArrayLike = 0.0, gamma: float = 1.0
@@ -104,6 +109,9 @@ class RewardModel(Component):
     """What a click or an ignored item teaches, depending on where it stood."""
 
     kind: ClassVar[str] = "reward"
+
+    plain: ClassVar[bool] = False
+    """True if a click is worth 1 wherever it happens and nothing is lost without one."""
 
     @property
     def label(self) -> str:

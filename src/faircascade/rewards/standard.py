@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from faircascade.registry import register
 from faircascade.rewards.base import RewardModel, RewardTable
@@ -12,6 +13,8 @@ from faircascade.rewards.base import RewardModel, RewardTable
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standard(RewardModel):
     """Reward 1, no penalty: LinUCB's model."""
+
+    plain: ClassVar[bool] = True
 
     @property
     def label(self) -> str:

@@ -97,7 +97,7 @@ class Ranking:
 
     @property
     def _keeps_accounts(self) -> bool:
-        return self._policy.scope == "user"
+        return self._policy.ledger_scope == "user"
 
     def _job(
         self,
@@ -108,7 +108,7 @@ class Ranking:
     ) -> ScoringJob:
         """Return the scoring of requests for slates of one length out of one pool."""
         pool = catalogue.pool(requests[0].candidates, requests[0].exclude)
-        shared = self._policy.scope == "global"
+        shared = self._policy.ledger_scope == "global"
         return ScoringJob(
             policy=self._policy,
             pool=pool,

@@ -32,9 +32,9 @@ class ScoringJob:
     rounds: Ints
     """(n,)."""
     accounts: Sequence[Mapping[int, int]]
-    """Each user's, if the policy's scope is `user`."""
+    """Each user's, if the policy's ledger scope is `user`."""
     everybody: Ints
-    """Exposure units of every item of the catalogue, (m,), if the policy's scope is `global`."""
+    """Exposure units of every item of the catalogue, (m,), if its ledger scope is `global`."""
     seed: int
 
     @property
@@ -75,7 +75,7 @@ class ScoringJob:
         )
 
     def _ledger(self, part: Ints) -> Ledger | None:
-        items, scope = self.pool.items, self.policy.scope
+        items, scope = self.pool.items, self.policy.ledger_scope
         if scope is None:
             return None
         if scope == "global":

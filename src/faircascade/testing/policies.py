@@ -10,14 +10,15 @@ import numpy as np
 from faircascade.engine import simulate
 from faircascade.environment import Environment
 from faircascade.estimators import Estimator, Ridge
-from faircascade.exploration import UCB, Epsilon, Exploration, SlateRequest, Thompson
+from faircascade.exploration import UCB, Exploration, SlateRequest
 from faircascade.policies import Bandit, BanditState, Policy
 from faircascade.ranking import Scores
+from faircascade.registry import build, components
 from faircascade.rerankers import Reranker
 from faircascade.testing.environments import small_environment
 from faircascade.testing.parts import check_component
 from faircascade.testing.requirement import require, require_same
-from faircascade.types import Feedback, Ints, Users
+from faircascade.types import Feedback, Floats, Ints, Users
 
 EVERY = slice(None)
 
@@ -134,7 +135,7 @@ def _check_propensities(policy: Policy) -> None:
 def check_estimator(estimator: Estimator) -> None:
     """Check what an estimator learns and believes, within a bandit that can use it."""
     check_component(estimator)
-    policy = Bandit(estimator=estimator, exploration=_exploration_for(estimator))
+    policy = Bandit(estimator=estimator, exploration=exploration_for(estimator))
     check_policy(policy)
     env = small_environment(users=5, items=24, k=4)
     state = simulate(env, policy, rounds=12, seed=1).state.learned
@@ -153,23 +154,38 @@ def check_estimator(estimator: Estimator) -> None:
         check_scores(drawn[0], 5, len(pool))
         require_same(drawn[1].rough, drawn[0].rough, "the same draw, twice")
         require(not np.array_equal(drawn[2].rough, drawn[0].rough), "another seed, another draw")
-    if "counts" in estimator.offers:
-        require(beliefs.counts().shape == (5, len(pool)), "counts must be (n, p)")
+    for name in ("counts", "positions", "order"):
+        if name in estimator.offers:
+            shape = getattr(beliefs, name)().shape
+            require(shape == (5, len(pool)), f"{name} must be (n, p), got {shape}")
+    if "time" in estimator.offers:
+        require((beliefs.time() == 13).all(), "the time must be 1 + slates learned")
     _check_rows(estimator, env)
 
 
-def _exploration_for(estimator: Estimator) -> Exploration:
-    for exploration in (UCB(), Thompson(), Epsilon()):
+def exploration_for(estimator: Estimator) -> Exploration:
+    """Return an exploration that asks for nothing that an estimator does not offer."""
+    for name in sorted(components("exploration"), key=lambda name: name != UCB.name):
+        exploration: Exploration = build("exploration", name)
         if exploration.asks <= estimator.offers:
             return exploration
-    raise AssertionError(f"estimator must offer the mean or a sample, got {estimator.offers}")
+    raise AssertionError(f"estimator must offer what some exploration asks: {estimator.offers}")
+
+
+def estimator_for(exploration: Exploration) -> Estimator:
+    """Return an estimator that offers what an exploration asks for, ridge if it does."""
+    for name in sorted(components("estimator"), key=lambda name: name != Ridge.name):
+        estimator: Estimator = build("estimator", name)
+        if exploration.asks <= estimator.offers:
+            return estimator
+    raise AssertionError(f"exploration must ask what some estimator offers: {exploration.asks}")
 
 
 def _check_rows(estimator: Estimator, env: Environment) -> None:
     """Let some users learn, and compare the others with what they were."""
     if estimator.shares:
         return
-    policy = Bandit(estimator=estimator, exploration=_exploration_for(estimator))
+    policy = Bandit(estimator=estimator, exploration=exploration_for(estimator))
     state = policy.start(env.users, policy.dim_of(env.items))
     slates = np.tile(np.arange(env.k), (2, 1))
     feedback = Feedback(
@@ -181,11 +197,25 @@ def _check_rows(estimator: Estimator, env: Environment) -> None:
     )
     policy.update(state, np.array([3, 1]), feedback)
     fresh = policy.start(env.users, policy.dim_of(env.items))
-    for rows, learned in ((np.array([0, 2, 4]), False), (np.array([1, 3]), True)):
-        found, before = (estimator.beliefs(s.learned, rows, env.items.pool) for s in (state, fresh))
-        kind = "mean" if "mean" in estimator.offers else "width"
-        same = np.array_equal(getattr(found, kind)().rough, getattr(before, kind)().rough)
-        require(same != learned, "only the users of the feedback must learn from it")
+    apart = np.array([0, 2, 4])
+    found, before = (_scores(policy, s, env)[apart] for s in (state, fresh))
+    require_same(found, before, "users without feedback, who must not learn from it")
+    arrays = [policy.arrays(policy.take(s, np.array([1, 3]))) for s in (state, fresh)]
+    same = all(np.array_equal(array, arrays[1][name]) for name, array in arrays[0].items())
+    require(not same, "users must learn from their feedback")
+
+
+def _scores(policy: Bandit, state: BanditState, env: Environment) -> Floats:
+    request = SlateRequest(
+        beliefs=policy.estimator.beliefs(state.learned, EVERY, env.items.pool),
+        rows=EVERY,
+        users=env.users.keys,
+        pool=env.items.pool,
+        k=env.k,
+        round=2,
+        seed=1,
+    )
+    return policy.exploration.scores(request).all()
 
 
 def check_scores(scores: Scores, n: int, items: int) -> None:
@@ -197,9 +227,9 @@ def check_scores(scores: Scores, n: int, items: int) -> None:
 
 
 def check_exploration(exploration: Exploration, estimator: Estimator | None = None) -> None:
-    """Check an exploration with an estimator that offers what it asks for, ridge by default."""
+    """Check an exploration with an estimator that offers what it asks for, ridge if it does."""
     check_component(exploration)
-    policy = Bandit(exploration=exploration, estimator=estimator or Ridge())
+    policy = Bandit(exploration=exploration, estimator=estimator or estimator_for(exploration))
     check_policy(policy)
     request, _ = _request(policy, 5)
     scores = exploration.scores(request)

@@ -39,6 +39,8 @@ SPARE = 22
 """How many more items than a slate has are at the front; rounded up to 16s."""
 WIDER = 4
 """How many times larger each set is than the one before."""
+SPARSE = 4
+"""Features are taken as sparse if at most one in so many is not 0."""
 LARGEST_SET = 2048
 """Items in a user's largest set; more memory does not pay."""
 
@@ -90,12 +92,25 @@ def _pack_items(pool: Pool) -> dict[str, Any]:
         "features": np.array(pool.by_feature.T, order="C"),
         "by_feature": by_feature.reshape(-1),
         "padded": padded,
+        **_pack_nonzero(pool.by_feature.T),
         "norms": norms,
         "radius": pool.radius,
         "keys": np.array(pool.keys),
         "rows": np.array(pool.rows),
         "by_key": by_key,
         "rank": np.argsort(by_key),
+    }
+
+
+def _pack_nonzero(features: Floats) -> dict[str, Any]:
+    """Return where features (p, d) are not 0, if that is rare: indicators, say."""
+    rows, columns = np.nonzero(features)
+    if SPARSE * len(rows) > features.size:
+        rows, columns = rows[:0], columns[:0]
+    return {
+        "nonzero": columns.astype(np.int32),
+        "nonzero_x": np.array(features[rows, columns]),
+        "nonzero_from": np.searchsorted(rows, np.arange(len(features) + 1)),
     }
 
 

@@ -32,6 +32,12 @@ class PackedEnvironment(NamedTuple):
     by_feature: Floats
     """One row per feature, zeros behind the last item up to a multiple of 16, flat (d * padded)."""
     padded: int
+    nonzero: Small
+    """Features that are not 0, item after item; empty unless most are 0."""
+    nonzero_x: Floats
+    """What these are."""
+    nonzero_from: Ints
+    """Where those of each item begin, (p + 1,)."""
     norms: Floats
     """Norm of each feature row, rounded up, zeros behind the last, (padded,)."""
     radius: float

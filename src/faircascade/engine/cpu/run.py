@@ -14,10 +14,12 @@ from threading import Lock
 import numba
 import numpy as np
 
-from faircascade.engine.capabilities import unsupported
+from faircascade.engine.capabilities import name_of, unsupported
 from faircascade.engine.cpu import packing
 from faircascade.engine.cpu.kernels.compiling import announce
 from faircascade.engine.cpu.records import USERS, StepCounts, Trace
+from faircascade.engine.cpu.tabular import RULES as TABULAR_RULES
+from faircascade.engine.cpu.tabular import TabularUsers
 from faircascade.engine.cpu.users import Served, served
 from faircascade.engine.interrupts import uninterrupted
 from faircascade.engine.job import Job, Outcome, not_finite
@@ -40,12 +42,27 @@ def lacks(job: Job) -> str:
     """Return what this engine does not support of a job, or nothing."""
     if numba.config.DISABLE_JIT:
         return "NUMBA_DISABLE_JIT"
-    return unsupported(job.env, job.policy, "cpu") or asked_of(job)
+    return unsupported(job.env, job.policy, "cpu") or _unknown(job) or asked_of(job)
 
 
 def run(job: Job) -> Outcome:
     """Run a job to its end, or to the last round that all users finished when interrupted."""
-    return CpuRun(job, served(job)).to_the_end()
+    users = TabularUsers(job) if _is_tabular(job) else served(job)
+    return CpuRun(job, users).to_the_end()
+
+
+def _is_tabular(job: Job) -> bool:
+    """Say whether the kernel of tabular bandits is to run a job."""
+    return any("tabular" in part.kernel() for part in job.policy.components)
+
+
+def _unknown(job: Job) -> str:
+    """Return a part that has a kernel, but not together with the others."""
+    if _is_tabular(job):
+        for part in job.policy.components:
+            if not part.kernel().keys() <= TABULAR_RULES:
+                return f"{name_of(part)} with a tabular estimator"
+    return ""
 
 
 class CpuRun:
@@ -57,7 +74,7 @@ class CpuRun:
         self.n = len(job.env.users)
         self.stop = np.zeros(1, dtype=np.int64)
         self.scratch = [users.make_scratch() for _ in range(job.threads)]
-        self.work = np.zeros(len(users.shortlist.room) + 2, dtype=np.int64)
+        self.work = np.zeros(users.sets + 2, dtype=np.int64)
         groups = -(-self.n // USERS)
         parts = min(groups, PARTS * job.threads)
         self.step = max(1, FIRST_STEP // self.n)
@@ -109,7 +126,7 @@ class CpuRun:
         """Compile or load the kernel by a call that serves nobody; return the seconds it took."""
         begin = time.perf_counter()
         announce(self.users.kernel)
-        books = packing.make_counts(self.job, 1, len(self.users.shortlist.room))
+        books = packing.make_counts(self.job, 1, self.users.sets)
         trace = packing.make_trace(self.job, 1)
         self.users.serve(books, trace, self.scratch[0], self.stop, (0, 0), 1, 1)
         return time.perf_counter() - begin
@@ -122,10 +139,7 @@ class CpuRun:
     def _advance(self, pool: ThreadPoolExecutor, interval: int, first: int, last: int) -> None:
         """Serve all users in some rounds and count what happened, all of it or nothing."""
         rounds = last - first + 1
-        books = [
-            packing.make_counts(self.job, rounds, len(self.users.shortlist.room))
-            for _ in self.scratch
-        ]
+        books = [packing.make_counts(self.job, rounds, self.users.sets) for _ in self.scratch]
         trace = packing.make_trace(self.job, rounds)
         parts = GroupQueue(self.parts)
 

@@ -26,14 +26,13 @@ class Served(ABC):
     def __init__(self, job: Job) -> None:
         self.job = job
         self.packed = packing.pack_environment(job)
-        self.draws = packing.pack_draws(job)
-        self.rules = packing.pack_rules(job)
-        self.shortlist = packing.start_shortlist(self.packed, self.rules)
 
+    sets: int = 0
+    """How many sets of items there are between the front and all."""
+
+    @abstractmethod
     def make_scratch(self) -> Any:
         """Return scratch space for one thread."""
-        d = self.job.policy.dim_of(self.job.env.items)
-        return packing.make_scratch(self.packed, self.rules, self.shortlist, d)
 
     def resume(self, state: Any) -> None:
         """Continue from a state of the policy, which is empty unless something is learned."""
@@ -52,7 +51,22 @@ class Served(ABC):
         return self.job.policy.start(self.job.env.users, self.job.policy.dim_of(self.job.env.items))
 
 
-class Learning(Served):
+class Scored(Served):
+    """Users whose items are scored by their features, or not at all."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.draws = packing.pack_draws(job)
+        self.rules = packing.pack_rules(job)
+        self.shortlist = packing.start_shortlist(self.packed, self.rules)
+        self.sets = len(self.shortlist.room)
+
+    def make_scratch(self) -> Any:
+        d = self.job.policy.dim_of(self.job.env.items)
+        return packing.make_scratch(self.packed, self.rules, self.shortlist, d)
+
+
+class Learning(Scored):
     """A bandit's users."""
 
     kernel = staticmethod(serve_bandit)
@@ -116,7 +130,7 @@ class LearningTopics(Learning):
         self.kernel(*parts, books, trace, *scratch, *where)
 
 
-class Standing(Served):
+class Standing(Scored):
     """The users of a policy that does not learn."""
 
     kernel = staticmethod(serve_yardstick)

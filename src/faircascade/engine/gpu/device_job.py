@@ -152,7 +152,7 @@ class DeviceJob:
     @staticmethod
     def bytes_a_user(job: Job, shape: Shape) -> int:
         """Return roughly how much device memory a user takes."""
-        accounts = job.policy.scope == "user"
+        accounts = job.policy.ledger_scope == "user"
         sums = (2 * shape.pairs + 2 * shape.d) * np.dtype(shape.precision).itemsize
         environment = 8 * shape.d + 4 * shape.k + 8 * 12
         return sums + environment + (16 * len(job.env.items.pool) if accounts else 0)

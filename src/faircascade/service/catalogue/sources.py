@@ -96,7 +96,7 @@ class RankerFile(Source):
         items, left_out = recommendable(ranker.items)
         check_ids([item.item for item in items], lambda row: f"{self.label}: item {row}")
         notes = [f"{left_out:,} items that cannot be recommended were left out"] if left_out else []
-        if ranker.policy.scope is not None:
+        if ranker.policy.ledger_scope is not None:
             notes.append("accounts of exposure start anew")
         return SourceContents(
             items=items,

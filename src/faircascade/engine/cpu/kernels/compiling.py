@@ -29,6 +29,8 @@ SOURCES = (
     "ranking",
     "metrics.tally",
     "engine.cpu.records",
+    "engine.cpu.table_records",
+    "exploration.indices",
     "engine.cpu.click_numbers",
     "clicks.sequential",
     "observations.base",

@@ -157,6 +157,28 @@ def where_below(typing: Any, value: Any, bound: Any, chosen: Any) -> Any:
     return value(value, value, value), generate
 
 
+@intrinsic
+def lanes_reaching(typing: Any, value: Any, bound: Any) -> Any:
+    """Return the lanes where value >= bound as bits, the first one lowest."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        reach = builder.fcmp_ordered(">=", *arguments)
+        bits = builder.bitcast(reach, ir.IntType(value.width))
+        return builder.zext(bits, ir.IntType(64))
+
+    return types.int64(value, value), generate
+
+
+@intrinsic
+def first_lane(typing: Any, lanes: Any) -> Any:
+    """Return the lowest bit that is set, of bits that are not all 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.int64), generate
+
+
 def _operator(python: Callable[..., Any], instruction: str) -> None:
     @intrinsic
     def lane_by_lane(typing: Any, left: Any, right: Any) -> Any:

@@ -81,6 +81,22 @@ def seen_up_to(clicked, k):
     return clicked if clicked > 0 else k
 
 
+@inlined
+def last_noticed(rules, clicks):
+    """Return the last position of a slate that is seen, at least in part; 0 if none is."""
+    limit = rules.k
+    for position in range(rules.k):
+        if clicks[position] and rules.until == LAST_CLICK:
+            limit = position + 1
+        elif clicks[position] and rules.until == FIRST_CLICK:
+            limit = min(limit, position + 1)
+    last = 0
+    for position in range(limit):
+        if rules.noticed[position] > 0.0:
+            last = position + 1
+    return last
+
+
 @part
 def take_in(features, listed, rules, scratch, lane, d):
     """Note what a slate teaches, position by position; return how many positions that takes.
@@ -90,16 +106,7 @@ def take_in(features, listed, rules, scratch, lane, d):
     At least one, although nothing may be seen of it: who was served learns, if only that.
     """
     k, clicks = rules.k, scratch.clicks
-    limit = k
-    for position in range(k):
-        if clicks[position] and rules.until == LAST_CLICK:
-            limit = position + 1
-        elif clicks[position] and rules.until == FIRST_CLICK:
-            limit = min(limit, position + 1)
-    last = 0
-    for position in range(limit):
-        if rules.noticed[position] > 0.0:
-            last = position + 1
+    last = last_noticed(rules, clicks)
     for position in range(k):
         scale, target = 0.0, 0.0
         if position < last and rules.noticed[position] > 0.0:
@@ -119,12 +126,17 @@ def take_in(features, listed, rules, scratch, lane, d):
 
 @inlined
 def attraction_of(env, item, preference):
-    """Return the probability that an item attracts a user."""
-    row = env.features[item]
-    attraction = row[0] * preference[0]
-    for a in range(1, len(preference)):
-        attraction += row[a] * preference[a]
-    return min(max(attraction, 0.0), 1.0)
+    """Return the probability that an item attracts a user; features that are 0 add nothing."""
+    if len(env.nonzero) > 0:
+        total = 0.0
+        for at in range(env.nonzero_from[item], env.nonzero_from[item + 1]):
+            total += env.nonzero_x[at] * preference[env.nonzero[at]]
+    else:
+        row = env.features[item]
+        total = row[0] * preference[0]
+        for a in range(1, len(preference)):
+            total += row[a] * preference[a]
+    return min(max(total, 0.0), 1.0)
 
 
 @inlined
