@@ -149,6 +149,11 @@ class Items:
         return replace(self, features=np.hstack([self.features, self.topics]))
 
     @cached_property
+    def with_intercept(self) -> Items:
+        """The same items with a last feature that is always 1, (m, d + 1)."""
+        return replace(self, features=np.hstack([self.features, np.ones((len(self), 1))]))
+
+    @cached_property
     def by_topic(self) -> Items:
         """The same items with topics as their only features, (m, t)."""
         return replace(self, features=self.topics)
@@ -251,6 +256,11 @@ class Pool:
     def with_topics(self) -> Pool:
         """The same items with topics as further features."""
         return self.items.with_topics.among(self.rows)
+
+    @cached_property
+    def with_intercept(self) -> Pool:
+        """The same items with a last feature that is always 1."""
+        return self.items.with_intercept.among(self.rows)
 
     @cached_property
     def by_topic(self) -> Pool:

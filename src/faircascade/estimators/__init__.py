@@ -2,7 +2,9 @@
 
 from faircascade.estimators.base import Beliefs, Estimator, Evidence
 from faircascade.estimators.item_sums import ItemSums
+from faircascade.estimators.logistic import Logistic
 from faircascade.estimators.ridge import Ridge
+from faircascade.estimators.shared_ridge import SharedRidge
 from faircascade.estimators.tabular import Tabular
 from faircascade.estimators.topical import Topical
 from faircascade.estimators.toprank import TopRankBlocks
@@ -12,7 +14,9 @@ __all__ = [
     "Estimator",
     "Evidence",
     "ItemSums",
+    "Logistic",
     "Ridge",
+    "SharedRidge",
     "Tabular",
     "TopRankBlocks",
     "Topical",

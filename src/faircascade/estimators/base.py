@@ -101,6 +101,8 @@ class Estimator(Component):
     `order`."""
     refuses_weights: ClassVar[str] = ""
     """Why it can learn from plain clicks alone, if so: it refuses other reward models."""
+    refuses_penalties: ClassVar[str] = ""
+    """Why it cannot learn from penalties, if so: it refuses reward models that have some."""
     weighs: Weighs = "targets"
     """Where the weights of a reward model enter; an estimator that knows both has a parameter."""
     conditional: ClassVar[bool] = False

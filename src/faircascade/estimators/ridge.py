@@ -284,7 +284,7 @@ class RidgeBeliefs(Beliefs):
         return self._products(draw_theta(self._theta, self._M_inv, scale, seed, users, round))
 
     def widths_of(self, slates: Ints, pool: Pool) -> Floats:
-        return width_of(self._M_inv[:, :, :, None], pool.items.by_feature[:, slates])
+        return width_of(self._M_inv[:, :, :, None], self._pool.items.by_feature[:, slates])
 
 
 def draw_theta(

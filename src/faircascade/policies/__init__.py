@@ -12,6 +12,7 @@ from faircascade.policies.click_bandits import (
     TopRank,
     TSCascade,
 )
+from faircascade.policies.logistic import LogisticTS, LogisticUCB
 from faircascade.policies.recipes import (
     DiscountLinUCB,
     EAEpsilonGreedy,
@@ -22,6 +23,7 @@ from faircascade.policies.recipes import (
     FRMLinUCB,
     LinTS,
     LinUCB,
+    SharedLinUCB,
 )
 from faircascade.policies.topical import CascadeHybrid, CascadeLSB
 from faircascade.policies.yardsticks import MostPopular, Optimal, Random, Yardstick
@@ -47,12 +49,15 @@ __all__ = [
     "FRMLinUCB",
     "LinTS",
     "LinUCB",
+    "LogisticTS",
+    "LogisticUCB",
     "MostPopular",
     "Optimal",
     "Parts",
     "Policy",
     "PolicyState",
     "Random",
+    "SharedLinUCB",
     "TSCascade",
     "TopRank",
     "Yardstick",

@@ -81,6 +81,11 @@ class Parts:
                     f"reward {self.reward.name!r} must return a RewardTable for K = {k}, "
                     f"got {table!r}"
                 )
+            if self.estimator.refuses_penalties and table.ignored.any():
+                raise ValueError(
+                    f"estimator {self.estimator.name!r} cannot have a reward with penalties "
+                    f"(gamma): {self.estimator.refuses_penalties}"
+                )
             with parameters_of_part("observation"):
                 self.observation.check(k)
             self._tables[k] = table
@@ -307,7 +312,7 @@ class Bandit(ComposedPolicy):
     names are listed by `faircascade.registry.components("exploration")`, your own among them;
     built in are:
 
-        estimator: ridge, tabular, topical, toprank
+        estimator: logistic, ridge, shared-ridge, tabular, topical, toprank
         exploration: beta-thompson, epsilon, gaussian-thompson, kl-ucb, shuffled-blocks, thompson,
             ucb, ucb1
         reward: exposure-aware, standard

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, get_args
 
 from faircascade.errors import check_choice
-from faircascade.estimators import Ridge
+from faircascade.estimators import Estimator, Ridge, SharedRidge
 from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
 from faircascade.observations import FirstClick, Observation
 from faircascade.policies.bandit import ComposedPolicy, Parts, with_reranker
@@ -49,7 +49,7 @@ class Recipe(ComposedPolicy):
     def last_step(self) -> Reranker:
         return Identity()
 
-    def estimator(self) -> Ridge:
+    def estimator(self) -> Estimator:
         return Ridge(ridge=self.ridge, sigma=self.sigma, reading=self.reading)
 
     @cached_property
@@ -132,8 +132,8 @@ class _ExposureAware(_Reranked):
         label = f"{type(self).__name__} {as_weight(self.weight, self.beta).name}"
         return with_reranker(label, self.reranker)
 
-    def estimator(self) -> Ridge:
-        return replace(super().estimator(), weighs=self.weighs)
+    def estimator(self) -> Estimator:
+        return Ridge(ridge=self.ridge, sigma=self.sigma, reading=self.reading, weighs=self.weighs)
 
     def reward_model(self) -> RewardModel:
         weight = as_weight(self.weight, self.beta)
@@ -144,6 +144,15 @@ class _ExposureAware(_Reranked):
 @dataclass(frozen=True, kw_only=True)
 class LinUCB(_Reranked, _Optimistic):
     """Cascading LinUCB: clicks count 1 wherever they happen."""
+
+
+@register("shared-linucb")
+@dataclass(frozen=True, kw_only=True)
+class SharedLinUCB(_Reranked, _Optimistic):
+    """LinUCB with one model for all users: nothing is personal, and everybody learns from all."""
+
+    def estimator(self) -> Estimator:
+        return SharedRidge(ridge=self.ridge, sigma=self.sigma, reading=self.reading)
 
 
 @register("lints", engines=("cpu", "gpu"))

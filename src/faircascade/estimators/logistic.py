@@ -1,0 +1,135 @@
+"""Logistic regression for each user, one Newton step for each position that was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircascade.errors import ParameterError
+from faircascade.estimators.base import Estimator, Evidence
+from faircascade.estimators.ridge import REFINE_EVERY, RidgeBeliefs, refine
+from faircascade.numerics import ordered_dot
+from faircascade.registry import register
+from faircascade.types import Floats, Ints, Items, Pool, Rows
+from faircascade.weighing import Weighs, check_weighs
+
+
+@dataclass(kw_only=True, eq=False)
+class LogisticState:
+    """The Laplace approximation of every user's posterior; the last axis is the user."""
+
+    M: Floats
+    """Its precision: ridge * I plus the curvature of what was seen, (d, d, n)."""
+    M_inv: Floats
+    """Its covariance, (d, d, n)."""
+    theta: Floats
+    """Its mean, (d, n); the last component is the intercept."""
+    updates: Ints
+    """How many times each user's feedback was learned, (n,)."""
+    interval: Ints
+    """Updates from one refinement of a user's inverse to the next, (n,)."""
+
+    def __len__(self) -> int:
+        return len(self.updates)
+
+
+@register("logistic")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logistic(Estimator):
+    """Attraction is 1 / (1 + exp(-(theta . x + intercept))), and beliefs are about its log-odds.
+
+    The posterior is kept as a Gaussian and moved by one Newton step for each position seen: with
+    p the attraction expected before, M grows by p (1 - p) x x^T and theta by M^-1 x (y - p). That
+    is the online form of the Laplace approximation of Chapelle and Li (2011); Faury et al. (2020)
+    analyse optimism with it. A position seen in part expects as much less of a click. What is
+    learned depends on the order of feedback, so it is no sum, and the service cannot keep it.
+    """
+
+    offers: ClassVar[frozenset[str]] = frozenset({"mean", "width", "sample"})
+    refuses_penalties: ClassVar[str] = "the probability of a click cannot be below 0"
+
+    ridge: float = 1.0
+    """Precision of the prior, > 0."""
+    weighs: Weighs = "targets"
+    """Where the weight of a position enters: `targets` divides it by the largest weight and takes
+    it as the click, `observations` multiplies what a position counts."""
+
+    def __post_init__(self) -> None:
+        if not (self.ridge > 0 and np.isfinite(self.ridge)):
+            raise ParameterError("ridge", "must be positive", self.ridge)
+        check_weighs(self.weighs)
+
+    def dim_of(self, items: Items) -> int:
+        return items.dim + 1
+
+    def start(self, users: int, dim: int) -> LogisticState:
+        identity = np.repeat(np.eye(dim)[:, :, None], users, axis=2)
+        return LogisticState(
+            M=identity * self.ridge,
+            M_inv=identity / self.ridge,
+            theta=np.zeros((dim, users)),
+            updates=np.zeros(users, dtype=np.int64),
+            interval=np.full(users, REFINE_EVERY),
+        )
+
+    def update(self, state: LogisticState, rows: Rows, evidence: Evidence) -> None:
+        M, M_inv, theta = state.M[:, :, rows], state.M_inv[:, :, rows], state.theta[:, rows]
+        n, k, _ = evidence.features.shape
+        x_all = np.concatenate([evidence.features, np.ones((n, k, 1))], axis=2)
+        counts, clicks = self._counts(evidence)
+        for position in np.flatnonzero(evidence.seen.any(axis=0)).tolist():
+            x, count = x_all[:, position].T, counts[:, position]  # (d, n), (n,)
+            expected = 1.0 / (1.0 + np.exp(-np.clip(ordered_dot(theta, x), -30.0, 30.0)))
+            curvature = count * (expected * (1.0 - expected))
+            v = ordered_dot(M_inv, x[:, None, :])  # M^-1 x, (d, n)
+            shrink = 1.0 + curvature * ordered_dot(x, v)
+            M_inv -= (curvature / shrink) * (v[:, None, :] * v[None, :, :])
+            M += curvature * (x[:, None, :] * x[None, :, :])
+            theta = theta + v * ((clicks[:, position] - count * expected) / shrink)
+        updates, interval = state.updates[rows] + 1, state.interval[rows]
+        due = (updates % interval == 0) | (updates & (updates - 1) == 0)
+        if due.any():
+            M_inv[:, :, due], interval[due] = refine(M[:, :, due], M_inv[:, :, due], interval[due])
+            state.interval[rows] = interval
+        state.M[:, :, rows], state.M_inv[:, :, rows], state.theta[:, rows] = M, M_inv, theta
+        state.updates[rows] = updates
+
+    def _counts(self, evidence: Evidence) -> tuple[Floats, Floats]:
+        """Return how much each position counts, and as how much of a click, (n, K) each."""
+        if self.weighs == "targets":
+            return evidence.seen, evidence.targets / evidence.largest
+        weights = evidence.factors**2
+        clicked = evidence.clicks & (evidence.seen > 0)
+        return evidence.seen * weights, clicked * weights
+
+    def beliefs(self, state: LogisticState, rows: Rows, pool: Pool) -> RidgeBeliefs:
+        return RidgeBeliefs(state.theta[:, rows], state.M_inv[:, :, rows], pool.with_intercept)
+
+    def take(self, state: LogisticState, rows: Rows) -> LogisticState:
+        return LogisticState(
+            **{name: a[..., rows].copy() for name, a in self.arrays(state).items()}
+        )
+
+    def join(self, states: Sequence[LogisticState]) -> LogisticState:
+        parts = [self.arrays(state) for state in states]
+        return LogisticState(
+            **{n: np.concatenate([part[n] for part in parts], -1) for n in parts[0]}
+        )
+
+    def arrays(self, state: LogisticState) -> dict[str, NDArray[Any]]:
+        return {f.name: getattr(state, f.name) for f in fields(LogisticState)}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> LogisticState:
+        return LogisticState(**{f.name: arrays[f.name] for f in fields(LogisticState)})
+
+    def describe(self, state: LogisticState, row: int) -> dict[str, Any]:
+        *preferences, intercept = state.theta[:, row].tolist()
+        return {
+            "updates": int(state.updates[row]),
+            "preferences": preferences,
+            "intercept": intercept,
+        }
