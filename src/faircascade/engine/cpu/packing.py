@@ -209,12 +209,11 @@ def pack_rules(job: Job) -> Rules:
         given.update(part.kernel_for(k))
     table = policy.regression_table(k) or RegressionTable(*np.ones((4, k, k)))
     given |= {name: np.array(values, order="C") for name, values in table._asdict().items()}
-    clicks = click_numbers(job.env)
+    model = click_numbers(job.env).model
     in_full = bool((table.clicked_factors == 1.0).all() and (table.ignored_factors == 1.0).all())
     return Rules(
         k=k,
-        clicks=clicks,
-        plain=clicks.model == CASCADE
+        plain=model == CASCADE
         and given["until"] == FIRST_CLICK
         and in_full
         and not policy.conditional,

@@ -194,7 +194,6 @@ class Rules(NamedTuple):
     """Target of a clicked position, one row per last position seen, (K, K)."""
     ignored: Floats
     """Target of a position that was seen and not clicked, (K, K)."""
-    clicks: ClickNumbers
     plain: bool
     """Whether users click once at most, and everything down to it is seen and counts in full."""
     tolerance: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from faircascade.engine.cpu.records import ClickNumbers, Small
+from faircascade.engine.cpu.records import Small
 from faircascade.random import Words
 from faircascade.types import Bools, Floats, Ints
 
@@ -32,7 +32,6 @@ class TableRules(NamedTuple):
     """How far positions are taken as seen: see `observations.base`."""
     noticed: Floats
     """How much of each that far is taken as seen, (K,)."""
-    clicks: ClickNumbers
     plain: bool
     """Whether users click once at most, and everything down to it is seen."""
     activity: float

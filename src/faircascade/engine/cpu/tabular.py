@@ -64,7 +64,9 @@ class TabularUsers(Served):
         )
 
     def serve(self, *where: Any) -> None:
-        self.kernel(self.packed, self.table_draws, self.table_rules, self.table, *where)
+        self.kernel(
+            self.packed, self.numbers, self.table_draws, self.table_rules, self.table, *where
+        )
 
     def resume(self, state: BanditState) -> None:
         arrays = self.job.policy.arrays(state)
@@ -106,7 +108,7 @@ def pack_rules(job: Job) -> TableRules:
     for part in job.policy.components:
         given.update(part.kernel())
         given.update(part.kernel_for(k))
-    table, clicks = job.policy.reward_table(k), click_numbers(job.env)
+    table, model = job.policy.reward_table(k), click_numbers(job.env).model
     assert table is not None
     return TableRules(
         k=k,
@@ -116,8 +118,7 @@ def pack_rules(job: Job) -> TableRules:
         ignored=table.ignored / table.largest,
         until=given["until"],
         noticed=np.array(given["noticed"]),
-        clicks=clicks,
-        plain=clicks.model == CASCADE and given["until"] == FIRST_CLICK,
+        plain=model == CASCADE and given["until"] == FIRST_CLICK,
         activity=float(job.activity),
         realised=bool(job.realised),
         traced=job.trace is not None,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.engine.cpu import packing
+from faircascade.engine.cpu.click_numbers import click_numbers
 from faircascade.engine.cpu.kernels.bandit import serve_bandit
 from faircascade.engine.cpu.kernels.topical import serve_topical
 from faircascade.engine.cpu.kernels.yardstick import serve_yardstick
@@ -26,6 +27,7 @@ class Served(ABC):
     def __init__(self, job: Job) -> None:
         self.job = job
         self.packed = packing.pack_environment(job)
+        self.numbers = click_numbers(job.env)
 
     sets: int = 0
     """How many sets of items there are between the front and all."""
@@ -86,8 +88,8 @@ class Learning(Scored):
         self._copy()
 
     def serve(self, *where: Any) -> None:
-        parts = (self.packed, self.draws, self.rules, self.sums, self.shortlist, self.account)
-        self.kernel(*parts, *where)
+        parts = (self.draws, self.rules, self.sums, self.shortlist, self.account)
+        self.kernel(self.packed, self.numbers, *parts, *where)
 
     def keep(self, last: int) -> None:
         for array in self.sums:
@@ -126,8 +128,8 @@ class LearningTopics(Learning):
         return super().make_scratch(), room
 
     def serve(self, books: Any, trace: Any, scratch: Any, *where: Any) -> None:
-        parts = (self.packed, self.topical, self.draws, self.rules, self.sums, self.shortlist)
-        self.kernel(*parts, books, trace, *scratch, *where)
+        parts = (self.numbers, self.draws, self.rules, self.sums, self.shortlist)
+        self.kernel(self.packed, self.topical, *parts, books, trace, *scratch, *where)
 
 
 class Standing(Scored):
@@ -141,7 +143,7 @@ class Standing(Scored):
         self.contenders = packing.pack_contenders(job, job.policy, self.packed)
 
     def serve(self, *where: Any) -> None:
-        self.kernel(self.packed, self.draws, self.rules, self.contenders, *where)
+        self.kernel(self.packed, self.numbers, self.draws, self.rules, self.contenders, *where)
 
 
 def served(job: Job) -> Served:

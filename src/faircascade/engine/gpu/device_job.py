@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from faircascade.engine.cpu import packing
+from faircascade.engine.cpu.click_numbers import click_numbers
 from faircascade.engine.cpu.records import PackedEnvironment
 from faircascade.engine.gpu.source import Shape
 from faircascade.engine.gpu.structs import fields_of
@@ -117,8 +118,9 @@ class DeviceJob:
 
     def _rules(self) -> dict[str, Any]:
         rules = self.rules._asdict() | {"lazy_draws": self.job.lazy}
-        rules |= {f"click_{name}": value for name, value in rules["clicks"]._asdict().items()}
-        del rules["k"], rules["first_theta"], rules["clicks"]
+        numbers = click_numbers(self.job.env)._asdict()
+        rules |= {f"click_{name}": value for name, value in numbers.items()}
+        del rules["k"], rules["first_theta"]
         return {
             name: self.xp.asarray(value) if isinstance(value, np.ndarray) else value
             for name, value in rules.items()

@@ -18,8 +18,9 @@ from faircascade.numerics import LARGEST_RESIDUAL
 
 @kernel
 def serve_bandit(
-    env, draws, rules, sums, shortlist, account, books, trace, scratch, stop, groups, first, last
-):
+    env, numbers, draws, rules, sums, shortlist, account, books, trace, scratch, stop, groups,
+    first, last,
+):  # fmt: skip
     """Serve the users of some groups in rounds first, ..., last; return early if told to stop."""
     for group in range(groups[0], groups[1]):
         M, M_inv, B, theta = sums.M[group], sums.M_inv[group], sums.B[group], sums.theta[group]
@@ -39,8 +40,8 @@ def serve_bandit(
             for lane in range(users):
                 user = group * USERS + lane
                 seen = serve_one(
-                    env, draws, rules, shortlist, account, books, trace, scratch, user, lane,
-                    theta, M_inv, t, first,
+                    env, numbers, draws, rules, shortlist, account, books, trace, scratch, user,
+                    lane, theta, M_inv, t, first,
                 )  # fmt: skip
                 scratch.examined[lane] = seen
                 longest = max(longest, seen)
@@ -65,6 +66,7 @@ def serve_bandit(
 @inlined
 def serve_one(
     env,
+    numbers,
     draws,
     rules,
     shortlist,
@@ -88,7 +90,9 @@ def serve_one(
         width = recommend(
             env, draws, rules, shortlist, account, books, scratch, user, lane, theta, M_inv, word
         )
-        clicked = observe(env, draws, rules, books, trace, scratch, user, width, word, t - first)
+        clicked = observe(
+            env, numbers, draws, rules, books, trace, scratch, user, width, word, t - first
+        )
         if not rules.plain:
             return take_in(env.features, items, rules, scratch, lane, d)
         seen = seen_up_to(clicked, k)

@@ -72,7 +72,7 @@ def announce(compiled: Any) -> None:
 @cache
 def _note(kept: str) -> None:
     """Say it once, however many kernels there are."""
-    log.warning("Compiling the cpu engine: up to 20 s, %s.", kept)
+    log.warning("Compiling the cpu engine: up to a minute, %s.", kept)
 
 
 def is_kept(compiled: Any) -> bool:

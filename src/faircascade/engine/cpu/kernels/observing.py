@@ -28,8 +28,8 @@ def comes(draws, rules, user, word):
 
 
 @inlined
-def observe(env, draws, rules, books, trace, scratch, user, width, word, place):
-    """Show a slate in the round at a place of the step.
+def observe(env, numbers, draws, rules, books, trace, scratch, user, width, word, place):
+    """Show a slate in the round at a place of the step; `numbers` are those of the click model.
 
     Return the only position that a cascade clicked, or 0. Unless the rules are plain, all clicks
     are in `scratch.clicks`.
@@ -37,7 +37,7 @@ def observe(env, draws, rules, books, trace, scratch, user, width, word, place):
     items, clicks, by_round = scratch.slate, scratch.clicks, books.by_round
     luck = absorb(draws.attraction[user], word)
     clicked, optimal_clicks = 0, 0
-    if rules.clicks.model == CASCADE:
+    if numbers.model == CASCADE:
         clicked, expected = respond(env, items, user, luck)
         count = np.int64(clicked > 0)
         if clicked > 0:
@@ -50,13 +50,13 @@ def observe(env, draws, rules, books, trace, scratch, user, width, word, place):
             optimal_clicks += ideal > 0
     else:
         looks = absorb(draws.examination[user], word)
-        count, expected = browse(env, rules, scratch, items, user, luck, looks, clicks)
+        count, expected = browse(env, numbers, items, user, luck, looks, clicks, scratch.chances)
         for position in range(rules.k):
             books.item_clicks[env.rows[items[position]], position] += clicks[position]
         if rules.realised:
             ideal, _ = browse(
-                env, rules, scratch, env.optimal_slates[user], user, luck, looks,
-                scratch.ideal_clicks,
+                env, numbers, env.optimal_slates[user], user, luck, looks, scratch.ideal_clicks,
+                scratch.chances,
             )  # fmt: skip
             optimal_clicks += ideal
     for position in range(rules.k):
@@ -155,13 +155,11 @@ def respond(env, items, user, luck):
 
 
 @part
-def browse(env, rules, scratch, items, user, luck, looks, clicks):
+def browse(env, numbers, items, user, luck, looks, clicks, chances):
     """Let a user go through a slate; return how many positions they click, and its value."""
-    if rules.clicks.model == SEQUENTIAL:
-        return browse_in_sequence(env, rules.clicks, items, user, luck, looks, clicks)
-    return browse_by_position(
-        env, rules.clicks, items, user, luck, looks, clicks, scratch.chances
-    )  # fmt: skip
+    if numbers.model == SEQUENTIAL:
+        return browse_in_sequence(env, numbers, items, user, luck, looks, clicks)
+    return browse_by_position(env, numbers, items, user, luck, looks, clicks, chances)
 
 
 @part

@@ -62,7 +62,9 @@ for _function in (
 
 
 @kernel
-def serve_table(env, draws, rules, table, books, trace, scratch, stop, groups, first, last):
+def serve_table(
+    env, numbers, draws, rules, table, books, trace, scratch, stop, groups, first, last
+):
     """Serve the users of some groups in rounds first, ..., last; return early if told to stop."""
     users = len(env.preferences)
     for user in range(groups[0] * USERS, min(groups[1] * USERS, users)):
@@ -82,7 +84,9 @@ def serve_table(env, draws, rules, table, books, trace, scratch, stop, groups, f
                     scratch.scores, scratch.slate[:0], len(env.keys), rules.k, ties, env.keys,
                     scratch.slate, scratch.values,
                 )  # fmt: skip
-            clicked = observe(env, draws, rules, books, trace, scratch, user, 0.0, word, t - first)
+            clicked = observe(
+                env, numbers, draws, rules, books, trace, scratch, user, 0.0, word, t - first
+            )
             learn(rules, table, scratch, user, clicked)
 
 

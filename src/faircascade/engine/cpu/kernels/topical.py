@@ -38,8 +38,8 @@ CAPPED = 16
 
 @kernel
 def serve_topical(
-    env, topical, draws, rules, sums, shortlist, books, trace, scratch, room, stop, groups, first,
-    last,
+    env, topical, numbers, draws, rules, sums, shortlist, books, trace, scratch, room, stop,
+    groups, first, last,
 ):  # fmt: skip
     """Serve the users of some groups in rounds first, ..., last; return early if told to stop."""
     for group in range(groups[0], groups[1]):
@@ -59,8 +59,8 @@ def serve_topical(
                 if topical.lazy and updates[lane] % CAPPED == 0:
                     cap_roots(topical, scratch, user, lane, M_inv)
                 seen = serve_one(
-                    env, topical, draws, rules, books, trace, scratch, room, user, lane, theta,
-                    M_inv, t, first,
+                    env, topical, numbers, draws, rules, books, trace, scratch, room, user, lane,
+                    theta, M_inv, t, first,
                 )  # fmt: skip
                 scratch.examined[lane] = seen
                 longest = max(longest, seen)
@@ -84,7 +84,21 @@ def serve_topical(
 
 @part
 def serve_one(
-    env, topical, draws, rules, books, trace, scratch, room, user, lane, theta, M_inv, t, first
+    env,
+    topical,
+    numbers,
+    draws,
+    rules,
+    books,
+    trace,
+    scratch,
+    room,
+    user,
+    lane,
+    theta,
+    M_inv,
+    t,
+    first,
 ):
     """Serve one user and note what there is to learn; return how many positions that takes."""
     word = np.uint64(t)
@@ -107,7 +121,7 @@ def serve_one(
     if rules.epsilon > 0.0:
         mingle(env, draws, rules, scratch, user, word)
     width = derive(topical, rules, scratch, room, lane, theta, M_inv)
-    observe(env, draws, rules, books, trace, scratch, user, width, word, t - first)
+    observe(env, numbers, draws, rules, books, trace, scratch, user, width, word, t - first)
     return take_in(room.derived, room.places, rules, scratch, lane, d)
 
 

@@ -13,7 +13,7 @@ from faircascade.engine.cpu.records import USERS
 
 @kernel
 def serve_yardstick(
-    env, draws, rules, contenders, books, trace, scratch, stop, groups, first, last
+    env, numbers, draws, rules, contenders, books, trace, scratch, stop, groups, first, last
 ):
     """Serve the users of some groups in rounds first, ..., last; return early if told to stop."""
     users = len(env.preferences)
@@ -35,4 +35,4 @@ def serve_yardstick(
             keep_best(
                 scores, items, len(items), rules.k, ties, env.keys, scratch.slate, scratch.values
             )
-            observe(env, draws, rules, books, trace, scratch, user, 0.0, word, t - first)
+            observe(env, numbers, draws, rules, books, trace, scratch, user, 0.0, word, t - first)
