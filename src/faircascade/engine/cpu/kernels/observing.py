@@ -139,7 +139,7 @@ def attraction_of(env, item, preference):
     return min(max(total, 0.0), 1.0)
 
 
-@inlined
+@part
 def respond(env, items, user, luck):
     """Return the clicked position (0 for none) and the probability of a click: a cascade."""
     preference = env.preferences[user]
