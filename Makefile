@@ -30,8 +30,12 @@ test-all: lint compiled
 	$(PYTEST) --cov --cov-report=term
 
 # Compiles the cpu engine once, before several processes of the tests would do so at the same time.
+TRY := $(BIN)/faircascade simulate --users 20 --rounds 20 --engine cpu --json
 compiled: $(DEV)
-	@$(BIN)/faircascade simulate --users 20 --rounds 20 --engine cpu --json > /dev/null
+	@$(TRY) --policy linucb > /dev/null & linear=$$!; \
+	$(TRY) --policy cascade-ucb1 > /dev/null && \
+	$(TRY) --policy cascade-lsb --set topics=factors > /dev/null && \
+	$(TRY) --policy random > /dev/null && wait $$linear
 
 soak: $(DEV)
 	@tests/system_packages.sh

@@ -410,7 +410,7 @@ def test_version_and_help(run) -> None:
 
 def test_help_lists_the_registered_parts(run) -> None:
     _, out, _ = run("simulate", "--help")
-    said = " ".join(out.split())
+    said = " ".join(out.split()).replace("- ", "-")  # names are broken at hyphens
     for kind in ("policy", "click_model", "dynamics", "delay"):
         assert ", ".join(components(kind)) in said
     _, out, _ = run("reproduce", "--help")

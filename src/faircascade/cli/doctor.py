@@ -99,7 +99,7 @@ def _engine() -> str:
 
     if not hasattr(serve_bandit, "stats"):
         return "switched off (NUMBA_DISABLE_JIT is set)"
-    return "compiled" if is_kept(serve_bandit) else "compiles on first use (up to 20 s)"
+    return "compiled" if is_kept(serve_bandit) else "compiles on first use (up to a minute)"
 
 
 def _gpu() -> str:
