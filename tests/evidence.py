@@ -28,10 +28,4 @@ def evidence(features: Any, targets: Any, last: Any) -> Evidence:
 
 def feedback_on(env: Environment, slates: Any, clicks: Any) -> Feedback:
     """What users did with slates of an environment, all of which they were shown."""
-    return Feedback(
-        items=env.items.ids[slates],
-        features=env.items.features[slates],
-        clicks=np.asarray(clicks, dtype=bool),
-        shown=np.full(len(slates), env.k),
-        topics=env.items.topics[slates],
-    )
+    return Feedback.of(env.items, np.asarray(slates), np.asarray(clicks, dtype=bool))

@@ -329,6 +329,18 @@ class Feedback:
     topics: Floats
     """How far they cover each topic, (n, K, t)."""
 
+    @classmethod
+    def of(cls, items: Items, slates: Ints, clicks: Bools) -> Feedback:
+        """Return feedback on slates of catalogue rows (n, K), all of which were on the screen."""
+        n, k = slates.shape
+        return cls(
+            items=items.ids[slates],
+            features=items.features[slates],
+            clicks=clicks,
+            shown=np.full(n, k),
+            topics=items.topics[slates],
+        )
+
     def __len__(self) -> int:
         return len(self.shown)
 

@@ -134,15 +134,7 @@ class Shard:
             self.queue.put(Waiting(t, users, slates, clicks), waits)
 
     def _learn(self, rows: Rows, slates: Ints, clicks: Bools) -> None:
-        n, k = slates.shape
-        items = self.env.items
-        feedback = Feedback(
-            items=items.ids[slates],
-            features=items.features[slates],
-            clicks=clicks,
-            shown=np.full(n, k),
-            topics=items.topics[slates],
-        )
+        feedback = Feedback.of(self.env.items, slates, clicks)
         self.policy.update(self.state, rows, feedback)
 
     def _visitors(self, t: int) -> Rows:

@@ -82,13 +82,8 @@ def _check_sums(policy: Policy, env: Environment) -> None:
     require((sums == 0).all(), "sums must start at 0")
     for t in range(1, 9):
         slates = _slates(policy, state, env, t)
-        feedback = Feedback(
-            items=env.items.ids[slates],
-            features=env.items.features[slates],
-            clicks=env.respond(slates, round=t, seed=1).clicks,
-            shown=np.full(4, env.k),
-            topics=env.items.topics[slates],
-        )
+        clicks = env.respond(slates, round=t, seed=1).clicks
+        feedback = Feedback.of(env.items, slates, clicks)
         sums = sums + policy.increments(feedback)
         policy.update(state, EVERY, feedback)
         np.testing.assert_allclose(policy.sums(state), sums, rtol=1e-9, atol=1e-12)
@@ -188,13 +183,7 @@ def _check_rows(estimator: Estimator, env: Environment) -> None:
     policy = Bandit(estimator=estimator, exploration=exploration_for(estimator))
     state = policy.start(env.users, policy.dim_of(env.items))
     slates = np.tile(np.arange(env.k), (2, 1))
-    feedback = Feedback(
-        items=env.items.ids[slates],
-        features=env.items.features[slates],
-        clicks=np.eye(2, env.k, dtype=bool),
-        shown=np.full(2, env.k),
-        topics=env.items.topics[slates],
-    )
+    feedback = Feedback.of(env.items, slates, np.eye(2, env.k, dtype=bool))
     policy.update(state, np.array([3, 1]), feedback)
     fresh = policy.start(env.users, policy.dim_of(env.items))
     apart = np.array([0, 2, 4])

@@ -23,8 +23,7 @@ def serve_bandit(
 ):  # fmt: skip
     """Serve the users of some groups in rounds first, ..., last; return early if told to stop."""
     for group in range(groups[0], groups[1]):
-        M, M_inv, B, theta = sums.M[group], sums.M_inv[group], sums.B[group], sums.theta[group]
-        updates, interval = sums.updates[group], sums.interval[group]
+        M_inv, theta = sums.M_inv[group], sums.theta[group]
         users = min(USERS, len(env.preferences) - group * USERS)
         if users < USERS:  # lanes without a user learn nothing
             for i in range(len(scratch.shown)):
@@ -47,20 +46,28 @@ def serve_bandit(
                 longest = max(longest, seen)
             if longest == 0:
                 continue
-            learn(
-                M, M_inv, B, theta, scratch.shown, scratch.weights, longest,
-                rules.gain, rules.scale, scratch.v,
+            learn_group(sums, rules, shortlist, books, scratch, group, users, longest)
+
+
+@inlined
+def learn_group(sums, rules, shortlist, books, scratch, group, users, longest):
+    """Let the users of a group learn what was noted of their slates."""
+    M, M_inv, B, theta = sums.M[group], sums.M_inv[group], sums.B[group], sums.theta[group]
+    updates, interval = sums.updates[group], sums.interval[group]
+    learn(
+        M, M_inv, B, theta, scratch.shown, scratch.weights, longest, rules.gain, rules.scale,
+        scratch.v,
+    )  # fmt: skip
+    for lane in range(users):
+        if scratch.examined[lane] > 0:
+            updates[lane] += 1
+            refine_if_due(
+                M, M_inv, B, theta, updates, interval, rules, shortlist, books, scratch, group,
+                lane,
             )  # fmt: skip
-            for lane in range(users):
-                if scratch.examined[lane] > 0:
-                    updates[lane] += 1
-                    refine_if_due(
-                        M, M_inv, B, theta, updates, interval, rules, shortlist, books, scratch,
-                        group, lane,
-                    )  # fmt: skip
-                elif updates[lane] == 0:  # never served: theta stays where it starts
-                    for a in range(lane, len(theta), USERS):
-                        theta[a] = rules.first_theta
+        elif updates[lane] == 0:  # never served: theta stays where it starts
+            for a in range(lane, len(theta), USERS):
+                theta[a] = rules.first_theta
 
 
 @inlined

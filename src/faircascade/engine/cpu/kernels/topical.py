@@ -21,10 +21,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from faircascade.engine.cpu.kernels.bandit import draw_posterior, mingle, refine_if_due
+from faircascade.engine.cpu.kernels.bandit import draw_posterior, learn_group, mingle
 from faircascade.engine.cpu.kernels.compiling import inlined, kernel, part
 from faircascade.engine.cpu.kernels.draws import absorb
-from faircascade.engine.cpu.kernels.learning import learn, unpack
+from faircascade.engine.cpu.kernels.learning import unpack
 from faircascade.engine.cpu.kernels.observing import comes, observe, take_in
 from faircascade.engine.cpu.kernels.ranking import is_before, rounded
 from faircascade.engine.cpu.kernels.scoring import score
@@ -43,8 +43,7 @@ def serve_topical(
 ):  # fmt: skip
     """Serve the users of some groups in rounds first, ..., last; return early if told to stop."""
     for group in range(groups[0], groups[1]):
-        M, M_inv, B, theta = sums.M[group], sums.M_inv[group], sums.B[group], sums.theta[group]
-        updates, interval = sums.updates[group], sums.interval[group]
+        M_inv, theta, updates = sums.M_inv[group], sums.theta[group], sums.updates[group]
         users = min(USERS, len(env.preferences) - group * USERS)
         for i in range(len(scratch.shown)):  # lanes without a user learn nothing
             scratch.shown[i] = 0.0
@@ -66,20 +65,7 @@ def serve_topical(
                 longest = max(longest, seen)
             if longest == 0:
                 continue
-            learn(
-                M, M_inv, B, theta, scratch.shown, scratch.weights, longest,
-                rules.gain, rules.scale, scratch.v,
-            )  # fmt: skip
-            for lane in range(users):
-                if scratch.examined[lane] > 0:
-                    updates[lane] += 1
-                    refine_if_due(
-                        M, M_inv, B, theta, updates, interval, rules, shortlist, books, scratch,
-                        group, lane,
-                    )  # fmt: skip
-                elif updates[lane] == 0:  # never served: theta stays where it starts
-                    for a in range(lane, len(theta), USERS):
-                        theta[a] = rules.first_theta
+            learn_group(sums, rules, shortlist, books, scratch, group, users, longest)
 
 
 @part
