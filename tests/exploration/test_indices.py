@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.optimize import brentq
@@ -42,6 +42,7 @@ def test_the_kl_index_without_a_budget_is_the_mean_and_that_of_a_sure_item_is_1(
 
 
 @given(mean=st.floats(0, 1), budget=st.floats(0, 10), more=st.floats(1e-6, 1))
+@example(mean=1.0 - 2.0**-53, budget=1.0, more=1.0)
 def test_the_kl_index_grows_with_the_budget(mean: float, budget: float, more: float) -> None:
     low, high = kl_index(np.array([mean, mean]), np.array([budget, budget + more]))
     assert mean <= low <= high <= 1

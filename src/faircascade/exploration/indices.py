@@ -43,7 +43,8 @@ def ucb1_bonus(count: Any, positions: Any, level: Any) -> Any:
 def kl_start(mean: Any, budget: Any) -> Any:
     """Return where to begin: (q - m)^2 = 2 b q (1 - q), as kl is about its second derivative."""
     spread = budget * (budget + 2.0 * mean * (1.0 - mean))
-    return np.minimum((mean + budget + np.sqrt(spread)) / (1.0 + 2.0 * budget), _BELOW_1)
+    start = np.minimum((mean + budget + np.sqrt(spread)) / (1.0 + 2.0 * budget), _BELOW_1)
+    return np.maximum(start, mean)  # a mean may be nearer to 1 than that
 
 
 def kl_rest(mean: Any) -> Any:
