@@ -36,6 +36,7 @@ from faircascade.policies import (
     LinUCB,
     Random,
 )
+from faircascade.registry import engines_of
 from tests.engine.emulated import Emulated, compiler
 from tests.engine.test_cpu import (
     assert_same,
@@ -126,7 +127,7 @@ bandits = st.builds(
     exploration=explorations,
     reward=rewards,
     observation=observations,
-    reranker=rerankers,
+    reranker=rerankers.filter(lambda part: "gpu" in engines_of(part)),
 )
 
 
