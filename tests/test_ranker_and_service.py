@@ -12,13 +12,26 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from faircascade.policies import EALinUCB
+from faircascade.policies import CascadeHybrid, CascadeLSB, EALinUCB, Policy
 from faircascade.ranker import Ranker
 from faircascade.service.messages import Refused
 from faircascade.types import Items, Slate
-from tests.service.in_process import changes, features_of, learn, recommend, serving
+from tests.service.in_process import (
+    changes,
+    features_of,
+    learn,
+    recommend,
+    serving,
+    topics_for,
+    topics_of,
+)
 
 POLICY = EALinUCB(weight="log", gamma=0.01)
+POLICIES: dict[str, Policy] = {
+    "on features": POLICY,
+    "on topics": CascadeLSB(),
+    "on both": CascadeHybrid(observation="last-click"),
+}
 REFUSALS = ("is not known", "answered differently before", "leave no item to recommend")
 """Words by which both refuse what is no mistake in the call itself."""
 
@@ -99,10 +112,11 @@ def kind_of(error: Exception) -> str:
 class RankerSide:
     """A ranker, with the calls that the service has."""
 
-    def __init__(self) -> None:
+    def __init__(self, policy: Policy = POLICY) -> None:
         merit = np.array([1.0 + n % 3 for n in range(12)])
-        items = Items.of(features_of(12), ids=list("abcdefghijkl"), merit=merit)
-        self.ranker = Ranker(POLICY, items=items, seed=3)
+        topics = topics_of(12, topics_for(policy))
+        items = Items.of(features_of(12), ids=list("abcdefghijkl"), merit=merit, topics=topics)
+        self.ranker = Ranker(policy, items=items, seed=3)
         self.slates: list[Slate] = []
 
     async def recommend(self, user: str = "ann", k: Any = 4, **options: Any) -> tuple[str, ...]:
@@ -165,11 +179,14 @@ async def outcomes(side: RankerSide | ServiceSide, steps: list[Step]) -> list[An
     return found
 
 
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 @pytest.mark.parametrize("situation", SITUATIONS)
-def test_both_do_the_same_or_refuse_it_for_the_same_reason(situation: str, tmp_path: Path) -> None:
+def test_both_do_the_same_or_refuse_it_for_the_same_reason(
+    situation: str, policy: Policy, tmp_path: Path
+) -> None:
     async def work() -> None:
-        ours = RankerSide()
-        async with serving(tmp_path, POLICY, seed=3) as service:
+        ours = RankerSide(policy)
+        async with serving(tmp_path, policy, seed=3) as service:
             theirs = ServiceSide(service)
             expected = await outcomes(ours, SITUATIONS[situation])
             assert await outcomes(theirs, SITUATIONS[situation]) == expected

@@ -97,6 +97,7 @@ class Ranker:
             raise ParameterError("item_ids", "must be left out with a catalogue", item_ids)
         if max_open < 1:
             raise ParameterError("max_open", "must be at least 1", max_open)
+        chosen.dim_of(items)  # items that it cannot learn from are an error now
         self.policy = chosen
         self.seed = whole(seed, "seed")
         self.max_open = whole(max_open, "max_open")

@@ -170,7 +170,15 @@ def test_items_go_through_all_pages(server: Server, client: Any) -> None:
     )
     items = list(client.items(page=2))
     assert [item.id for item in items] == list("abcde")
-    expected = Item("a", tuple(entry["features"]), entry["merit"], entry["group"], "blue", 120.0)
+    numbers = {name: tuple(entry[name]) for name in ("features", "topics")}
+    expected = Item(
+        "a",
+        merit=entry["merit"],
+        group=entry["group"],
+        supplier="blue",
+        popularity=120.0,
+        **numbers,
+    )
     assert items[0] == expected
     queries = [{"offset": str(offset), "limit": "2"} for offset in (0, 2, 4)]
     assert [seen.query for seen in server.seen] == queries

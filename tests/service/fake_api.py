@@ -39,6 +39,8 @@ class Mood:
     state: Literal["busy", "empty", "even", "trouble", "unauthorised"] = "busy"
     age: timedelta = OLD
     """How long ago the first slate was."""
+    clicks: int = 1
+    """How many clicks a slate has that has any."""
     began_late: bool = False
     """Whether the first step with slates has a tenth of what it should have."""
     asked: list[str] = field(default_factory=list)
@@ -86,11 +88,10 @@ def _holder(
     )
 
 
-def exposure(
-    window: str, limit: int, now: datetime, state: str = "busy", age: timedelta = OLD
-) -> schemas.Exposure:
+def exposure(window: str, limit: int, now: datetime, mood: Mood | None = None) -> schemas.Exposure:
     """Return exposure that a few popular items have most of."""
-    empty = state == "empty"
+    mood = mood or Mood()
+    state, age, empty = mood.state, mood.age, mood.state == "empty"
     rng = np.random.default_rng(7)
     shown = 1 / (1 + np.arange(ITEMS)) ** 0.85 * (rng.random(ITEMS) < 0.82)
     merit = rng.gamma(4.0, size=ITEMS)
@@ -118,9 +119,9 @@ def exposure(
         window=_window(window, now, None if empty else age),
         recommendations=slates,
         answers=answers,
-        clicks=round(answers * 0.37),
+        clicks=mood.clicks * round(answers * 0.37),
         clicked=round(answers * 0.37),
-        click_rate=None if empty else round(answers * 0.37) / answers,
+        click_rate=None if empty else mood.clicks * round(answers * 0.37) / answers,
         items=ITEMS,
         fairness=dict.fromkeys(_fairness(shown, merit)) if empty else _fairness(shown, merit),
         lorenz=schemas.LorenzCurve(
@@ -183,9 +184,9 @@ def history(window: str, now: datetime, mood: Mood) -> schemas.History:
                 until=_iso(until),
                 recommendations=slates,
                 answers=answers,
-                clicks=int(answers * learned),
+                clicks=mood.clicks * int(answers * learned),
                 clicked=int(answers * learned),
-                click_rate=int(answers * learned) / answers if answers else None,
+                click_rate=mood.clicks * int(answers * learned) / answers if answers else None,
                 fairness=fairness if slates else {**dict.fromkeys(fairness), "coverage": 0.0},
             )
         )
@@ -252,7 +253,7 @@ def create(mood: Mood) -> FastAPI:
         window: Literal["all", "1h", "24h", "7d"] = "all",
         limit: int = Query(10, ge=1, le=100, description="Items in each list."),
     ) -> schemas.Exposure:
-        return exposure(window, limit, datetime.now(UTC), mood.state, mood.age)
+        return exposure(window, limit, datetime.now(UTC), mood)
 
     @app.get("/v1/exposure/items", tags=["exposure"], summary="The exposure of everybody")
     async def get_holders(

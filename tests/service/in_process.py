@@ -25,6 +25,7 @@ from faircascade.service.stores.base import Store
 from faircascade.service.stores.sqlite import SQLiteStore
 
 DIM = 4
+TOPICS = 3
 SERVED = [
     name
     for name in registry.components("policy")
@@ -49,8 +50,19 @@ def features_of(items: int, dim: int = DIM, seed: int = 0) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1)[:, None]
 
 
-def changes(items: int = 12, dim: int = DIM) -> list[ItemChange]:
+def topics_of(items: int, topics: int = TOPICS) -> np.ndarray:
+    """Return how far items cover topics, some of them fully or not at all."""
+    return np.random.default_rng(topics).uniform(-0.5, 1.5, (items, topics)).clip(0.0, 1.0)
+
+
+def topics_for(policy: Policy | None) -> int:
+    """Return how many topics the items of a policy have: none unless it needs them."""
+    return TOPICS if policy is not None and policy.conditional else 0
+
+
+def changes(items: int = 12, dim: int = DIM, topics: int = 0) -> list[ItemChange]:
     """Return items a, b, c, ... of two groups and three suppliers."""
+    covered = topics_of(items, topics)
     return [
         ItemChange(
             item=chr(ord("a") + n) if n < 26 else f"item-{n}",
@@ -58,6 +70,7 @@ def changes(items: int = 12, dim: int = DIM) -> list[ItemChange]:
             merit=1.0 + n % 3,
             group=("jazz", "pop")[n % 2],
             supplier=("blue", "red", "green")[n % 3],
+            topics=covered[n],
         )
         for n, row in enumerate(features_of(items, dim))
     ]
@@ -80,6 +93,7 @@ async def serving(
         policy or EALinUCB(weight="log", gamma=0.01),
         store or SQLiteStore(Path(folder) / "store.db"),
         dim=DIM,
+        topics=topics_for(policy),
         settings=settings,
         seed=seed,
         clock=clock or Clock(),
@@ -87,7 +101,7 @@ async def serving(
     await service.start()
     try:
         if not len(service.catalogue):
-            await service.put_items(changes(items))
+            await service.put_items(changes(items, topics=service.topics))
         yield service
     finally:
         await service.stop()

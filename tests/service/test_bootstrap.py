@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import sqlite3
 from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,8 +15,18 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from faircascade import registry
 from faircascade.estimators import Estimator, Ridge, Topical
-from faircascade.policies import Bandit, EALinUCB, LinTS, LinUCB, Optimal, Random
+from faircascade.policies import (
+    Bandit,
+    CascadeHybrid,
+    CascadeLSB,
+    EALinUCB,
+    LinTS,
+    LinUCB,
+    Optimal,
+    Random,
+)
 from faircascade.ranker import Ranker
 from faircascade.service.bootstrap import start_service
 from faircascade.service.catalogue import importer
@@ -191,7 +203,7 @@ def test_a_policy_without_sums_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(Random, "sums", sums)
 
     async def work() -> None:
-        with pytest.raises(ValueError, match="does not keep what it learns as sums, so it cannot"):
+        with pytest.raises(ValueError, match="what it learns of a user is no fixed list of sums"):
             await start_service("sqlite:store.db", source=items(), policy=Random())
 
     run(work())
@@ -217,10 +229,13 @@ class Shared(Ridge):
     [
         (
             WithoutSums(),
-            "estimator 'without-sums' does not keep what it learns as sums, so it cannot be served",
+            "policy 'bandit' cannot be served: what it learns of a user is no fixed list of sums",
         ),
         (Shared(), "policy 'bandit' cannot be served: its users learn from each other"),
-        (Topical(), "policy 'bandit' cannot be served: the service keeps no topics of items"),
+        (
+            Topical(),
+            "policy 'bandit' needs items with topics, and these have none; name their columns with",
+        ),
     ],
 )
 def test_a_bandit_whose_estimator_has_no_sums_of_a_user_is_refused(
@@ -230,6 +245,65 @@ def test_a_bandit_whose_estimator_has_no_sums_of_a_user_is_refused(
         policy = Bandit(estimator=estimator)
         with pytest.raises(ValueError, match=said):
             await start_service("sqlite:store.db", source=items(), policy=policy)
+
+    run(work())
+
+
+@pytest.mark.parametrize("name", registry.components("policy"))
+def test_every_policy_is_served_or_refused_in_a_line_that_says_what_to_use(name: str) -> None:
+    async def work() -> None:
+        policy = registry.build("policy", name)
+        try:
+            async with started(source=with_topics(), policy=policy) as service:
+                (given,) = await service.recommend([RecommendationRequest(user="ann", k=2)])
+                assert isinstance(given, Recommendation)
+        except ValueError as error:
+            said = str(error)
+            assert said.startswith(f"policy {name!r} cannot be served: ")
+            assert "; use 'linucb'" in said
+            assert "\n" not in said
+            assert len(said) < 160
+
+    run(work())
+
+
+def with_topics() -> ItemsFile:
+    items("item,x,y,jazz,pop\na,1,0,1,0\nb,0,1,0.5,0.5\nc,1,1,0,1\n", "topics.csv")
+    return ItemsFile("topics.csv", topics="jazz,pop")
+
+
+def test_topics_of_a_file_are_kept(caplog: pytest.LogCaptureFixture) -> None:
+    async def work() -> None:
+        async with started(source=with_topics(), policy=CascadeHybrid()) as service:
+            assert (service.dim, service.topics) == (2, 2)
+        async with started() as service:
+            assert service.policy == CascadeHybrid()
+            assert service.catalogue.items.features.tolist() == [[1, 0], [0, 1], [1, 1]]
+            assert service.catalogue.items.topics.tolist() == [[1, 0], [0.5, 0.5], [0, 1]]
+        async with started(source=with_topics()):
+            pass
+
+    run(work())
+    assert "topics: 2 columns ('jazz', 'pop')" in caplog.text
+    assert "unchanged since the last import" in caplog.text
+
+
+def test_a_store_without_topics_opens_and_says_that_it_has_none() -> None:
+    """What an older release kept of its shape has no word on topics."""
+
+    async def work() -> None:
+        async with started(source=items(), policy=LinUCB()):
+            pass
+        with closing(sqlite3.connect("store.db")) as db:
+            (shape,) = db.execute("SELECT value FROM meta WHERE name = 'shape'").fetchone()
+        assert json.loads(shape) == {"dim": 2, "sums": 6}
+        async with started() as service:
+            assert (service.dim, service.topics) == (2, 0)
+        with pytest.raises(ValueError, match=r"these have none; .* --topics, and another --store"):
+            await start_service("sqlite:store.db", policy=CascadeLSB())
+        told = "has 2 features and 2 topics per item, the store has 2 features; use another"
+        with pytest.raises(ValueError, match=told):
+            await start_service("sqlite:store.db", source=with_topics())
 
     run(work())
 

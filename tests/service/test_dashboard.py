@@ -92,6 +92,27 @@ def test_tiles_tables_and_policy_show_what_the_service_said(open_page: Open) -> 
     assert "reranker.name\tidentity" in page.locator("#policy").inner_text()
 
 
+def test_slates_with_several_clicks_stay_in_their_chart(open_page: Open, fake: Fake) -> None:
+    fake.mood.clicks = 9
+    page = open_page("/?window=1h")
+    wait_live(page)
+    assert tile(page, "Click rate") == "3.33"
+    labels = page.locator("#clicks-chart text").all_text_contents()
+    assert {"0", "2", "4", "With a click"} <= set(labels)
+    assert not any("%" in label for label in labels)
+    page.locator(SLIDER).focus()
+    page.keyboard.press("Home")
+    assert "%" not in page.locator("#clicks-chart .tip").inner_text()
+    tops = [
+        float(y)
+        for y in page.locator("#clicks-chart rect.fill").evaluate_all(
+            "bars => bars.map((bar) => bar.getAttribute('y'))"
+        )
+    ]
+    title = page.locator("#clicks-chart text", has_text="With a click").get_attribute("y")
+    assert min(tops) >= float(title) - 12  # nothing but its own key stands that high
+
+
 def test_charts_are_read_by_arrow_keys_by_pointer_and_as_tables(open_page: Open) -> None:
     page = open_page("/?window=1h")
     wait_live(page)

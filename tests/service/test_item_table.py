@@ -60,6 +60,35 @@ def test_features_can_be_named(tmp_path: Path, wanted: str, features: list[float
     assert list(item.features) == features
 
 
+def test_topics_are_named_and_no_features(tmp_path: Path) -> None:
+    table = read_items(written(tmp_path, "item,jazz,x,pop\na,1,7,0\nb,0.5,8,0\n"), None, "jazz,pop")
+    assert (table.dim, table.topics) == (1, 2)
+    assert [list(item.topics) for item in table.items] == [[1, 0], [0.5, 0]]
+    assert [list(item.features) for item in table.items] == [[7], [8]]
+    assert table.notes == ("features: 1 columns ('x')", "topics: 2 columns ('jazz', 'pop')")
+
+
+def test_topics_can_be_a_column_of_vectors_and_the_features_too(tmp_path: Path) -> None:
+    file = parquet(tmp_path, id=["a", "b"], about=[[1.0, 0.0], [0.5, 0.5]])
+    table = read_items(file, "about", "about")
+    assert [list(item.topics) for item in table.items] == [[1, 0], [0.5, 0.5]]
+    assert [list(item.features) for item in table.items] == [[1, 0], [0.5, 0.5]]
+
+
+@pytest.mark.parametrize(
+    ("topics", "said"),
+    [
+        ("t", r"line 3: column 't' must be between 0 and 1, got 1\.5"),
+        ("tt", r"--topics must name columns of the file.*got 'tt'"),
+        ("title", r"column 'title' must be a list of numbers"),
+    ],
+)
+def test_topics_that_cannot_be_are_refused(tmp_path: Path, topics: str, said: str) -> None:
+    file = written(tmp_path, "item,x,t,title\na,1,1,A\nb,2,1.5,B\n")
+    with pytest.raises(DataError, match=said):
+        read_items(file, None, topics)
+
+
 @pytest.mark.parametrize("kind", [pa.list_(pa.float32()), pa.list_(pa.float32(), 2)])
 def test_a_column_of_vectors_in_parquet(tmp_path: Path, kind: pa.DataType) -> None:
     vectors = pa.array([[1.0, 2.0], [3.0, 4.0]], kind)

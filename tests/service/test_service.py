@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,17 @@ import pytest
 
 from faircascade import registry
 from faircascade.observations import Observation
-from faircascade.policies import Bandit, EALinUCB, FRMLinUCB, LinTS, LinUCB, Optimal, Policy
+from faircascade.policies import (
+    Bandit,
+    CascadeHybrid,
+    CascadeLSB,
+    EALinUCB,
+    FRMLinUCB,
+    LinTS,
+    LinUCB,
+    Optimal,
+    Policy,
+)
 from faircascade.ranker import Ranker
 from faircascade.service.messages import (
     FeedbackRequest,
@@ -23,16 +33,19 @@ from faircascade.service.messages import (
     Refused,
 )
 from faircascade.service.settings import ServiceSettings
-from faircascade.types import Bools, Floats, Ints
+from faircascade.types import Bools, Floats, Ints, Items
 from tests.service.in_process import (
     DIM,
     SERVED,
+    TOPICS,
     Clock,
     changes,
     features_of,
     learn,
     recommend,
     serving,
+    topics_for,
+    topics_of,
 )
 
 
@@ -56,15 +69,18 @@ def refusal(reason: Reason, field: str) -> Any:
 
 @pytest.mark.parametrize(
     "policy",
-    [*(registry.build("policy", name) for name in SERVED), FRMLinUCB(variant="fairco")],
+    [
+        *(registry.build("policy", name) for name in SERVED),
+        FRMLinUCB(variant="fairco"),
+        CascadeHybrid(observation="last-click", reward="exposure-aware"),
+    ],
     ids=repr,
 )
 def test_a_service_gives_the_slates_that_a_ranker_gives(tmp_path: Path, policy: Policy) -> None:
-    rows = features_of(12)
+    rows, topics = features_of(12), topics_of(12, topics_for(policy))
     merit = np.array([1.0 + n % 3 for n in range(12)])
-    from faircascade.types import Items
-
-    ranker = Ranker(policy, items=Items.of(rows, ids=list("abcdefghijkl"), merit=merit), seed=3)
+    items = Items.of(rows, ids=list("abcdefghijkl"), merit=merit, topics=topics)
+    ranker = Ranker(policy, items=items, seed=3)
 
     async def work() -> None:
         async with serving(tmp_path, policy, seed=3) as service:
@@ -73,9 +89,51 @@ def test_a_service_gives_the_slates_that_a_ranker_gives(tmp_path: Path, policy: 
                 slate, shown = ranker.recommend(user, k=4), await recommend(service, user, k=4)
                 assert tuple(shown.items) == slate.items
                 np.testing.assert_allclose(shown.scores, slate.scores, atol=1e-8)
-                clicked = turn % 5 or None
+                clicked = sorted({turn % 5, turn % 4 + 1} - {0})
                 ranker.update(slate, clicked)
-                await learn(service, shown, clicked_position=clicked)
+                await learn(service, shown, clicked_positions=clicked)
+
+    run(work())
+
+
+def test_feedback_is_learned_with_the_topics_that_were_shown(tmp_path: Path) -> None:
+    """Not with those that the items have by the time of the feedback."""
+
+    async def work() -> None:
+        sums = []
+        for name, swap in (("kept", False), ("changed", True)):
+            async with serving(tmp_path / name, CascadeLSB()) as service:
+                shown = await recommend(service, k=3)
+                if swap:
+                    before = changes(topics=TOPICS)
+                    await service.put_items(
+                        [replace(one, topics=1.0 - np.asarray(one.topics)) for one in before]
+                    )
+                await learn(service, shown, clicked_position=2)
+                sums.append((await service.user("ann")).sums)
+        assert sums[0].any()
+        assert np.array_equal(*sums)
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    ("topics", "said"),
+    [
+        ((), "topics must be 3 numbers, got 0 for 'new'"),
+        ((0.5, 0.5), "topics must be 3 numbers, got 2 for 'new'"),
+        ((0.5, 0.5, 1.5), "topics must be between 0 and 1"),
+        ((0.5, 0.5, float("nan")), "topics must be between 0 and 1"),
+    ],
+)
+def test_items_have_as_many_topics_as_all_others(
+    tmp_path: Path, topics: tuple[float, ...], said: str
+) -> None:
+    async def work() -> None:
+        async with serving(tmp_path, CascadeLSB()) as service:
+            with pytest.raises(Refused, match=f"^{said}$"):
+                await service.put_items([ItemChange(item="new", features=[1] * 4, topics=topics)])
+            assert service.catalogue.at("new") is None
 
     run(work())
 

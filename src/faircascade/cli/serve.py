@@ -50,6 +50,9 @@ def serve(
     features: Annotated[
         str | None, typer.Option(help='Feature columns, such as "f*" or "a,b,c".')
     ] = None,
+    topics: Annotated[
+        str | None, typer.Option(help='Topic columns, from 0 to 1, such as "topic_*".')
+    ] = None,
     ranker: Annotated[
         Path | None, typer.Option(help="A saved ranker: its policy, items and user models.")
     ] = None,
@@ -197,10 +200,11 @@ def _source(flags: Mapping[str, Any]) -> Source | None:
     given = [f"--{name}" for name in ("items", "ranker", "demo") if flags[name]]
     if len(given) > 1:
         raise ValueError(f"{' and '.join(given)} cannot be combined: items come from one of them")
-    if flags["features"] is not None and flags["items"] is None:
-        raise ValueError("--features needs --items, whose columns it names")
+    for option in ("features", "topics"):
+        if flags[option] is not None and flags["items"] is None:
+            raise ValueError(f"--{option} needs --items, whose columns it names")
     if flags["items"] is not None:
-        return ItemsFile(flags["items"], flags["features"])
+        return ItemsFile(flags["items"], flags["features"], flags["topics"])
     if flags["ranker"] is not None:
         return RankerFile(flags["ranker"])
     return Demo() if flags["demo"] else None

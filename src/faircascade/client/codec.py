@@ -62,11 +62,9 @@ def encode_feedback(answer: Feedback) -> Json:
 
 
 def encode_item(item: Item) -> Json:
-    features = [float(value) for value in item.features]
-    for value in features:
-        if not math.isfinite(value):  # JSON has no such numbers
-            raise ValueError(f"features of item {item.id!r} must be finite, got {value}")
-    body: Json = {"item": item.id, "features": features}
+    body: Json = {"item": item.id, "features": _finite("features", item, item.features)}
+    if len(item.topics):
+        body["topics"] = _finite("topics", item, item.topics)
     if item.merit is not None:
         body["merit"] = float(item.merit)
     if item.group is not None:
@@ -76,6 +74,14 @@ def encode_item(item: Item) -> Json:
     if item.popularity is not None:
         body["popularity"] = float(item.popularity)
     return body
+
+
+def _finite(name: str, item: Item, values: Iterable[float]) -> list[float]:
+    numbers = [float(value) for value in values]
+    for value in numbers:
+        if not math.isfinite(value):  # JSON has no such numbers
+            raise ValueError(f"{name} of item {item.id!r} must be finite, got {value}")
+    return numbers
 
 
 def _whole(name: str, value: int) -> int:
@@ -123,6 +129,7 @@ def decode_item(document: Any) -> Item:
         group=document.get("group"),
         supplier=document.get("supplier"),
         popularity=document.get("popularity"),
+        topics=tuple(document.get("topics", ())),
     )
 
 

@@ -88,6 +88,8 @@ class Item:
     """Several with a |, none with ""; as before if left out."""
     popularity: float | None = None
     """What some policies rank by, >= 0; as before, or 0, if left out."""
+    topics: Sequence[float] = ()
+    """How far it covers each topic, from 0 to 1: as many as the catalogue has, always given."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from faircascade.policies import EALinUCB, Policy
 from faircascade.registry import declared, from_spec, to_spec
+from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.catalogue.importer import import_items
 from faircascade.service.catalogue.sources import RankerFile, Source
-from faircascade.service.service import Service
+from faircascade.service.service import Service, numbers_learned
 from faircascade.service.settings import ServiceSettings
 from faircascade.service.stores.base import Store, StoreShape
 from faircascade.service.stores.registry import public_address, store_at
-from faircascade.types import Users
+from faircascade.types import Items
 
 log = logging.getLogger(__name__)
 
@@ -64,16 +63,23 @@ async def start_service(
     kept = await store.stored_shape()
     contents = None
     if kept is not None:
-        dim = kept.dim
+        blank = Catalogue.empty(kept.dim - kept.topics, kept.topics).items
     elif source is not None:
         contents = source.contents()
-        dim = contents.dim
+        blank = Catalogue.empty(contents.dim, contents.topics).items
     else:
         raise ValueError(_no_items(address))
     last = await _last(store, kept)
     served = _chosen(policy, seed, source, last)
-    _check(served.policy, dim, kept, address)
-    service = Service(served.policy, store, dim=dim, settings=settings, seed=served.seed)
+    _check(served.policy, blank, kept, address)
+    service = Service(
+        served.policy,
+        store,
+        dim=blank.dim,
+        topics=blank.topics.shape[1],
+        settings=settings,
+        seed=served.seed,
+    )
     await service.start()
     try:
         if store.durability is not None:
@@ -135,30 +141,33 @@ def _chosen(
 
 def why_not_served(policy: Policy) -> str:
     """Return what keeps a policy from being served, or nothing."""
+    refused, instead = f"policy {policy.name!r} cannot be served: ", "; use 'linucb', for example"
     if declared(policy, "omniscient"):
-        return f"policy {policy.name!r} cannot be served: it needs to know what users like"
+        return f"{refused}it needs to know what users like{instead}"
     if policy.indivisible:
-        return f"policy {policy.name!r} cannot be served: its users learn from each other"
-    if policy.conditional:
-        return f"policy {policy.name!r} cannot be served: the service keeps no topics of items"
+        return f"{refused}its users learn from each other{instead}"
     try:
-        _sums(policy, 1)
-    except TypeError as error:
-        return f"{error}, so it cannot be served"
+        numbers_learned(policy, Catalogue.empty(1, 1).items)
+    except TypeError:
+        return f"{refused}what it learns of a user is no fixed list of sums{instead}, or a Ranker"
     return ""
 
 
-def _sums(policy: Policy, dim: int) -> int:
-    """Return how many numbers a policy keeps of a user."""
-    nobody = policy.start(Users(ids=np.empty(0, dtype=str)), dim)
-    return int(policy.sums(nobody).shape[1])
-
-
-def _check(policy: Policy, dim: int, kept: StoreShape | None, address: str) -> None:
-    """Refuse a policy that cannot be served, or does not fit what the store holds."""
+def _check(policy: Policy, items: Items, kept: StoreShape | None, address: str) -> None:
+    """Refuse a policy that cannot be served, or does not fit the items or what the store holds."""
     if reason := why_not_served(policy):
         raise ValueError(reason)
-    size = _sums(policy, dim)
+    try:
+        size = numbers_learned(policy, items)
+    except ValueError:
+        if items.topics.shape[1] > 0:
+            raise
+        advice = "name their columns with --topics" + (
+            "" if kept is None else ", and another --store"
+        )
+        raise ValueError(
+            f"policy {policy.name!r} needs items with topics, and these have none; {advice}"
+        ) from None
     if kept is not None and kept.sums != size:
         raise ValueError(
             f"{public_address(address)}: keeps {kept.sums} numbers per user, "

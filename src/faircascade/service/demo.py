@@ -43,7 +43,9 @@ class Demo(Source):
     @cached_property
     def environment(self) -> Environment:
         """What the simulated users like."""
-        everybody = Environment.from_ratings(load_dataset("synthetic"), dim=10, k=10, seed=0)
+        everybody = Environment.from_ratings(
+            load_dataset("synthetic"), dim=10, k=10, seed=0, topics="genre"
+        )
         some = np.linspace(0, len(everybody.users) - 1, USERS).astype(np.int64)
         env = everybody.take(some)
         users = np.array([f"user-{number}" for number in env.users.ids.tolist()])
@@ -59,7 +61,8 @@ class Demo(Source):
 
     def contents(self) -> SourceContents:
         items, _ = recommendable(self.environment.items)
-        return SourceContents(items=items, dim=self.environment.items.dim)
+        env = self.environment.items
+        return SourceContents(items=items, dim=env.dim, topics=env.topics.shape[1])
 
 
 def _names(items: Items) -> Ids:

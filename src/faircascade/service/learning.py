@@ -73,9 +73,12 @@ def _clicked(
 
 
 def model_updates(
-    outcomes: Sequence[Outcome | Refused], policy: Policy, now: float
+    outcomes: Sequence[Outcome | Refused], policy: Policy, now: float, *, dim: int
 ) -> list[ModelUpdate | Refused]:
-    """Compute what feedback adds to the sums of its users, slates of one length together."""
+    """Compute what feedback adds to the sums of its users, slates of one length together.
+
+    Items have `dim` features; the rest of what an impression keeps of them are topics.
+    """
     results: dict[int, ModelUpdate | Refused] = {}
     by_length: dict[int, dict[int, Outcome]] = {}
     for place, outcome in enumerate(outcomes):
@@ -85,7 +88,7 @@ def model_updates(
             by_length.setdefault(len(outcome[0].slots), {})[place] = outcome
     for size, alike in by_length.items():
         try:
-            updates = _updates(list(alike.values()), policy, now)
+            updates = _updates(list(alike.values()), policy, now, dim)
         except ValueError as error:  # handed out by another policy, with weights for other lengths
             refused = invalid("impression_id", f"is of a slate of {size}, which cannot be: {error}")
             results.update(dict.fromkeys(alike, refused))
@@ -94,14 +97,17 @@ def model_updates(
     return [results[place] for place in range(len(outcomes))]
 
 
-def _updates(outcomes: Sequence[Outcome], policy: Policy, now: float) -> list[ModelUpdate]:
+def _updates(
+    outcomes: Sequence[Outcome], policy: Policy, now: float, dim: int
+) -> list[ModelUpdate]:
+    rows = np.stack([impression.features for impression, _, _ in outcomes])  # (n, K, d + t)
     positions = np.arange(1, len(outcomes[0][0].slots) + 1)
     feedback = Feedback(
         items=np.stack([impression.slots for impression, _, _ in outcomes]),
-        features=np.stack([impression.features for impression, _, _ in outcomes]),
+        features=rows[:, :, :dim],
         clicks=np.stack([np.isin(positions, clicked) for _, clicked, _ in outcomes]),
         shown=np.array([shown for _, _, shown in outcomes]),
-        topics=np.zeros((len(outcomes), len(positions), 0)),
+        topics=rows[:, :, dim:],
     )
     increments = policy.increments(feedback)
     seen = policy.seen(feedback.clicks, feedback.shown) > 0  # (n, K)

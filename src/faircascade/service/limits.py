@@ -12,7 +12,13 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 if TYPE_CHECKING:
     from faircascade.service.service import Service
 
-LONGEST = {"clicks": 10_000, "candidates": 100_000, "batch": 10_000, "features": 10_000}
+LONGEST = {
+    "clicks": 10_000,
+    "candidates": 100_000,
+    "batch": 10_000,
+    "features": 10_000,
+    "topics": 10_000,
+}
 """Most entries of a JSON list, whatever the settings say: entries beyond are not even looked at. A
 list is read up to the first wrong entry. Otherwise a few megabytes could keep the
 service busy for seconds.
@@ -29,6 +35,7 @@ class Limits:
     candidates: int
     batch: int
     features: int
+    topics: int
 
     @classmethod
     def of(cls, service: Service) -> Limits:
@@ -40,6 +47,7 @@ class Limits:
             candidates=min(settings.max_candidates, LONGEST["candidates"]),
             batch=min(settings.max_batch, LONGEST["batch"]),
             features=service.dim,
+            topics=service.topics,
         )
 
 
@@ -91,8 +99,16 @@ def fill_in(schema: Any, limits: Limits) -> None:
             schema["maximum" if schema["type"] == "integer" else "maxItems"] = limit
             if mark["exactly"]:
                 schema["minItems"] = limit
-        shown = schema.get("features")
-        if isinstance(shown, list):  # an example, which is to be true of this catalogue
-            schema["features"] = list(islice(cycle(shown), limits.features))
+        for name in ("features", "topics"):
+            _fill_in_numbers(schema, name, getattr(limits, name))
         for part in schema.values():
             fill_in(part, limits)
+
+
+def _fill_in_numbers(schema: dict[str, Any], name: str, size: int) -> None:
+    """Make a schema and its examples true of a catalogue whose items have so many numbers."""
+    shown, there = schema.get(name), schema.get("properties", {}).get(name, {})
+    if isinstance(shown, list):  # an example
+        schema[name] = list(islice(cycle(shown), size))
+    if size and there.pop("default", None) is not None:
+        schema["required"] = [*schema["required"], name]

@@ -198,3 +198,5 @@ class ItemChange:
     popularity: float | None = None
     group: str | None = None
     supplier: str | None = None
+    topics: Floats | Sequence[float] = ()
+    """Never as it was: as many as those of every other item."""

@@ -131,7 +131,8 @@ class Ranking:
     def _ranked(self, job: ScoringJob, slates: Slates) -> list[Ranked]:
         now, items = self._clock(), job.pool.items
         slots = rows_to_slots(slates, items)  # (n, k)
-        features = items.features[slates.items]  # (n, k, d)
+        shown = [items.features[slates.items], items.topics[slates.items]]
+        features = np.concatenate(shown, axis=2)  # (n, k, d + t)
         rounds, scores = job.rounds.tolist(), slates.scores.tolist()
         return [
             (Impression(id="", user=user, slots=s, features=f, round=r, time=now), values)

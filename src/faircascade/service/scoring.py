@@ -42,6 +42,11 @@ class ScoringJob:
         """Pairs of user and item to score."""
         return len(self.users) * len(self.pool)
 
+    @property
+    def _dim(self) -> int:
+        """How many numbers of an item count."""
+        return self.policy.dim_of(self.pool.items)
+
     def run(self) -> Slates:
         """Return the slates of all users, (n, k), catalogue rows."""
         n = len(self.users)
@@ -60,16 +65,15 @@ class ScoringJob:
         New users go separately: for them all items are tied, which is quick to decide only among
         themselves.
         """
-        step, known = _users_at_once(self.pool), self.sums.any(axis=1)
+        step = _users_at_once(self._dim, len(self.pool))
+        known = self.sums.any(axis=1)
         for kind in (~known, known):
             rows = np.flatnonzero(kind)
             yield from (rows[first : first + step] for first in range(0, len(rows), step))
 
     def _slates(self, part: Ints) -> Slates:
         users = Users(ids=np.array([self.users[row] for row in part.tolist()]))
-        state = self.policy.from_sums(
-            users, self.sums[part], self.pool.items.dim, ledger=self._ledger(part)
-        )
+        state = self.policy.from_sums(users, self.sums[part], self._dim, ledger=self._ledger(part))
         return self.policy.recommend(
             state, slice(None), self.pool, self.k, round=self.rounds[part], seed=self.seed
         )
@@ -87,8 +91,7 @@ class ScoringJob:
         )
 
 
-def _users_at_once(pool: Pool) -> int:
-    d, p = pool.by_feature.shape
+def _users_at_once(d: int, p: int) -> int:
     if d * (d + 1) // 2 * p * 8 > _PAIRS_MEMORY:
         return _FEW_USERS
     return max(1, _SCORES_MEMORY // int(8 * p))

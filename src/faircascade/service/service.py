@@ -41,7 +41,7 @@ from faircascade.service.stores.base import (
     UpdateOutcome,
     UserRecord,
 )
-from faircascade.types import Users
+from faircascade.types import Floats, Items, Users
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +58,7 @@ class Service:
         store: Store,
         *,
         dim: int,
+        topics: int = 0,
         settings: ServiceSettings | None = None,
         seed: int = 0,
         clock: Callable[[], float] = time.time,
@@ -68,7 +69,7 @@ class Service:
         self.seed = seed
         self.clock = clock
         self.version = version_of(policy)
-        self.catalogue = Catalogue.empty(dim)
+        self.catalogue = Catalogue.empty(dim, topics)
         self.exposure = ExposureTracker(clock, lambda: self.catalogue.recipients)
         self.started = False
         self.stopping = False
@@ -92,11 +93,16 @@ class Service:
         """Features of an item."""
         return self.catalogue.items.dim
 
+    @property
+    def topics(self) -> int:
+        """Topics of an item."""
+        return int(self.catalogue.items.topics.shape[1])
+
     async def start(self) -> None:
         """Open the store and read what is needed to answer; users stay where they are."""
-        nobody = self._policy.start(Users(ids=np.empty(0, dtype=str)), self.dim)
-        size = self._policy.sums(nobody).shape[1]
-        await self.store.open(StoreShape(dim=self.dim, sums=size))
+        size = numbers_learned(self._policy, self.catalogue.items)
+        shape = StoreShape(dim=self.dim + self.topics, sums=size, topics=self.topics)
+        await self.store.open(shape)
         await self.follow_catalogue()
         await self.exposure.restore(self.store)
         await self.exposure.catch_up(self.store)
@@ -166,7 +172,7 @@ class Service:
             read_feedback(request, i, self.catalogue, oldest=now - self.settings.ttl)
             for request, i in zip(requests, found, strict=True)
         ]
-        results = model_updates(outcomes, self._policy, now)
+        results = model_updates(outcomes, self._policy, now, dim=self.dim)
         updates = [update for update in results if isinstance(update, ModelUpdate)]
         learned = iter(await self.store.learn(updates) if updates else ())
         return [r if isinstance(r, Refused) else self._receipt(r, next(learned)) for r in results]
@@ -217,19 +223,12 @@ class Service:
 
     def patch(self, change: ItemChange) -> ItemPatch:
         """Return a change as the store takes it, or refuse it."""
-        features = np.array(change.features, dtype=np.float64)
-        if features.shape != (self.dim,):
-            raise invalid(
-                "features", f"must be {self.dim} numbers, got {features.size} for {change.item!r}"
-            )
-        if not (np.abs(features) <= LARGEST_FEATURE).all():
-            raise invalid(
-                "features", f"must be between -{LARGEST_FEATURE:g} and {LARGEST_FEATURE:g}"
-            )
+        features = _numbers("features", change, self.dim, -LARGEST_FEATURE, LARGEST_FEATURE)
+        topics = _numbers("topics", change, self.topics, 0.0, 1.0)
         labels = {"group": change.group, "supplier": change.supplier}
         return ItemPatch(
             id=change.item,
-            features=features,
+            features=np.concatenate([features, topics]),
             merit=change.merit,
             popularity=change.popularity,
             groups={column: label for column, label in labels.items() if label is not None},
@@ -257,6 +256,22 @@ class Service:
         """Forget a user; counts of exposure stay, which do not say who saw an item."""
         if not await self.store.erase(user):
             raise Refused(Reason.UNKNOWN, "user", f"{user!r} is not known")
+
+
+def numbers_learned(policy: Policy, items: Items) -> int:
+    """Return how many numbers a policy keeps of a user."""
+    nobody = policy.start(Users(ids=np.empty(0, dtype=str)), policy.dim_of(items))
+    return int(policy.sums(nobody).shape[1])
+
+
+def _numbers(field: str, change: ItemChange, size: int, low: float, high: float) -> Floats:
+    """Return features or topics of an item, if there are as many as there should be."""
+    numbers = np.array(getattr(change, field), dtype=np.float64)
+    if numbers.shape != (size,):
+        raise invalid(field, f"must be {size} numbers, got {numbers.size} for {change.item!r}")
+    if not ((numbers >= low) & (numbers <= high)).all():
+        raise invalid(field, f"must be between {low:g} and {high:g}")
+    return numbers
 
 
 def version_of(policy: Policy) -> str:

@@ -25,7 +25,7 @@ from faircascade.service.stores.base import (
 )
 from faircascade.types import Floats
 
-SHAPE = StoreShape(dim=3, sums=5)
+SHAPE = StoreShape(dim=3, sums=5, topics=1)
 """What stores are opened with, unless a check is about another shape."""
 START = 1_700_000_000.0
 """When the first impressions are handed out."""
@@ -180,7 +180,7 @@ async def another_shape_is_refused(store: Store) -> None:
     await store.open(SHAPE)
     await store.ping()
     await store.close()
-    for shape in (StoreShape(dim=3, sums=12), StoreShape(dim=4, sums=5)):
+    for shape in (replace(SHAPE, sums=12), replace(SHAPE, dim=4), replace(SHAPE, topics=0)):
         try:
             await store.open(shape)
         except ValueError:

@@ -18,7 +18,7 @@ from faircascade.service.service import Service
 from faircascade.service.settings import ServiceSettings
 from faircascade.service.stores.base import Store
 from faircascade.service.stores.sqlite import SQLiteStore
-from tests.service.in_process import DIM, Clock, changes
+from tests.service.in_process import DIM, Clock, changes, topics_for
 
 T = TypeVar("T")
 
@@ -36,6 +36,7 @@ def new_service(
         policy or EALinUCB(weight="log", gamma=0.01),
         store or SQLiteStore(folder / "store.db"),
         dim=DIM,
+        topics=topics_for(policy),
         settings=settings,
         clock=clock or Clock(),
     )
@@ -47,7 +48,7 @@ def app_of(service: Service, *, items: int = 12, **options: Any) -> FastAPI:
     async def start() -> None:
         await Service.start(service)
         if items and not len(service.catalogue):
-            await service.put_items(changes(items))
+            await service.put_items(changes(items, topics=service.topics))
 
     service.start = start  # type: ignore[method-assign]
     return create_app(service, **options)

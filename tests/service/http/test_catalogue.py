@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from faircascade.policies import Random
+from faircascade.policies import CascadeHybrid, Random
 from faircascade.service.http.schemas import Item, ItemPage, User
 from faircascade.service.service import Service
 from tests.service.http.applications import Client, app_of, calling, new_service
@@ -34,6 +34,7 @@ def test_an_item_is_added_then_replaced_then_removed(client: Client) -> None:
         "popularity": 0.0,
         "group": "x",
         "supplier": None,
+        "topics": [],
     }
     changed = client.put("/v1/items/new", {"features": FEATURES[::-1]})
     assert changed.status_code == 200
@@ -49,6 +50,36 @@ def test_an_item_has_a_popularity_which_stays_if_left_out(client: Client) -> Non
     assert client.put("/v1/items/a", {"features": FEATURES}).json()["popularity"] == 120.0
     answer = client.put("/v1/items/a", {"features": FEATURES, "popularity": -1})
     assert answer.json()["detail"] == "body.popularity must be at least 0, got -1"
+
+
+def test_items_have_topics_where_all_others_have(tmp_path: Path) -> None:
+    with calling(app_of(new_service(tmp_path, policy=CascadeHybrid()))) as client:
+        given = {"features": FEATURES, "topics": [0.0, 0.25, 1.0]}
+        added = client.put("/v1/items/new", given)
+        assert added.status_code == 201
+        assert client.get("/v1/items/new").json() == added.json()
+        assert {name: added.json()[name] for name in given} == given
+        refused = [
+            ({"features": FEATURES}, "must have 3 entries, got 0"),
+            ({"features": FEATURES, "topics": [1, 1]}, "must have 3 entries, got 2"),
+            (given | {"topics": [0, 0, 1.5]}, "must be at most 1, got 1.5"),
+            (given | {"topics": [-0.5, 0, 1]}, "must be at least 0, got -0.5"),
+        ]
+        for body, said in refused:
+            answer = client.put("/v1/items/other", body)
+            assert answer.status_code == 422
+            assert answer.json()["detail"].startswith("body.topics")
+            assert answer.json()["detail"].endswith(said)
+        schemas = client.get("/openapi.json").json()["components"]["schemas"]
+        assert schemas["ItemBody"]["required"] == ["features", "topics"]
+        assert len(schemas["ItemBody"]["examples"][0]["topics"]) == 3
+
+
+def test_items_have_no_topics_where_no_others_have(client: Client) -> None:
+    answer = client.put("/v1/items/new", {"features": FEATURES, "topics": [1]})
+    assert answer.json()["detail"] == "body.topics must have 0 entries, got 1"
+    schemas = client.get("/openapi.json").json()["components"]["schemas"]
+    assert schemas["ItemBody"]["required"] == ["features"]
 
 
 def test_an_empty_label_takes_the_label_away(client: Client) -> None:

@@ -28,10 +28,11 @@ class Catalogue:
     """Every item by slot; removed ones have little more than a name."""
 
     @classmethod
-    def empty(cls, dim: int) -> Catalogue:
-        """Return a catalogue without items."""
+    def empty(cls, dim: int, topics: int = 0) -> Catalogue:
+        """Return a catalogue without items, which are to have so many features and topics."""
+        blank = np.empty((0, dim)), np.empty((0, topics))
         return cls(
-            items=_items(np.empty(0, np.int32), np.empty((0, dim)), np.empty(0, np.uint64), []),
+            items=_items(np.empty(0, np.int32), *blank, np.empty(0, np.uint64), []),
             rows={},
             stored={},
         )
@@ -73,12 +74,15 @@ class Catalogue:
         stay = ~np.isin(self.slots, touched)
         new = [item for item in items if not item.removed]
         slots = np.concatenate([self.slots[stay], _slots(new)])
-        features = np.concatenate([self.items.features[stay], _features(new, self.items.dim)])
+        d = self.items.dim
+        numbers = _numbers(new, d + self.items.topics.shape[1])
+        features = np.concatenate([self.items.features[stay], numbers[:, :d]])
+        topics = np.concatenate([self.items.topics[stay], numbers[:, d:]])
         keys = np.concatenate([self.items.keys[stay], keys_of(item.id for item in new)])
         order = np.argsort(slots)
         known = [stored[slot] for slot in slots[order].tolist()]
         return Catalogue(
-            items=_items(slots[order], features[order], keys[order], known),
+            items=_items(slots[order], features[order], topics[order], keys[order], known),
             rows={item.id: row for row, item in enumerate(known)},
             stored=stored,
         )
@@ -119,11 +123,14 @@ def _slots(items: Sequence[StoredItem]) -> Slots:
     return np.array([item.slot for item in items], dtype=np.int32)
 
 
-def _features(items: Sequence[StoredItem], dim: int) -> Floats:
-    return np.array([item.features for item in items]).reshape(len(items), dim)
+def _numbers(items: Sequence[StoredItem], size: int) -> Floats:
+    """Return features, then topics, of items, (m, size)."""
+    return np.array([item.features for item in items]).reshape(len(items), size)
 
 
-def _items(slots: Slots, features: Floats, keys: Words, known: Sequence[StoredItem]) -> Items:
+def _items(
+    slots: Slots, features: Floats, topics: Floats, keys: Words, known: Sequence[StoredItem]
+) -> Items:
     """Return items that were checked before, with the given keys."""
     items = Items(
         ids=slots,
@@ -131,7 +138,7 @@ def _items(slots: Slots, features: Floats, keys: Words, known: Sequence[StoredIt
         eligible=np.ones(len(slots), dtype=bool),
         merit=np.array([item.merit for item in known], dtype=np.float64),
         popularity=np.array([item.popularity for item in known], dtype=np.float64),
-        topics=np.zeros((len(slots), 0)),
+        topics=np.ascontiguousarray(topics),
     )
     vars(items)["keys"] = keys  # of the names; a cached property otherwise
     pool = items.pool

@@ -1,4 +1,4 @@
-"""Features in a table of items: one column of vectors, or a column for each feature."""
+"""Features and topics in a table of items: one column of vectors, or a column for each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FEW = 8
 
 @dataclass(frozen=True, slots=True)
 class FeatureColumns:
-    """Where the features are."""
+    """Where the features, or the topics, are."""
 
     names: tuple[str, ...]
     vector: bool
@@ -54,9 +54,7 @@ def find_features(table: Table, wanted: str | None, taken: Sequence[str]) -> Fea
     is not taken for something else.
     """
     if wanted is not None:
-        names = _wanted(table, wanted)
-        vector = len(names) == 1 and names[0] not in _numeric(table, names)
-        return FeatureColumns(names, vector)
+        return named_columns(table, wanted, "--features")
     usual = usual_column(table, VECTORS)
     if usual is not None and usual not in _numeric(table, (usual,)):
         return FeatureColumns((usual,), vector=True)
@@ -70,6 +68,13 @@ def find_features(table: Table, wanted: str | None, taken: Sequence[str]) -> Fea
     return FeatureColumns(names, vector=False)
 
 
+def named_columns(table: Table, wanted: str, option: str) -> FeatureColumns:
+    """Return the columns that an option names."""
+    names = _wanted(table, wanted, option)
+    vector = len(names) == 1 and names[0] not in _numeric(table, names)
+    return FeatureColumns(names, vector)
+
+
 def usual_column(table: Table, usual: tuple[str, ...]) -> str | None:
     """Return the column with one of the usual names, whatever their case and punctuation."""
     try:
@@ -78,7 +83,7 @@ def usual_column(table: Table, usual: tuple[str, ...]) -> str | None:
         return None
 
 
-def _wanted(table: Table, wanted: str) -> tuple[str, ...]:
+def _wanted(table: Table, wanted: str, option: str) -> tuple[str, ...]:
     names: dict[str, None] = {}
     for part in (part.strip() for part in wanted.split(",")):
         found = [name for name in table.names if name == part]
@@ -86,7 +91,7 @@ def _wanted(table: Table, wanted: str) -> tuple[str, ...]:
             found = [name for name in table.names if fnmatchcase(name, part)]
         if not found:
             raise DataError(
-                f"{table.label}: --features must name columns of the file"
+                f"{table.label}: {option} must name columns of the file"
                 f"{suggest(part, table.names)}, got {part!r}; "
                 f"the columns are {listed(table.names)}"
             )
@@ -129,8 +134,15 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def read_features(found: FeatureColumns, columns: dict[str, Any], table: Table) -> Floats:
-    """Return the features of every row, (m, d)."""
+def read_features(
+    found: FeatureColumns,
+    columns: dict[str, Any],
+    table: Table,
+    *,
+    lowest: float = -LARGEST_FEATURE,
+    largest: float = LARGEST_FEATURE,
+) -> Floats:
+    """Return the features, or the topics, of every row, (m, d)."""
     if found.vector:
         name = found.names[0]
         features = _vectors(columns[name], table, name)
@@ -138,12 +150,12 @@ def read_features(found: FeatureColumns, columns: dict[str, Any], table: Table) 
     else:
         names = list(found.names)
         features = np.column_stack([number_column(columns[n], table, n) for n in names])
-    good = np.abs(features) <= LARGEST_FEATURE
+    good = (features >= lowest) & (features <= largest)
     if not good.all():
         row, place = np.argwhere(~good)[0].tolist()
         raise DataError(
             f"{table.where(row)}: column {names[place]!r} must be between "
-            f"-{LARGEST_FEATURE:g} and {LARGEST_FEATURE:g}, got {features[row, place]}"
+            f"{lowest:g} and {largest:g}, got {features[row, place]}"
         )
     return features
 

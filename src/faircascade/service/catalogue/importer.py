@@ -34,10 +34,11 @@ async def import_items(
     if isinstance(source, RankerFile):
         await _check_place(service, source, kept)
     contents = contents or source.contents()
-    if contents.dim != service.dim:
+    given, kept_here = (contents.dim, contents.topics), (service.dim, service.topics)
+    if given != kept_here:
         raise ValueError(
-            f"{source.label}: has {contents.dim} features per item, the store has {service.dim}; "
-            "use another --store"
+            f"{source.label}: has {_described(*given)} per item, the store has "
+            f"{_described(*kept_here)}; use another --store"
         )
     await store.set_meta(source.kind, {**ours, "complete": False})
     if contents.users:
@@ -46,6 +47,10 @@ async def import_items(
     await store.set_meta(source.kind, {**ours, "complete": True})
     users = f"{len(contents.users):,} users" if contents.users else ""
     return f"{source.label}: {', '.join(filter(None, [said, users, *contents.notes]))}"
+
+
+def _described(features: int, topics: int) -> str:
+    return f"{features} features" + (f" and {topics} topics" if topics else "")
 
 
 async def _check_place(service: Service, source: RankerFile, kept: Any) -> None:
@@ -86,4 +91,4 @@ def _differs(item: ItemChange, known: StoredItem) -> bool:
         "supplier": (item.supplier, known.groups.get("supplier")),
     }
     same = all(value is None or value == had for value, had in given.values())
-    return not (same and np.array_equal(item.features, known.features))
+    return not (same and np.array_equal([*item.features, *item.topics], known.features))

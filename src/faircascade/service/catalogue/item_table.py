@@ -21,7 +21,12 @@ from faircascade.data.columns import (
     text_values,
 )
 from faircascade.data.tables import Role, Table
-from faircascade.service.catalogue.feature_columns import find_features, read_features, usual_column
+from faircascade.service.catalogue.feature_columns import (
+    find_features,
+    named_columns,
+    read_features,
+    usual_column,
+)
 from faircascade.service.catalogue.item_file import open_items, rephrased_errors
 from faircascade.service.ids import LONGEST_ID, Id
 from faircascade.service.messages import ItemChange
@@ -48,12 +53,15 @@ class ItemTable:
 
     items: list[ItemChange]
     dim: int
+    topics: int
     notes: tuple[str, ...]
     """How it was read: which columns were taken for what."""
 
 
-def read_items(path: str | Path, features: str | None = None) -> ItemTable:
-    """Read a Parquet, CSV or TSV file of items; `features` names the columns of features."""
+def read_items(
+    path: str | Path, features: str | None = None, topics: str | None = None
+) -> ItemTable:
+    """Read a Parquet, CSV or TSV file of items; `features` and `topics` name columns of these."""
     table = open_items(path)
     for name in table.names:
         if table.names.count(name) > 1:
@@ -66,11 +74,15 @@ def read_items(path: str | Path, features: str | None = None) -> ItemTable:
         )
     labels = _found(table, LABELS)
     numbers = _found(table, NUMBERS)
-    where = find_features(table, features, (item, *labels.values(), *numbers.values()))
+    about = None if topics is None else named_columns(table, topics, "--topics")
+    topic_names = () if about is None else about.names
+    taken = (item, *labels.values(), *numbers.values(), *topic_names)
+    where = find_features(table, features, taken)
     wanted: dict[str, Role] = {
         **dict.fromkeys(labels.values(), "text"),
         **dict.fromkeys(numbers.values(), "number"),
         **where.roles(table),
+        **({} if about is None else about.roles(table)),
         item: "id",
     }
     with rephrased_errors(table.names):
@@ -79,6 +91,9 @@ def read_items(path: str | Path, features: str | None = None) -> ItemTable:
         raise DataError(f"{table.label}: has no items")
     ids = _ids(columns[item], table, item)
     X = read_features(where, columns, table)
+    T = np.zeros((len(ids), 0))
+    if about is not None:
+        T = read_features(about, columns, table, lowest=0.0, largest=1.0)
     _check_length(X, table)
     known: dict[str, Any] = {
         name: text_values(columns[column], np.arange(len(ids))).tolist()
@@ -92,13 +107,18 @@ def read_items(path: str | Path, features: str | None = None) -> ItemTable:
     return ItemTable(
         items=[
             ItemChange(
-                item=name, features=X[row], **{what: values[row] for what, values in known.items()}
+                item=name,
+                features=X[row],
+                topics=T[row],
+                **{what: values[row] for what, values in known.items()},
             )
             for row, name in enumerate(ids)
         ],
         dim=X.shape[1],
+        topics=T.shape[1],
         notes=(
             f"features: {where}",
+            *([] if about is None else [f"topics: {about}"]),
             *([f"not used: {listed(others)}"] if others else []),
         ),
     )

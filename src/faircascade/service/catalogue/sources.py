@@ -26,6 +26,9 @@ class SourceContents:
 
     items: Sequence[ItemChange]
     dim: int
+    """Features of an item."""
+    topics: int = 0
+    """Topics of an item."""
     users: Sequence[str] = ()
     sums: Floats = field(default_factory=lambda: np.empty((0, 0)))
     """What was learned of the users, (n, s)."""
@@ -57,19 +60,26 @@ class ItemsFile(Source):
 
     kind = "items"
 
-    def __init__(self, path: str | Path, features: str | None = None) -> None:
+    def __init__(
+        self, path: str | Path, features: str | None = None, topics: str | None = None
+    ) -> None:
         self.path = Path(path).expanduser()
         self.features = features
+        self.topics = topics
         self.label = str(path)
 
     @cached_property
     def fingerprint(self) -> str:
         check_is_file(self.path)
-        return _digest(self.path) + (f" {self.features}" if self.features else "")
+        features = f" {self.features}" if self.features else ""
+        topics = f" topics {self.topics}" if self.topics else ""
+        return _digest(self.path) + features + topics
 
     def contents(self) -> SourceContents:
-        table = read_items(self.path, self.features)
-        return SourceContents(items=table.items, dim=table.dim, notes=table.notes)
+        table = read_items(self.path, self.features, self.topics)
+        return SourceContents(
+            items=table.items, dim=table.dim, topics=table.topics, notes=table.notes
+        )
 
 
 class RankerFile(Source):
@@ -101,6 +111,7 @@ class RankerFile(Source):
         return SourceContents(
             items=items,
             dim=ranker.items.dim,
+            topics=ranker.items.topics.shape[1],
             users=ranker.users,
             sums=sums,
             rounds=rounds,
@@ -120,6 +131,7 @@ def recommendable(items: Items) -> tuple[list[ItemChange], int]:
             features=items.features[row],
             merit=float(items.merit[row]),
             popularity=float(items.popularity[row]),
+            topics=items.topics[row],
             **{what: str(column[row]) for what, column in labels.items() if column is not None},
         )
         for row in np.flatnonzero(items.eligible).tolist()

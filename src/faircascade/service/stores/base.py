@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -35,9 +35,15 @@ class StoreShape:
     """What the numbers in a store mean; a store refuses to be opened with another one."""
 
     dim: int
-    """Features of an item, d."""
+    """Numbers that describe an item, d: its features, then its topics."""
     sums: int
     """Numbers that a user's model consists of, s."""
+    topics: int = 0
+    """How many of the d numbers are topics."""
+
+    def plain(self) -> dict[str, int]:
+        """Return it as plain data; older releases know of no topics."""
+        return {name: n for name, n in asdict(self).items() if n or name != "topics"}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,7 +52,7 @@ class StoredItem:
 
     id: str
     features: Floats
-    """(d,)."""
+    """Features, then topics, (d,)."""
     merit: float = 1.0
     popularity: float = 0.0
     groups: Mapping[str, str] = field(default_factory=dict)
@@ -62,7 +68,7 @@ class ItemPatch:
 
     id: str
     features: Floats
-    """(d,)."""
+    """Features, then topics, (d,)."""
     merit: float | None = None
     popularity: float | None = None
     groups: Mapping[str, str] = field(default_factory=dict)
@@ -79,7 +85,7 @@ class Impression:
     slots: Slots
     """Items from the top, (K,)."""
     features: Floats
-    """Feature rows as shown, (K, d)."""
+    """Features, then topics, as shown, (K, d)."""
     round: int
     """How many slates this user has had, this one included."""
     time: float

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -88,7 +87,7 @@ class RedisStore(Store):
         if found is None:
             return None
         kept = json.loads(found)
-        return StoreShape(dim=kept["dim"], sums=kept["sums"])
+        return StoreShape(dim=kept["dim"], sums=kept["sums"], topics=kept.get("topics", 0))
 
     async def open(self, shape: StoreShape) -> None:
         self._shape = shape
@@ -102,7 +101,7 @@ class RedisStore(Store):
 
     async def _check_shape(self) -> None:
         key = self._key("shape")
-        ours = {"format": FORMAT, **asdict(self._shape)}
+        ours = {"format": FORMAT, **self._shape.plain()}
         _, found = await self._connection.send([("SETNX", key, json.dumps(ours)), ("GET", key)])
         kept = json.loads(found)
         if kept != ours:

@@ -8,7 +8,6 @@ import sqlite3
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +110,7 @@ class SQLiteStore(Store):
             )
         self._check_kind(db)
         known = db.execute("SELECT value FROM meta WHERE name = 'shape'").fetchone()
-        ours = asdict(self._shape)
+        ours = self._shape.plain()
         if known is None:
             db.execute("INSERT INTO meta (name, value) VALUES ('shape', ?)", [json.dumps(ours)])
         elif json.loads(known[0]) != ours:

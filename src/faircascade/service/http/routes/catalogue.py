@@ -39,7 +39,7 @@ async def list_items(request: Request, paging: Annotated[Paging, Query()]) -> Re
     """Return the items that can be recommended, some at a time."""
     catalogue = dependencies_of(request).service.catalogue
     slots = catalogue.slots[paging.offset : paging.offset + paging.limit]
-    items = [_document(catalogue.stored[slot]) for slot in slots.tolist()]
+    items = [_document(catalogue.stored[slot], catalogue.items.dim) for slot in slots.tolist()]
     return json_response({"total": len(catalogue), "items": items})
 
 
@@ -72,7 +72,8 @@ async def put_items(request: Request, body: ItemBatch) -> Response:
 )
 async def get_item(request: Request, item: ItemPath) -> Response:
     """Return an item of the catalogue."""
-    return json_response(_document(_known(dependencies_of(request).service, item)))
+    service = dependencies_of(request).service
+    return json_response(_document(_known(service, item), service.dim))
 
 
 @router.put(
@@ -95,7 +96,7 @@ async def put_item(request: Request, body: ItemBody, item: ItemPath) -> Response
     service = dependencies_of(request).service
     new = service.catalogue.at(item) is None
     await service.put_items([_change(item, body)])
-    return json_response(_document(_known(service, item)), 201 if new else 200)
+    return json_response(_document(_known(service, item), service.dim), 201 if new else 200)
 
 
 @router.delete(
@@ -120,6 +121,7 @@ def _change(name: str, body: ItemBody) -> ItemChange:
         popularity=body.popularity,
         group=body.group,
         supplier=body.supplier,
+        topics=body.topics,
     )
 
 
@@ -130,11 +132,12 @@ def _known(service: Service, name: str) -> StoredItem:
     return found
 
 
-def _document(item: StoredItem) -> dict[str, Any]:
-    """Return `Item` of the API."""
+def _document(item: StoredItem, dim: int) -> dict[str, Any]:
+    """Return `Item` of the API, which has `dim` features."""
     return {
         "item": item.id,
-        "features": item.features,
+        "features": item.features[:dim],
+        "topics": item.features[dim:],
         "merit": item.merit,
         "popularity": item.popularity,
         "group": item.groups.get("group"),

@@ -10,13 +10,20 @@ from faircascade.service.ids import LARGEST_FEATURE, Id, Label
 from faircascade.service.limits import Limited
 from faircascade.service.messages import Model, example
 
+Topic = Annotated[FiniteFloat, Field(ge=0, le=1)]
 Feature = Annotated[FiniteFloat, Field(ge=-LARGEST_FEATURE, le=LARGEST_FEATURE)]
 
 
 class ItemBody(Model):
     model_config = example(
-        {"features": [0.1, -0.3], "merit": 0.2, "group": "jazz", "supplier": "blue"},
-        {"features": [0.1, -0.3], "popularity": 120, "supplier": ""},
+        {
+            "features": [0.1, -0.3],
+            "merit": 0.2,
+            "group": "jazz",
+            "supplier": "blue",
+            "topics": [1.0, 0.0],
+        },
+        {"features": [0.1, -0.3], "popularity": 120, "supplier": "", "topics": [0.0, 0.5]},
     )
     features: Annotated[list[Feature], Limited("features", exactly=True)] = Field(
         description="As many as those of every other item."
@@ -33,15 +40,25 @@ class ItemBody(Model):
     supplier: Label | None = Field(
         None, description='Several with a |, none with ""; as before if left out.'
     )
+    topics: Annotated[list[Topic], Limited("topics", exactly=True)] = Field(
+        default=[],
+        validate_default=True,
+        description="How far it covers each topic, from 0 to 1: as many as those of every other "
+        "item, left out if these have none.",
+    )
 
 
 class NewItem(ItemBody):
-    model_config = example({"item": "song-12", "features": [0.1, -0.3], "supplier": "blue"})
+    model_config = example(
+        {"item": "song-12", "features": [0.1, -0.3], "supplier": "blue", "topics": [1.0, 0.0]}
+    )
     item: Id
 
 
 class ItemBatch(Model):
-    model_config = example({"items": [{"item": "song-12", "features": [0.1, -0.3]}]})
+    model_config = example(
+        {"items": [{"item": "song-12", "features": [0.1, -0.3], "topics": [1.0, 0.0]}]}
+    )
     items: Annotated[list[NewItem], Limited("batch")] = Field(min_length=1)
 
 
@@ -54,6 +71,7 @@ class Item(Model):
             "popularity": 120.0,
             "group": "jazz",
             "supplier": "blue",
+            "topics": [1.0, 0.0],
         }
     )
     item: str
@@ -62,6 +80,7 @@ class Item(Model):
     popularity: float
     group: str | None = None
     supplier: str | None = None
+    topics: list[float] = Field(default=[], description="Empty if items have no topics.")
 
 
 class ItemPage(Model):

@@ -3,7 +3,7 @@
 import { NeedsKey, Trouble, forgetKey, get, hasKey, keepKey } from "./api.js";
 import { Chart } from "./chart.js";
 import { byId, command, write } from "./dom.js";
-import { clockSeconds, clockTime, count, fullDate, lasting, percent, score, tileCount } from "./format.js";
+import { clickRate, clockSeconds, clockTime, count, fullDate, lasting, percent, score, tileCount } from "./format.js";
 import { comparable, waitingWords, withoutStart } from "./history.js";
 import { lorenzWords, paintClicks, paintFairness, paintLorenz } from "./pictures.js";
 import { poll } from "./poll.js";
@@ -132,7 +132,7 @@ function showExposure(exposure, window, rest) {
   fillTiles(byId("tiles"), [
     { name: "Slates shown", value: tileCount(recommendations), words: some ? since(exposure.window, window) : "None yet." },
     { name: "Clicks", value: tileCount(clicks), words: some ? `On ${count(clicked)} of ${count(answers)} answered slates.` : "None yet." },
-    { name: "Click rate", value: percent(rate), words: "Clicks per answered slate." },
+    { name: "Click rate", value: clickRate(rate), words: "Clicks per answered slate." },
     { name: "Equality", value: score(equality), meter: equality ?? 0, words: "1 if all items have the same exposure, weighed by position." },
     { name: "Equity", value: score(equity), meter: equity ?? 0, words: "1 if exposure, weighed by position, is in proportion to merit." },
     { name: "Coverage", value: percent(coverage), meter: coverage ?? 0, words: shown || "Share of items shown at all." },

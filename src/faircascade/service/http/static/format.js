@@ -34,6 +34,11 @@ export function percent(share) {
   return `${value.toFixed(decimals)}%`;
 }
 
+/** Clicks per answered slate: percent, unless there are slates with so many that it is above 1. */
+export function clickRate(rate, most = rate) {
+  return rate !== null && most > 1 ? rate.toFixed(2) : percent(rate);
+}
+
 /** How many times its fair share something has. */
 export function times(ratio) {
   if (ratio === 0) return "0×";

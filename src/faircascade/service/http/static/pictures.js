@@ -2,7 +2,7 @@
 
 import { apart, baseAxis, curve, labelRoom, numberTicks, scale, sideAxis, timeLabel, timeTicks } from "./axes.js";
 import { draw } from "./dom.js";
-import { count, lasting, percent, score, shortCount, span } from "./format.js";
+import { clickRate, count, lasting, percent, score, shortCount, span } from "./format.js";
 
 const NARROW = 460; // pixels; below it names of lines stand above the picture
 const FOOT = 24;
@@ -41,12 +41,13 @@ function overTime(points, look) {
   return [...curve(points.slice(0, -1), look), ...ring];
 }
 
-/** Click rate above, slates and clicks below, over one axis of time. */
+/** Click rate above, slates and those with a click below, over one axis of time. */
 export function paintClicks(history, width) {
   const { moments } = history;
-  const rates = numberTicks(Math.max(0.01, ...moments.map((m) => m.click_rate ?? 0)), 0, 3);
-  const slates = numberTicks(Math.max(1, ...moments.map((m) => m.recommendations)), 1, 3);
-  const rateLabel = percentTick(rates);
+  const most = Math.max(0.01, ...moments.map((m) => m.click_rate ?? 0));
+  const rates = numberTicks(most, 0, 3);
+  const slates = numberTicks(Math.max(1, ...moments.flatMap((m) => [m.recommendations, m.clicked])), 1, 3);
+  const rateLabel = most > 1 ? String : percentTick(rates);
   const left = labelRoom([...rates.map(rateLabel), ...slates.map(shortCount)]);
   const right = width - 8;
   const { x, steps, ticks } = timeline(history, left, right);
@@ -72,10 +73,10 @@ export function paintClicks(history, width) {
     draw("rect", { class: "fill pale", x: 0, y: below - 24, width: 12, height: 12 }),
     draw("text", { class: "title", x: 17, y: below - 14 }, "Slates"),
     draw("rect", { class: "fill one", x: 66, y: below - 24, width: 12, height: 12 }),
-    draw("text", { class: "title", x: 83, y: below - 14 }, "Clicks"),
+    draw("text", { class: "title", x: 83, y: below - 14 }, "With a click"),
     ...sideAxis(slates, number, left, right, shortCount),
     ...steps.map((step) => bar(step, step.recommendations, "pale")),
-    ...steps.map((step) => bar(step, step.clicks, "one")),
+    ...steps.map((step) => bar(step, step.clicked, "one")),
     ...baseAxis(ticks, x, base, width, timeLabel),
   ];
   const stops = steps.map((step, at) => ({
@@ -84,14 +85,14 @@ export function paintClicks(history, width) {
     dots: [{ y: points[at].y, look: "one" }],
     title: title(step, at, steps),
     lines: [
-      ["Click rate", percent(step.click_rate)], ["Clicks", count(step.clicks)],
+      ["Click rate", clickRate(step.click_rate, most)], ["Clicks", count(step.clicks)],
       ["Answered", count(step.answers)], ["Slates", count(step.recommendations)],
     ],
   }));
   const total = moments.reduce((sum, m) => sum + m.recommendations, 0);
   const known = moments.map((m) => m.click_rate).filter((r) => r !== null);
   const range = known.length
-    ? `, from ${percent(Math.min(...known))} to ${percent(Math.max(...known))}` : "";
+    ? `, from ${clickRate(Math.min(...known), most)} to ${clickRate(Math.max(...known), most)}` : "";
   return {
     height, nodes, stops, top, bottom: base,
     summary: `Click rate ${words}${range}, and ${count(total)} slates.`,
