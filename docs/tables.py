@@ -46,11 +46,12 @@ TABLES: dict[str, Callable[[], str]] = {}
 class Runs:
     """The results of one spec in one environment: a value for each policy, metric and seed."""
 
-    def __init__(self, spec: str, data: str = "ml-1m", **where: object) -> None:
+    def __init__(self, spec: str = "", data: str = "ml-1m", **where: object) -> None:
         wanted = {name: str(value) for name, value in where.items()}
+        wanted |= {"spec": spec} if spec else {}
         self._values: dict[tuple[str, str], dict[int, float]] = {}
         for line in results(data):
-            if line["spec"] == spec and all(line[name] == wanted[name] for name in wanted):
+            if all(line[name] == wanted[name] for name in wanted):
                 of = self._values.setdefault((line["policy"], line["metric"]), {})
                 of[int(line["seed"])] = float(line["value"])
 
@@ -74,9 +75,13 @@ class Runs:
 
 @cache
 def results(data: str) -> tuple[dict[str, str], ...]:
-    """Return the lines of a results.csv."""
+    """Return the lines of a results.csv, one for each metric, which may be columns there."""
     with (RESULTS / data / "results.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(csv.DictReader(file))
+        lines = tuple(csv.DictReader(file))
+    if not lines or "metric" in lines[0]:
+        return lines
+    metrics = tuple(lines[0])[list(lines[0]).index("seed") + 1 :]
+    return tuple({**line, "metric": m, "value": line[m]} for line in lines for m in metrics)
 
 
 def table(function: Callable[[], str]) -> Callable[[], str]:
@@ -618,6 +623,63 @@ def two_worlds() -> str:
     }
     levels = [level for world in WORLDS for level in _levels(_worlds("worlds", "ml-1m", world))]
     return _in_both_worlds("worlds", policies, [["LinUCB", *levels]])
+
+
+MODELS = ("cascade", "dcm", "dbn", "pbm")
+BANDITS = {
+    "LinUCB": "EALinUCB",
+    "LinTS": "EALinTS",
+    "LogisticUCB": "LogisticUCB",
+    "CascadeLSB": "CascadeLSB",
+    "CascadeHybrid": "CascadeHybrid",
+}
+"""Labels of the bandits without weights, and how those with weights begin."""
+
+
+def generality_changes(
+    dataset: str,
+    weight: str,
+    weighs: str,
+    *,
+    worlds: Sequence[str] = WORLDS,
+    models: Sequence[str] = MODELS,
+) -> dict[tuple[str, str, str], tuple[Contrast, ...]]:
+    """Compare bandits with themselves without weights, by world, bandit and click model."""
+    pairs = {}
+    for world in worlds:
+        for model in models:
+            runs = Runs("", "generality", dataset=dataset, world=world, click_model=model)
+            for bandit, begin in BANDITS.items():
+                weighted = f"{begin} {weight} (weighs={weighs})"
+                for metric in PRICE:
+                    pairs[world, bandit, model, metric] = (
+                        runs.of(weighted, metric),
+                        runs.of(bandit, metric),
+                    )
+    found = contrasts(pairs)
+    return {
+        (world, bandit, model): tuple(found[world, bandit, model, metric] for metric in PRICE)
+        for world in worlds
+        for bandit in BANDITS
+        for model in models
+    }
+
+
+def survival() -> str:
+    """Regret of click bandits under click models fitted to queries, with standard errors."""
+    from faircascade.paper.yandex import read_runs, summarise
+    from faircascade.report.survival import MODELS as FITTED
+
+    found = summarise(read_runs(RESULTS / "yandex" / "results.csv"))
+    cells = {(each.policy, each.click_model): each for each in found}
+    rows = [
+        [
+            policy,
+            *(f"{cells[policy, m].regret:,.0f} ± {cells[policy, m].error:.0f}" for m in FITTED),
+        ]
+        for policy in dict.fromkeys(each.policy for each in found)
+    ]
+    return markdown(["regret", *(f"`{model}`" for model in FITTED)], rows)
 
 
 def fill(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from faircascade.cli.click_bandit_studies import click_bandit_study
 from faircascade.cli.console import print_json, print_table, remark
 from faircascade.cli.options import Address, AsJson, ExecutorName, Threads, Workers
 from faircascade.cli.run_output import choose_executor, execute, leave, plan, tell_ending, tell_plan
@@ -25,8 +26,9 @@ def reproduce(
         typer.Argument(
             metavar="WHAT",
             help="all (the default): fig1, rq1, rq2, rq3, theory, readings, environments and frm; "
-            "or some of these; or frm-full, grid, worlds or a spec file (.toml); or kveton2015, "
-            "alone: Table 1 of the cascading bandits.",
+            "or some of these; or frm-full, grid, worlds, generality or a spec file (.toml); or, "
+            "alone, kveton2015 (Table 1 of the cascading bandits) or yandex (click bandits under "
+            "click models fitted to 60 queries, from a file given by --path).",
         ),
     ] = None,
     data: Annotated[
@@ -63,14 +65,17 @@ def reproduce(
 
     Finished cells are not run again: the same command continues where it stopped.
     """
-    from faircascade.paper import kveton2015
-
-    if what == [kveton2015.NAME]:
-        refused = {"data": data, "path": path, "reading": reading, "out": out, "address": address}
-        for name, value in refused.items():
-            if value is not None:
-                raise ParameterError(name, f"must be left out with {kveton2015.NAME}", value)
-        _reproduce_kveton(rounds, seeds, quick=quick, threads=threads, as_json=as_json)
+    if what and (study := click_bandit_study(what)):
+        study(
+            path=path,
+            out=out,
+            rounds=rounds,
+            seeds=seeds,
+            quick=quick,
+            threads=threads,
+            as_json=as_json,
+            refused={"data": data, "reading": reading, "address": address, "workers": workers},
+        )
         return
     from faircascade.experiment.running.runner import RunOutcome
     from faircascade.experiment.store.results import Results
@@ -110,37 +115,6 @@ def reproduce(
     tell_ending(ended, left)
     remark(f"Page: {page}")
     leave(ended)
-
-
-def _reproduce_kveton(
-    rounds: int | None, seeds: int | None, *, quick: bool, threads: int | None, as_json: bool
-) -> None:
-    """Print Table 1 of Kveton et al. (2015), ours next to the published one."""
-    from faircascade.cli.console import stderr
-    from faircascade.paper import kveton2015
-    from faircascade.paper.specs import QUICK_SEEDS
-
-    rounds = rounds or (kveton2015.ROUNDS // 100 if quick else kveton2015.ROUNDS)
-    seeds = seeds or (QUICK_SEEDS if quick else kveton2015.RUNS)
-    with stderr().status(f"{kveton2015.NAME}: {rounds:,} rounds, {seeds} runs"):
-        found = kveton2015.reproduce(rounds=rounds, runs=seeds, threads=threads)
-    if as_json:
-        print_json([cell.to_dict() for cell in found])
-        return
-    rows = [
-        [
-            cell.policy,
-            str(cell.setting.items),
-            str(cell.setting.k),
-            f"{cell.setting.gap:g}",
-            f"{cell.mean:,.1f} ± {cell.error:.1f}",
-            "–" if cell.published is None else "{:,.1f} ± {:.1f}".format(*cell.published),
-            "–" if cell.distance is None else f"{cell.distance:.1f}",
-        ]
-        for cell in found
-    ]
-    headers = ["Policy", "L", "K", "Delta", "Regret", "Published", "Standard errors apart"]
-    print_table(headers, rows, numbers=True)
 
 
 def with_path(spec: Spec, path: Path | None) -> Spec:

@@ -10,9 +10,12 @@ from faircascade.registry import suggest
 
 EXPERIMENTS = ("fig1", "rq1", "rq2", "rq3", "theory", "readings", "environments", "frm")
 """In the order of the page."""
-LARGE = ("frm-full", "grid", "worlds")
+GENERALITY = tuple(f"generality-{model}" for model in ("cascade", "dcm", "dbn", "pbm"))
+"""The reward model on other bandits and other users."""
+LARGE = ("frm-full", "grid", "worlds", *GENERALITY)
 """Only run if they are named: hours or days of a processor."""
-ALL = "all"
+GROUPS = {"all": EXPERIMENTS, "generality": GENERALITY}
+"""Names for several of them."""
 
 QUICK_DATA = {"name": "synthetic", "users": 200, "items": 600}
 QUICK_ROUNDS = 400
@@ -22,15 +25,15 @@ QUICK_SEEDS = 2
 def find_specs(names: list[str]) -> list[Spec]:
     """Return experiments by name, by the path of a spec file, or all of them."""
     found: list[Spec] = []
-    for name in names or [ALL]:
+    for name in names or ["all"]:
         if name.endswith(".toml"):
             found.append(Spec.load(name))
-        elif name == ALL:
-            found.extend(_shipped(each) for each in EXPERIMENTS)
+        elif name in GROUPS:
+            found.extend(_shipped(each) for each in GROUPS[name])
         elif name in (*EXPERIMENTS, *LARGE):
             found.append(_shipped(name))
         else:
-            known = (*EXPERIMENTS, *LARGE, ALL)
+            known = (*EXPERIMENTS, *LARGE, *GROUPS)
             raise ValueError(
                 f"what to reproduce must be one of {', '.join(known)} or a spec file (.toml)"
                 f"{suggest(name, known)}, got {name!r}"

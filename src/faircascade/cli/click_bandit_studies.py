@@ -1,0 +1,132 @@
+"""Studies of `reproduce` that are no spec files: click bandits on instances of the literature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from faircascade.cli.console import print_json, print_table, remark
+from faircascade.errors import ParameterError
+from faircascade.progress import progress
+
+if TYPE_CHECKING:
+    from faircascade.paper.yandex import Survival
+
+QUICK_RUNS = 2
+QUICKER = 100
+"""How many times fewer rounds there are with --quick."""
+
+
+def click_bandit_study(what: Sequence[str]) -> Callable[..., None] | None:
+    """Return the study that is asked for, if it is one of these; they are run alone."""
+    named = [name for name in what if name in STUDIES]
+    if named and len(what) > 1:
+        raise ParameterError("WHAT", f"must be {named[0]} alone", " ".join(what))
+    return STUDIES[named[0]] if named else None
+
+
+def _kveton(
+    *,
+    path: Path | None,
+    out: Path | None,
+    rounds: int | None,
+    seeds: int | None,
+    quick: bool,
+    threads: int | None,
+    as_json: bool,
+    refused: Mapping[str, object],
+) -> None:
+    """Print Table 1 of Kveton et al. (2015), ours next to the published one."""
+    from faircascade.paper import kveton2015
+
+    _refuse(kveton2015.NAME, {**refused, "path": path, "out": out})
+    rounds = rounds or (kveton2015.ROUNDS // QUICKER if quick else kveton2015.ROUNDS)
+    seeds = seeds or (QUICK_RUNS if quick else kveton2015.RUNS)
+    with progress(f"{kveton2015.NAME}: {rounds:,} rounds, {seeds} runs") as tell:
+        found = kveton2015.reproduce(
+            rounds=rounds, runs=seeds, threads=threads, progress=lambda share: tell("", share)
+        )
+    if as_json:
+        print_json([cell.to_dict() for cell in found])
+        return
+    rows = [
+        [
+            cell.policy,
+            str(cell.setting.items),
+            str(cell.setting.k),
+            f"{cell.setting.gap:g}",
+            f"{cell.mean:,.1f} ± {cell.error:.1f}",
+            "–" if cell.published is None else "{:,.1f} ± {:.1f}".format(*cell.published),
+            "–" if cell.distance is None else f"{cell.distance:.1f}",
+        ]
+        for cell in found
+    ]
+    headers = ["Policy", "L", "K", "Delta", "Regret", "Published", "Standard errors apart"]
+    print_table(headers, rows, numbers=True)
+
+
+def _yandex(
+    *,
+    path: Path | None,
+    out: Path | None,
+    rounds: int | None,
+    seeds: int | None,
+    quick: bool,
+    threads: int | None,
+    as_json: bool,
+    refused: Mapping[str, object],
+) -> None:
+    """Run click bandits under click models that were fitted to queries, and draw a heat map."""
+    from faircascade.paper import yandex
+    from faircascade.report.survival import write_heat_map
+
+    _refuse(yandex.NAME, refused)
+    if path is None:
+        rule = f"must be a file of fitted click models for {yandex.NAME}"
+        raise ParameterError("path", rule, path)
+    rounds = rounds or (yandex.ROUNDS // QUICKER if quick else yandex.ROUNDS)
+    seeds = seeds or (QUICK_RUNS if quick else yandex.RUNS)
+    folder = out or Path("runs/reproduce") / yandex.NAME
+    with progress(f"{yandex.NAME}: {rounds:,} rounds, {seeds} runs") as tell:
+        runs = yandex.reproduce(
+            path,
+            folder,
+            rounds=rounds,
+            runs=seeds,
+            threads=threads,
+            progress=lambda share: tell("", share),
+        )
+    found = yandex.summarise(runs)
+    picture = write_heat_map(found, folder)
+    if as_json:
+        print_json({"figure": str(picture), "policies": [asdict(each) for each in found]})
+    else:
+        _print_regrets(found)
+    remark(f"Figure: {picture}")
+
+
+def _print_regrets(found: Sequence[Survival]) -> None:
+    """Print the regret of each policy under each click model, with its standard error."""
+    models = list(dict.fromkeys(each.click_model for each in found))
+    cells = {(each.policy, each.click_model): each for each in found}
+    rows = [
+        [
+            policy,
+            *(f"{cells[policy, m].regret:,.0f} ± {cells[policy, m].error:.1f}" for m in models),
+        ]
+        for policy in dict.fromkeys(each.policy for each in found)
+    ]
+    print_table(["Regret under", *models], rows, numbers=True)
+
+
+def _refuse(name: str, options: Mapping[str, object]) -> None:
+    """Refuse options that mean nothing to a study."""
+    for option, value in options.items():
+        if value is not None:
+            raise ParameterError(option, f"must be left out with {name}", value)
+
+
+STUDIES: Mapping[str, Callable[..., None]] = {"kveton2015": _kveton, "yandex": _yandex}
+"""By the name that `reproduce` is given."""

@@ -1,0 +1,228 @@
+"""Which click bandit survives which users: the click models fitted to 60 queries of Yandex.
+
+Every bandit meets every click model, the one that it assumes and the five others, on each query of
+a file of fitted models (`load_instances`). A seed is one run on each query; numbers are means over
+the queries. Policies for position-based users are given the examination probabilities that were
+fitted to the query at hand, whatever its users do.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+
+from faircascade.clicks import PBM
+from faircascade.data.base import DataError
+from faircascade.engine.job import Progress
+from faircascade.engine.simulation import cores, simulate
+from faircascade.environment import Environment
+from faircascade.environment.instances import load_instances
+from faircascade.errors import ParameterError
+from faircascade.metrics.tally import UNIT
+from faircascade.observations import Examination
+from faircascade.policies import (
+    DCMKLUCB,
+    PBMTS,
+    PBMUCB,
+    CascadeKLUCB,
+    CascadeTS,
+    CascadeUCB1,
+    Policy,
+    Random,
+    TopRank,
+    TSCascade,
+)
+from faircascade.storage import check_folder, replacing
+
+NAME = "yandex"
+K = 5
+ROUNDS = 100_000
+RUNS = 20
+LATE = 0.1
+"""The share of the rounds, the last ones, in which a bandit should have learned."""
+STUCK = 0.01
+"""Share of the best value that a bandit which is stuck still loses in the last rounds."""
+RESULTS = "results.csv"
+
+POLICIES: Mapping[str, Callable[[int, Examination], Policy]] = {
+    "CascadeUCB1": lambda rounds, seen: CascadeUCB1(),
+    "CascadeKLUCB": lambda rounds, seen: CascadeKLUCB(),
+    "DCMKLUCB": lambda rounds, seen: DCMKLUCB(),
+    "TSCascade": lambda rounds, seen: TSCascade(),
+    "CascadeTS": lambda rounds, seen: CascadeTS(),
+    "PBMUCB": lambda rounds, seen: PBMUCB(observation=seen),
+    "PBMTS": lambda rounds, seen: PBMTS(observation=seen),
+    "TopRank": lambda rounds, seen: TopRank(delta=1.0 / rounds),
+    "Random": lambda rounds, seen: Random(),
+}
+"""By label, from the number of rounds and the examination fitted to a query."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One seed of a policy under a click model: means over the queries."""
+
+    click_model: str
+    policy: str
+    seed: int
+    rounds: int
+    instances: str
+    """Hash of the file of fitted models."""
+    regret: float
+    """After all rounds."""
+    late_loss: float
+    """Share of the best value that was lost in the last tenth of the rounds."""
+    stuck: float
+    """Share of the queries on which that was 1% or more."""
+
+
+@dataclass(frozen=True)
+class Survival:
+    """A policy under a click model: means over the seeds."""
+
+    click_model: str
+    policy: str
+    seeds: int
+    regret: float
+    error: float
+    """Standard error of the regret."""
+    of_random: float
+    """Regret as a share of that of random slates."""
+    late_loss: float
+    stuck: float
+
+
+def reproduce(
+    path: str | Path,
+    folder: str | Path,
+    *,
+    rounds: int = ROUNDS,
+    runs: int = RUNS,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> list[Run]:
+    """Run every policy under every click model with seeds 1, 2, ...
+
+    Runs are kept in a table in the folder as they finish, and are not repeated.
+    """
+    if runs < 2:
+        raise ParameterError("seeds", "must be at least 2 for a standard error", runs)
+    if rounds < 1:
+        raise ParameterError("rounds", "must be at least 1", rounds)
+    environments = load_instances(path, k=K)
+    models = list(dict.fromkeys(model for model, _ in environments))
+    if PBM.name not in models:
+        raise DataError(f"{path}: must have the model PBM, whose examination policies are given")
+    instances = hashlib.sha256(Path(path).expanduser().read_bytes()).hexdigest()[:16]
+    file = check_folder(Path(folder)) / RESULTS
+    kept = {_key(run): run for run in read_runs(file)}
+    wanted = [
+        (model, policy, seed, rounds, instances)
+        for model in models
+        for policy in POLICIES
+        for seed in range(1, runs + 1)
+    ]
+    pool = ThreadPoolExecutor(threads or cores())  # kernels do not hold Python's lock
+    try:
+        for place, key in enumerate(wanted):
+            if key not in kept:
+                kept[key] = _run(environments, pool, *key)
+                write_runs(file, kept.values())
+            if progress is not None:
+                progress((place + 1) / len(wanted))
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return [kept[key] for key in wanted]
+
+
+def _run(
+    environments: Mapping[tuple[str, str], Environment],
+    pool: ThreadPoolExecutor,
+    model: str,
+    policy: str,
+    seed: int,
+    rounds: int,
+    instances: str,
+) -> Run:
+    """Run a policy on each query under a click model."""
+    futures = []
+    for (of, query), env in environments.items():
+        if of == model:
+            fitted = environments[PBM.name, query].click_model
+            assert isinstance(fitted, PBM)
+            seen = Examination(kappa=fitted.kappa)
+            futures.append(pool.submit(_losses, env, POLICIES[policy](rounds, seen), rounds, seed))
+    regret, late = np.array([future.result() for future in futures]).T  # (queries,) each
+    return Run(
+        click_model=model,
+        policy=policy,
+        seed=seed,
+        rounds=rounds,
+        instances=instances,
+        regret=float(regret.mean()),
+        late_loss=float(late.mean()),
+        stuck=float((late >= STUCK).mean()),
+    )
+
+
+def _losses(env: Environment, policy: Policy, rounds: int, seed: int) -> tuple[float, float]:
+    """Return the regret of a run, and the share of the best value lost in its last rounds."""
+    result = simulate(env, policy, rounds=rounds, seed=seed, threads=1, checkpoints=1, engine="cpu")
+    late = max(1, round(LATE * rounds))
+    lost = float(result.tally.regret[-late:].sum()) * UNIT / late
+    return result.regret, lost / result.optimal_value
+
+
+def summarise(runs: Sequence[Run]) -> list[Survival]:
+    """Return means over the seeds, click model by click model."""
+    groups: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        groups.setdefault((run.click_model, run.policy), []).append(run)
+    found = []
+    for (model, policy), of in groups.items():
+        regret = np.array([run.regret for run in of])
+        random = np.mean([run.regret for run in groups[model, "Random"]])
+        found.append(
+            Survival(
+                click_model=model,
+                policy=policy,
+                seeds=len(of),
+                regret=float(regret.mean()),
+                error=float(regret.std(ddof=1) / np.sqrt(len(of))),
+                of_random=float(regret.mean() / random),
+                late_loss=float(np.mean([run.late_loss for run in of])),
+                stuck=float(np.mean([run.stuck for run in of])),
+            )
+        )
+    return found
+
+
+def read_runs(file: Path) -> list[Run]:
+    """Read runs from a table; there are none if there is no such file."""
+    if not file.exists():
+        return []
+    kinds: dict[str, type] = {"str": str, "int": int, "float": float}
+    columns = {each.name: kinds[str(each.type)] for each in fields(Run)}
+    with file.open(encoding="utf-8", newline="") as lines:
+        return [
+            Run(**{name: kind(line[name]) for name, kind in columns.items()})
+            for line in csv.DictReader(lines)
+        ]
+
+
+def write_runs(file: Path, runs: Iterable[Run]) -> None:
+    """Write runs as a table, all of it or nothing."""
+    with replacing(file) as draft, draft.open("w", encoding="utf-8", newline="") as lines:
+        table = csv.DictWriter(lines, [each.name for each in fields(Run)], lineterminator="\n")
+        table.writeheader()
+        table.writerows(asdict(run) for run in runs)
+
+
+def _key(run: Run) -> tuple[str, str, int, int, str]:
+    return run.click_model, run.policy, run.seed, run.rounds, run.instances
