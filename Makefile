@@ -34,6 +34,7 @@ TRY := $(BIN)/faircascade simulate --users 20 --rounds 20 --engine cpu --json
 compiled: $(DEV)
 	@$(TRY) --policy linucb > /dev/null & linear=$$!; \
 	$(TRY) --policy cascade-ucb1 > /dev/null && \
+	$(TRY) --policy toprank --set data.items=100 > /dev/null && \
 	$(TRY) --policy cascade-lsb --set topics=factors > /dev/null && \
 	$(TRY) --policy random > /dev/null && wait $$linear
 

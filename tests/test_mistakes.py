@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +13,10 @@ import polars as pl
 import pytest
 
 import faircascade as fc
+from faircascade.clicks import DCM, PBM
+from faircascade.observations import Examination
 from faircascade.rewards import Custom
+from faircascade.types import Items
 from tests.environments import small_environment
 
 LONGEST = 220
@@ -79,6 +83,13 @@ POLICIES: list[Mistake] = [
     ("inline unfinished", lambda d: fc.EALinUCB(weight="rbp(beta=1"), ("end with ')'",)),
     ("another kind", lambda d: fc.Bandit(exploration=fc.LinUCB()), ("exploration", "LinUCB(")),
     ("what it needs", lambda d: Custom(), ("weights",)),
+    ("a scope misspelt", lambda d: fc.CascadeHybrid(scope="sharde"), ("scope", "user, shared")),
+    ("seen above 1", lambda d: Examination(kappa=[1, 1.5]), ("kappa", "[0, 1]", "place 2")),
+    (
+        "topics and a re-ranker",
+        lambda d: fc.Bandit(estimator="topical", reranker="ears"),
+        ("'ears'", "'topical'", "the items above"),
+    ),
 ]
 
 ENVIRONMENTS: list[Mistake] = [
@@ -97,6 +108,13 @@ ENVIRONMENTS: list[Mistake] = [
     ("all for training", lambda d: of(d.frame, train_share=1), ("train_share", "between 0 and 1")),
     ("no floor", lambda d: of(d.frame, merit_floor=0), ("merit_floor", "positive")),
     ("text as a number", lambda d: of(d.frame, click_rate="x"), ("click_rate", "number")),
+    ("stops above 1", lambda d: of(d.frame, click_model=DCM(stop=1.5)), ("stop", "[0, 1]", "1.5")),
+    (
+        "positions of other slates",
+        lambda d: of(d.frame, click_model=PBM(kappa=[1, 0.5])),
+        ("kappa", "the 4 positions", "[1.0, 0.5]"),
+    ),
+    ("topics misspelt", lambda d: of(d.frame, topics="factrs"), ("topics", "factors", "'factrs'")),
     ("merit misspelt", lambda d: of(d.frame, merit="svdd"), ("merit", "'svd'", "'svdd'")),
     ("merit of others", lambda d: of(d.frame, merit=[1.0]), ("merit", "20 items")),
     ("clicks misspelt", lambda d: of(d.frame, click_model="cascad"), ("click_model", "'cascade'")),
@@ -182,6 +200,17 @@ RUNS: list[Mistake] = [
     ("a frame to run in", lambda d: fc.simulate(d.frame, "linucb", rounds=2), ("env", "from_rat")),
     ("several", lambda d: fc.simulate(d.env, ["linucb"], rounds=2), ("policy", "['linucb']")),
     ("one's class", lambda d: fc.simulate(d.env, fc.LinUCB, rounds=2), ("policy", "LinUCB()")),
+    ("no topics", lambda d: fc.simulate(bare(d), "cascade-lsb", rounds=2), ("topics", "none")),
+    (
+        "topics of all, apart",
+        lambda d: fc.simulate(d.env, fc.CascadeHybrid(scope="shared"), rounds=2, engine="cpu"),
+        ("'cpu'", "'shared-topical'", "'loop'"),
+    ),
+    (
+        "seen in other slates",
+        lambda d: fc.simulate(d.env, examined([1, 0.5]), rounds=2),
+        ("kappa", "positions", "[1.0, 0.5]"),
+    ),
     ("no rounds", lambda d: fc.simulate(d.env, "linucb"), ("rounds",)),
     ("seeds for seed", lambda d: fc.simulate(d.env, "linucb", seeds=2), ("'seeds'", "'seed'")),
     ("threads in words", lambda d: run(d, threads="two"), ("threads", "a whole number", "'two'")),
@@ -271,6 +300,34 @@ RANKERS: list[Mistake] = [
     ("a click beyond", lambda d: d.ranker.update(d.slate, clicked=9), ("clicked", "from 1 to 2")),
     ("a click twice", lambda d: d.ranker.update(d.slate, [1, 1]), ("clicked", "once", "[1, 1]")),
     (
+        "one of several beyond",
+        lambda d: d.ranker.update(d.slate, [1, 3]),
+        ("clicked", "from 1 to 2", "3"),
+    ),
+    (
+        "a click that was not shown",
+        lambda d: d.ranker.update(d.slate, 2, shown=1),
+        ("shown", "at least 2", "got 1"),
+    ),
+    ("no topics", lambda d: fc.Ranker("cascade-lsb", items=np.eye(3)), ("topics", "none")),
+    (
+        "topics of all",
+        lambda d: fc.Ranker(fc.CascadeHybrid(scope="shared"), items=d.env.items),
+        ("policy", "users apart"),
+    ),
+    (
+        "topics above 1",
+        lambda d: Items.of(np.eye(3), topics=2 * np.eye(3)),
+        ("topics", "between 0 and 1", "2"),
+    ),
+    (
+        "other topics",
+        lambda d: fc.Ranker("linucb", items=d.env.items).add_items(
+            np.ones((1, d.env.items.dim)), ["new"], topics=np.ones((1, 1))
+        ),
+        ("topics", "columns", "(1, 1)"),
+    ),
+    (
         "a click in two forms",
         lambda d: d.ranker.update(d.slate, 1, clicked_item="0"),
         ("clicked_item", "left out", "'0'"),
@@ -284,6 +341,16 @@ RANKERS: list[Mistake] = [
     ("other features", lambda d: d.ranker.add_items(np.ones((1, 3)), ["x"]), ("features", "4")),
     ("unknown items", lambda d: d.ranker.remove_items(["z"]), ("item_ids", "'z'")),
 ]
+
+
+def bare(desk: Desk) -> fc.Environment:
+    """Return the environment without the topics of its items."""
+    items = replace(desk.env.items, topics=np.zeros((len(desk.env.items), 0)))
+    return replace(desk.env, items=items)
+
+
+def examined(kappa: list[float]) -> fc.LinUCB:
+    return fc.LinUCB(observation=Examination(kappa=kappa))
 
 
 def table(attraction: Any, **options: Any) -> fc.Environment:

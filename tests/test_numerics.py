@@ -11,12 +11,15 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from faircascade import numerics
+from faircascade.engine.cpu.kernels import logistic
+from faircascade.engine.cpu.kernels.compiling import part
 from faircascade.numerics import (
     ROUNDOFF,
     inverse,
     one_blas_thread,
     ordered_dot,
     quadratic_form,
+    sigmoid,
 )
 
 
@@ -116,3 +119,20 @@ def test_linear_algebra_has_one_thread_whoever_asks_first_and_leaves_last() -> N
         seen.append(blas_threads())
     assert seen == [{1}] * 4
     assert blas_threads() == before
+
+
+def test_the_sigmoid_is_right_and_has_the_same_bits_in_numpy_and_compiled() -> None:
+    x = np.append(np.random.default_rng(0).normal(scale=10, size=3000), [0.0, -0.0, 30.0, -30.0])
+    cut = x.clip(-30, 30)
+    np.testing.assert_allclose(sigmoid(x), 1 / (1 + np.exp(-cut)), rtol=1e-13)
+    assert sigmoid(0.0) == 0.5
+    assert sigmoid(np.array([-1e300, 1e300])).tolist() == sigmoid(np.array([-30.0, 30.0])).tolist()
+
+    @part
+    def all_of(values, found):
+        for i in range(len(values)):
+            found[i] = logistic.sigmoid(values[i])
+
+    found = np.empty_like(x)
+    all_of(x, found)
+    assert found.tobytes() == sigmoid(x).tobytes()

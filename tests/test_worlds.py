@@ -161,7 +161,7 @@ def test_what_decides_the_outcome_is_said(
 
 
 def test_a_policy_that_does_harm_in_a_world_says_so_once(synthetic: Ratings, caplog: Any) -> None:
-    simulation._warn_of_harm.cache_clear()
+    simulation._warn_once.cache_clear()
     paper, popular = (Environment.from_ratings(synthetic, world=w) for w in ("paper", "popular"))
     caplog.clear()
     changed = Environment.from_ratings(synthetic, popularity_power=0.0)

@@ -94,6 +94,18 @@ def test_the_kernel_has_the_bits_of_the_loop_engine(
     assert_same(compiled, looped)
 
 
+@pytest.mark.parametrize(
+    ("activity", "observation"), [(1e-9, FirstClick()), (1.0, Examination(kappa=0.0))]
+)
+def test_a_run_in_which_nothing_is_seen_has_met_no_items(activity, observation) -> None:
+    env = Environment.from_attraction(np.full((3, 10), 0.3), k=3)
+    policy = CascadeUCB1(observation=observation)
+    looped, compiled = (
+        simulate(env, policy, rounds=3, activity=activity, engine=e) for e in ("loop", "cpu")
+    )
+    assert_same(compiled, looped)
+
+
 @pytest.mark.parametrize("policy", [CascadeUCB1(), CascadeKLUCB()])
 def test_bounds_hold_over_a_long_run(policy) -> None:
     attraction = np.random.default_rng(5).uniform(0, 0.3, size=(2, 120))

@@ -36,8 +36,7 @@ def test_users_with_one_model_see_the_same_but_for_ties() -> None:
     assert (slates.scores == slates.scores[0]).all()
 
 
-def test_only_the_loop_engine_serves_it_and_the_service_does_not() -> None:
+def test_the_service_does_not_keep_it() -> None:
     env = small_environment()
-    assert simulate(env, SharedLinUCB(), rounds=3).engine == "loop"
     with pytest.raises(TypeError, match="does not keep what it learns as sums"):
         SharedLinUCB().sums(SharedLinUCB().start(env.users, 4))

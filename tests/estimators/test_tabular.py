@@ -73,11 +73,8 @@ def test_weights_are_scaled_by_the_largest_so_that_means_are_at_most_1() -> None
     assert 0 < (targets / np.maximum(seen, 1)).max() <= 1
 
 
-def test_a_shared_table_runs_on_loop_and_is_refused_elsewhere() -> None:
+def test_a_shared_table_is_refused_online() -> None:
     env, policy = small_environment(), CascadeUCB1(scope="shared")
-    assert simulate(env, policy, rounds=5).engine == "loop"
-    with pytest.raises(ValueError, match="whose users share what they know"):
-        simulate(env, policy, rounds=5, engine="cpu")
     with pytest.raises(ParameterError, match="must keep its users apart"):
         Ranker(policy, items=env.items)
 

@@ -14,7 +14,7 @@ def unsupported(env: Environment, policy: Policy, engine: str) -> str:
     for part in (*env.parts.values(), *policy.components):
         if engine not in engines_of(part):
             return name_of(part)
-    if policy.shares:
+    if policy.ledger_scope == "global":  # an estimator that shares says so by its engines
         return f"policy {policy.label!r}, whose users share what they know"
     return ""
 

@@ -235,27 +235,26 @@ def warn(job: Job) -> None:
     """Say before a run what its reader must know: harm, bad scales, inexact optimal slates."""
     harmful = job.policy.harmful_in
     if harmful is not None and is_world(harmful, job.env.info):
-        _warn_of_harm(job.policy.label, harmful)
+        _warn_once(
+            f"{job.policy.label} is known to make exposure less equal than LinUCB does where "
+            f"world = {harmful!r}; see docs/explanation/worlds.md."
+        )
     rows = job.rounds * job.activity * job.env.k
     warning = job.policy.scale_warning(job.env.items.pool.radius, rows)
     if warning:
         log.warning("%s: %s.", job.policy.label, warning)
     model = job.env.click_model
     if not model.best_is_optimal:
-        log.warning(
-            "Click model %r does not know the best slates: regret is against good ones.", model.name
+        _warn_once(
+            f"Click model {model.name!r} does not know the best slates: "
+            "regret is against good ones."
         )
 
 
 @cache
-def _warn_of_harm(label: str, world: str) -> None:
-    """Say it once."""
-    log.warning(
-        "%s is known to make exposure less equal than LinUCB does where world = %r; "
-        "see docs/explanation/worlds.md.",
-        label,
-        world,
-    )
+def _warn_once(message: str) -> None:
+    """Say it in the first of many runs."""
+    log.warning("%s", message)
 
 
 def check_engine(engine: str, precision: str = "float64") -> None:

@@ -5,6 +5,7 @@ from faircascade.estimators.item_sums import ItemSums
 from faircascade.estimators.logistic import Logistic
 from faircascade.estimators.ridge import Ridge
 from faircascade.estimators.shared_ridge import SharedRidge
+from faircascade.estimators.shared_topical import SharedTopical
 from faircascade.estimators.tabular import Tabular
 from faircascade.estimators.topical import Topical
 from faircascade.estimators.toprank import TopRankBlocks
@@ -17,6 +18,7 @@ __all__ = [
     "Logistic",
     "Ridge",
     "SharedRidge",
+    "SharedTopical",
     "Tabular",
     "TopRankBlocks",
     "Topical",

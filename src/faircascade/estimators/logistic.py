@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from faircascade.errors import ParameterError
 from faircascade.estimators.base import Estimator, Evidence
 from faircascade.estimators.ridge import REFINE_EVERY, RidgeBeliefs, refine
-from faircascade.numerics import ordered_dot
+from faircascade.numerics import ordered_dot, sigmoid
 from faircascade.registry import register
-from faircascade.types import Floats, Ints, Items, Pool, Rows
+from faircascade.types import Bools, Floats, Ints, Items, Pool, Rows
 from faircascade.weighing import Weighs, check_weighs
 
 
@@ -37,7 +37,7 @@ class LogisticState:
         return len(self.updates)
 
 
-@register("logistic")
+@register("logistic", engines=("cpu",))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logistic(Estimator):
     """Attraction is 1 / (1 + exp(-(theta . x + intercept))), and beliefs are about its log-odds.
@@ -63,6 +63,9 @@ class Logistic(Estimator):
             raise ParameterError("ridge", "must be positive", self.ridge)
         check_weighs(self.weighs)
 
+    def kernel(self) -> Mapping[str, Any]:
+        return {"logistic": True, "weighs": self.weighs, "refine_every": REFINE_EVERY}
+
     def dim_of(self, items: Items) -> int:
         return items.dim + 1
 
@@ -80,15 +83,20 @@ class Logistic(Estimator):
         M, M_inv, theta = state.M[:, :, rows], state.M_inv[:, :, rows], state.theta[:, rows]
         n, k, _ = evidence.features.shape
         x_all = np.concatenate([evidence.features, np.ones((n, k, 1))], axis=2)
-        counts, clicks = self._counts(evidence)
+        clicked = evidence.clicks & (evidence.seen > 0)
+        weights, clicks = weights_and_clicks(
+            self.weighs, evidence.factors, evidence.targets, clicked, evidence.largest
+        )
+        counts = evidence.seen * weights
         for position in np.flatnonzero(evidence.seen.any(axis=0)).tolist():
             x, count = x_all[:, position].T, counts[:, position]  # (d, n), (n,)
-            expected = 1.0 / (1.0 + np.exp(-np.clip(ordered_dot(theta, x), -30.0, 30.0)))
+            expected = sigmoid(ordered_dot(theta, x))
             curvature = count * (expected * (1.0 - expected))
             v = ordered_dot(M_inv, x[:, None, :])  # M^-1 x, (d, n)
             shrink = 1.0 + curvature * ordered_dot(x, v)
-            M_inv -= (curvature / shrink) * (v[:, None, :] * v[None, :, :])
-            M += curvature * (x[:, None, :] * x[None, :, :])
+            less, more = v * np.sqrt(curvature / shrink), x * np.sqrt(curvature)
+            M_inv -= less[:, None, :] * less[None, :, :]
+            M += more[:, None, :] * more[None, :, :]
             theta = theta + v * ((clicks[:, position] - count * expected) / shrink)
         updates, interval = state.updates[rows] + 1, state.interval[rows]
         due = (updates % interval == 0) | (updates & (updates - 1) == 0)
@@ -97,14 +105,6 @@ class Logistic(Estimator):
             state.interval[rows] = interval
         state.M[:, :, rows], state.M_inv[:, :, rows], state.theta[:, rows] = M, M_inv, theta
         state.updates[rows] = updates
-
-    def _counts(self, evidence: Evidence) -> tuple[Floats, Floats]:
-        """Return how much each position counts, and as how much of a click, (n, K) each."""
-        if self.weighs == "targets":
-            return evidence.seen, evidence.targets / evidence.largest
-        weights = evidence.factors**2
-        clicked = evidence.clicks & (evidence.seen > 0)
-        return evidence.seen * weights, clicked * weights
 
     def beliefs(self, state: LogisticState, rows: Rows, pool: Pool) -> RidgeBeliefs:
         return RidgeBeliefs(state.theta[:, rows], state.M_inv[:, :, rows], pool.with_intercept)
@@ -133,3 +133,13 @@ class Logistic(Estimator):
             "preferences": preferences,
             "intercept": intercept,
         }
+
+
+def weights_and_clicks(
+    weighs: Weighs, factors: Floats, targets: Floats, clicked: Bools, largest: float
+) -> tuple[Floats, Floats]:
+    """Return how much positions count where they are seen in full, and as how much of a click."""
+    if weighs == "targets":
+        return factors, targets / largest
+    weights = factors * factors
+    return weights, clicked * weights

@@ -28,7 +28,7 @@ class SharedRidgeState:
     """Which of its columns is whose: 0 for every user, (n,)."""
 
 
-@register("shared-ridge")
+@register("shared-ridge", engines=("cpu",))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedRidge(Estimator):
     """The ridge of a user who did what all users did.
@@ -58,6 +58,9 @@ class SharedRidge(Estimator):
     @property
     def shares(self) -> bool:
         return True
+
+    def kernel(self) -> Mapping[str, Any]:
+        return {"shared": True}
 
     def start(self, users: int, dim: int) -> SharedRidgeState:
         column = np.zeros(users, dtype=np.int64)

@@ -64,7 +64,7 @@ class Tabular(Estimator):
         return self.scope == "shared"
 
     def kernel(self) -> Mapping[str, Any]:
-        return {"tabular": True}
+        return {"shared": True} if self.shares else {"tabular": True}
 
     def start(self, users: int, dim: int) -> TabularState:
         rows = 1 if self.shares else users

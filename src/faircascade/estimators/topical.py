@@ -30,7 +30,7 @@ class Topical(Ridge):
     left of it (Yue and Guestrin, 2011). Slates are filled from the top, each position by the gains
     that are left. With features it is the hybrid model of Li et al. (2010) with both of its parts
     personal: eliminating one block of the normal equations, as they do, gives the same estimates
-    and widths as one ridge on both.
+    and widths as one ridge on both. `SharedTopical` has a topical part that all users share.
     """
 
     conditional: ClassVar[bool] = True
@@ -43,7 +43,7 @@ class Topical(Ridge):
         if topics == 0:
             raise ValueError(
                 f"estimator {self.name!r} needs items with topics, and these have none; "
-                "from ratings, topics = 'genre' or 'factors' makes them"
+                "give them as topics (those of ratings can be 'genre' or 'factors')"
             )
         return topics + (items.dim if self.features else 0)
 
@@ -54,9 +54,12 @@ class Topical(Ridge):
         return Ridge.increments(self, self._learned_from(evidence))
 
     def _learned_from(self, evidence: Evidence) -> Evidence:
+        return replace(evidence, features=self.rows_of(evidence))
+
+    def rows_of(self, evidence: Evidence) -> Floats:
+        """Return what is learned from slates: features, if it has them, and gains, (n, K, d)."""
         gains = topical_gains(evidence.topics)
-        rows = np.concatenate([evidence.features, gains], axis=2) if self.features else gains
-        return replace(evidence, features=rows)
+        return np.concatenate([evidence.features, gains], axis=2) if self.features else gains
 
     def beliefs(self, state: RidgeState, rows: Rows, pool: Pool) -> TopicalBeliefs:
         view = pool.with_topics if self.features else pool.by_topic

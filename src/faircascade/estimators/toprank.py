@@ -40,7 +40,7 @@ class TopRankState:
         return len(self.lead)
 
 
-@register("toprank")
+@register("toprank", engines=("cpu",))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopRankBlocks(Estimator):
     """Blocks of items, the better ones first; within a block nobody knows (Lattimore et al. 2018).
@@ -65,6 +65,9 @@ class TopRankBlocks(Estimator):
         if not 0 < self.delta < 1:
             raise ParameterError("delta", "must be between 0 and 1", self.delta)
 
+    def kernel(self) -> Mapping[str, Any]:
+        return {"compares": True, "delta": float(self.delta)}
+
     def start(self, users: int, dim: int) -> TopRankState:
         return _state(np.empty(0, dtype="<U1"), users)
 
@@ -85,9 +88,8 @@ class TopRankBlocks(Estimator):
             for one, two, sign in ((i, others, 1), (others, i, -1)):
                 state.lead[user, one, two] += sign
                 state.apart[user, one, two] += 1
-            n = state.apart[user, i, others].astype(np.float64)
-            enough = np.sqrt(2.0 * n * ln(CONSTANT * np.sqrt(n) / self.delta))
-            state.better[user, i, others] |= state.lead[user, i, others] >= enough
+            needed = lead_needed(state.apart[user, i, others].astype(np.float64), self.delta)
+            state.better[user, i, others] |= state.lead[user, i, others] >= needed
 
     def beliefs(self, state: TopRankState, rows: Rows, pool: Pool) -> BlockBeliefs:
         columns = _columns(state, pool.items.ids[pool.rows])
@@ -143,16 +145,25 @@ def _columns(state: TopRankState, items: Ids) -> Ints:
     """Return the columns of items, which get one if they have none."""
     names = np.asarray(items).astype(str)
     if not np.isin(names, state.ids).all():
-        ids = np.union1d(state.ids, names)
-        if len(ids) > MOST_ITEMS:
-            raise ValueError(
-                f"estimator 'toprank' compares all pairs of items, so it takes up to {MOST_ITEMS} "
-                f"of them, got {len(ids):,}"
-            )
-        grown = _spread(state, ids)
+        grown = _spread(state, check_few(np.union1d(state.ids, names)))
         for each in fields(TopRankState):
             setattr(state, each.name, getattr(grown, each.name))
     return np.searchsorted(state.ids, names)
+
+
+def check_few(ids: Ids) -> Ids:
+    """Return items, unless there are too many for a number for each pair."""
+    if len(ids) > MOST_ITEMS:
+        raise ValueError(
+            f"estimator 'toprank' compares all pairs of items, so it takes up to {MOST_ITEMS} "
+            f"of them, got {len(ids):,}"
+        )
+    return ids
+
+
+def lead_needed(apart: Any, delta: Any) -> Any:
+    """Return the lead from which on an item is better than another, given N_ij >= 1."""
+    return np.sqrt(2.0 * apart * ln(CONSTANT * np.sqrt(apart) / delta))
 
 
 def _spread(state: TopRankState, ids: Ids) -> TopRankState:

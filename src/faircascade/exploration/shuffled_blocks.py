@@ -14,7 +14,7 @@ from faircascade.registry import register
 from faircascade.types import Ints
 
 
-@register("shuffled-blocks")
+@register("shuffled-blocks", engines=("cpu",))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShuffledBlocks(Exploration):
     """Block after block, the items of each in random order: the draws that decide ties do it."""

@@ -18,6 +18,7 @@ from faircascade.numerics import ordered_sum
 from faircascade.observations import FirstClick, Observation
 from faircascade.policies.base import Policy, PolicyState
 from faircascade.propensities import Propensities, is_drawn, knows_chances
+from faircascade.ranking import Scores
 from faircascade.registry import Component, as_component, declared, register
 from faircascade.rerankers import Identity, Ledger, Reranker, Shown
 from faircascade.rerankers.ledger import Scope
@@ -158,6 +159,12 @@ class ComposedPolicy(Policy):
         if state.ledger is not None:
             state.ledger.enter(users, slates.items, pool.items)
         return slates
+
+    def scores(
+        self, state: BanditState, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
+    ) -> Scores:
+        """Return the scores of all items, before a re-ranker has its say."""
+        return self.parts.exploration.scores(self._request(state, users, pool, k, round, seed))
 
     def _request(
         self, state: BanditState, users: Rows, pool: Pool, k: int, round: int | Ints, seed: int
@@ -312,7 +319,7 @@ class Bandit(ComposedPolicy):
     names are listed by `faircascade.registry.components("exploration")`, your own among them;
     built in are:
 
-        estimator: logistic, ridge, shared-ridge, tabular, topical, toprank
+        estimator: logistic, ridge, shared-ridge, shared-topical, tabular, topical, toprank
         exploration: beta-thompson, epsilon, gaussian-thompson, kl-ucb, shuffled-blocks, thompson,
             ucb, ucb1
         reward: exposure-aware, standard

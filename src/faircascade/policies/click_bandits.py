@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from faircascade.errors import ParameterError
 from faircascade.estimators import Estimator, Tabular, TopRankBlocks
@@ -17,53 +15,14 @@ from faircascade.exploration import (
     GaussianThompson,
     ShuffledBlocks,
 )
-from faircascade.observations import AllPositions, Examination, FirstClick, LastClick, Observation
-from faircascade.policies.bandit import ComposedPolicy, Parts, with_reranker
-from faircascade.registry import as_component, register
-from faircascade.rerankers import Identity, Reranker
+from faircascade.observations import AllPositions, Examination, LastClick, Observation
+from faircascade.policies.recipe import Reranked, Rewarded
+from faircascade.registry import register
 from faircascade.rewards import RewardModel, Standard
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableRecipe(ComposedPolicy):
-    """A bandit that keeps a number or two for each item."""
-
-    observation: Observation = field(default_factory=FirstClick)
-    """Which positions it takes as seen; a name will do."""
-    reranker: Reranker = field(default_factory=Identity)
-    """What is done to a ranking before it is shown; a name will do."""
-
-    def __post_init__(self) -> None:
-        for part in ("observation", "reranker"):
-            object.__setattr__(self, part, as_component(part, getattr(self, part)))
-        self.parts  # noqa: B018 - a wrong parameter is an error now, not in the middle of a run
-
-    @property
-    def label(self) -> str:
-        return with_reranker(type(self).__name__, self.reranker)
-
-    @abstractmethod
-    def estimate(self) -> Estimator: ...
-
-    @abstractmethod
-    def explorer(self) -> Exploration: ...
-
-    def reward_model(self) -> RewardModel:
-        return Standard()
-
-    @cached_property
-    def parts(self) -> Parts:
-        return Parts(
-            estimator=self.estimate(),
-            exploration=self.explorer(),
-            reward=self.reward_model(),
-            observation=self.observation,
-            reranker=self.reranker,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Tabular(TableRecipe):
+class _Tabular(Reranked):
     scope: TableScope = "user"
     """Whose clicks count: `user`, each user's own, or `shared`, those of all users."""
 
@@ -72,22 +31,10 @@ class _Tabular(TableRecipe):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Weighted(_Tabular):
+class _Weighted(_Tabular, Rewarded):
     reward: RewardModel = field(default_factory=Standard)
     """What a seen position is worth; a name will do. Weights are divided by their largest, so that
     means stay within [0, 1]; with penalties those below 0 count as 0 in all but UCB1."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "reward", as_component("reward", self.reward))
-        super().__post_init__()
-
-    @property
-    def label(self) -> str:
-        label = f"{type(self).__name__} {self.reward.label}".strip()
-        return with_reranker(label, self.reranker)
-
-    def reward_model(self) -> RewardModel:
-        return self.reward
 
 
 @register("cascade-ucb1", engines=("cpu",))
@@ -198,9 +145,9 @@ class PBMTS(_Tabular):
         return BetaThompson()
 
 
-@register("toprank")
+@register("toprank", engines=("cpu",))
 @dataclass(frozen=True, kw_only=True)
-class TopRank(TableRecipe):
+class TopRank(Reranked):
     """TopRank of Lattimore et al. (2018): sorts items into blocks by comparing their clicks.
 
     It assumes no click model, and pays with slower learning. Each user has a number for each pair

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 from faircascade.errors import check_choice
 from faircascade.estimators import Estimator, Ridge, SharedRidge
 from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
-from faircascade.observations import FirstClick, Observation
-from faircascade.policies.bandit import ComposedPolicy, Parts, with_reranker
+from faircascade.policies.bandit import with_reranker
+from faircascade.policies.recipe import Recipe, Reranked
 from faircascade.readings import Reading
-from faircascade.registry import as_component, register
-from faircascade.rerankers import EARS, Discount, FairCo, FairX, Identity, Reorder, Reranker
+from faircascade.registry import register
+from faircascade.rerankers import EARS, Discount, FairCo, FairX, Reorder, Reranker
 from faircascade.rerankers.ledger import Scope
-from faircascade.rewards import ExposureAware, RewardModel, Standard, as_weight
+from faircascade.rewards import ExposureAware, RewardModel, as_weight
 from faircascade.rewards.weights import Weight, WeightLike
 from faircascade.weighing import Weighs
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe(ComposedPolicy):
-    """A bandit by the parameters that matter; `parts` is what they stand for."""
+class LinearRecipe(Recipe):
+    """A bandit that learns by ridge regression."""
 
     ridge: float = 1.0
     """Regularisation lambda, > 0."""
@@ -33,55 +31,13 @@ class Recipe(ComposedPolicy):
     reading: Reading = "intended"
     """Whose formulas: `intended` (the paper's text), `paper` (its tables) or `reference` (its
     authors' package)."""
-    observation: Observation = field(default_factory=FirstClick)
-    """Which positions it takes as seen; a name will do."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "observation", as_component("observation", self.observation))
-        self.parts  # noqa: B018 - a wrong parameter is an error now, not in the middle of a run
-
-    @abstractmethod
-    def explorer(self) -> Exploration: ...
-
-    def reward_model(self) -> RewardModel:
-        return Standard()
-
-    def last_step(self) -> Reranker:
-        return Identity()
-
-    def estimator(self) -> Estimator:
+    def estimate(self) -> Estimator:
         return Ridge(ridge=self.ridge, sigma=self.sigma, reading=self.reading)
 
-    @cached_property
-    def parts(self) -> Parts:
-        return Parts(
-            estimator=self.estimator(),
-            exploration=self.explorer(),
-            reward=self.reward_model(),
-            observation=self.observation,
-            reranker=self.last_step(),
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
-class _Reranked(Recipe):
-    reranker: Reranker = field(default_factory=Identity)
-    """What is done to a ranking before it is shown; a name will do."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "reranker", as_component("reranker", self.reranker))
-        super().__post_init__()
-
-    @property
-    def label(self) -> str:
-        return with_reranker(type(self).__name__, self.reranker)
-
-    def last_step(self) -> Reranker:
-        return self.reranker
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Optimistic(Recipe):
+class _Optimistic(LinearRecipe):
     alpha: float = 0.25
     """Width of the exploration bonus, >= 0; 0 is greedy."""
 
@@ -90,7 +46,7 @@ class _Optimistic(Recipe):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Sampling(Recipe):
+class _Sampling(LinearRecipe):
     scale: float = 0.25
     """Standard deviation of the posterior draw, >= 0; 0 is greedy."""
 
@@ -99,7 +55,7 @@ class _Sampling(Recipe):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Dithering(Recipe):
+class _Dithering(LinearRecipe):
     epsilon: float = 0.1
     """Probability of a random item at a position."""
 
@@ -108,7 +64,7 @@ class _Dithering(Recipe):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ExposureAware(_Reranked):
+class _ExposureAware(Reranked, LinearRecipe):
     weight: WeightLike = "log"
     """F: "log", "rbp", "linear", a vector of K positive weights, or a function of (k, K)."""
     beta: float | None = None
@@ -132,7 +88,7 @@ class _ExposureAware(_Reranked):
         label = f"{type(self).__name__} {as_weight(self.weight, self.beta).name}"
         return with_reranker(label, self.reranker)
 
-    def estimator(self) -> Estimator:
+    def estimate(self) -> Estimator:
         return Ridge(ridge=self.ridge, sigma=self.sigma, reading=self.reading, weighs=self.weighs)
 
     def reward_model(self) -> RewardModel:
@@ -142,28 +98,28 @@ class _ExposureAware(_Reranked):
 
 @register("linucb", engines=("cpu", "gpu"))
 @dataclass(frozen=True, kw_only=True)
-class LinUCB(_Reranked, _Optimistic):
+class LinUCB(Reranked, _Optimistic):
     """Cascading LinUCB: clicks count 1 wherever they happen."""
 
 
-@register("shared-linucb")
+@register("shared-linucb", engines=("cpu",))
 @dataclass(frozen=True, kw_only=True)
-class SharedLinUCB(_Reranked, _Optimistic):
+class SharedLinUCB(Reranked, _Optimistic):
     """LinUCB with one model for all users: nothing is personal, and everybody learns from all."""
 
-    def estimator(self) -> Estimator:
+    def estimate(self) -> Estimator:
         return SharedRidge(ridge=self.ridge, sigma=self.sigma, reading=self.reading)
 
 
 @register("lints", engines=("cpu", "gpu"))
 @dataclass(frozen=True, kw_only=True)
-class LinTS(_Reranked, _Sampling):
+class LinTS(Reranked, _Sampling):
     """Cascading linear Thompson sampling."""
 
 
 @register("epsilon-greedy", engines=("cpu", "gpu"))
 @dataclass(frozen=True, kw_only=True)
-class EpsilonGreedy(_Reranked, _Dithering):
+class EpsilonGreedy(Reranked, _Dithering):
     """Greedy with random items at random positions."""
 
 

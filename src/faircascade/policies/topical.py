@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
-from faircascade.estimators import Topical
+from faircascade.estimators import SharedTopical, Topical
+from faircascade.estimators.tabular import TableScope, check_table_scope
 from faircascade.exploration import UCB, Exploration
-from faircascade.policies.recipes import Recipe
-from faircascade.registry import as_component, register
-from faircascade.rewards import RewardModel, Standard
+from faircascade.policies.recipe import Rewarded
+from faircascade.policies.recipes import LinearRecipe
+from faircascade.registry import register
 from faircascade.weighing import Weighs
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OnTopics(Recipe):
+class _OnTopics(Rewarded, LinearRecipe):
     alpha: float = 0.25
     """Width of the exploration bonus, >= 0; 0 is greedy."""
-    reward: RewardModel = field(default_factory=Standard)
-    """What a position that was seen is worth; a name will do."""
     weighs: Weighs = "targets"
     """Where the weight of a position enters: see `Ridge`."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "reward", as_component("reward", self.reward))
-        super().__post_init__()
-
-    @property
-    def label(self) -> str:
-        return f"{type(self).__name__} {self.reward.label}".strip()
-
     def explorer(self) -> Exploration:
         return UCB(alpha=self.alpha)
-
-    def reward_model(self) -> RewardModel:
-        return self.reward
 
 
 @register("cascade-lsb", engines=("cpu",))
@@ -46,7 +35,7 @@ class CascadeLSB(_OnTopics):
     upper confidence bound. It needs items with topics, and knows nothing of an item but these.
     """
 
-    def estimator(self) -> Topical:
+    def estimate(self) -> Topical:
         return Topical(ridge=self.ridge, sigma=self.sigma, reading=self.reading, weighs=self.weighs)
 
 
@@ -55,15 +44,25 @@ class CascadeLSB(_OnTopics):
 class CascadeHybrid(_OnTopics):
     """Relevance and diversity: Li, Feng and de Rijke, "Cascading Hybrid Bandits", RecSys 2020.
 
-    Attraction is theta . features + beta . (gain in topic coverage given the items above). Both
-    parts are personal here, as in the package FairDynamicRec. It needs items with topics.
+    Attraction is theta . features + beta . (gain in topic coverage given the items above). It needs
+    items with topics.
     """
 
-    def estimator(self) -> Topical:
-        return Topical(
-            ridge=self.ridge,
-            sigma=self.sigma,
-            reading=self.reading,
-            weighs=self.weighs,
-            features=True,
+    scope: TableScope = "user"
+    """Whose clicks beta is learned from: `user`, each user's own, as in the package FairDynamicRec,
+    or `shared`, those of all users, as in the article; theta is personal in both."""
+
+    def __post_init__(self) -> None:
+        check_table_scope(self.scope)
+        super().__post_init__()
+
+    def estimate(self) -> Topical | SharedTopical:
+        common: dict[str, Any] = {
+            "ridge": self.ridge,
+            "sigma": self.sigma,
+            "reading": self.reading,
+            "weighs": self.weighs,
+        }
+        return (
+            SharedTopical(**common) if self.scope == "shared" else Topical(features=True, **common)
         )

@@ -25,6 +25,7 @@ from faircascade.engine.cpu.records import (
     Trace,
 )
 from faircascade.engine.job import Job
+from faircascade.estimators.logistic import weights_and_clicks
 from faircascade.metrics.tally import BY_ROUND
 from faircascade.observations.base import FIRST_CLICK
 from faircascade.policies import Yardstick
@@ -34,6 +35,7 @@ from faircascade.rerankers.ears import set_shares, stops
 from faircascade.rerankers.ledger import exposure_units, prices
 from faircascade.rewards import RegressionTable
 from faircascade.types import Floats, Ints, Pool
+from faircascade.weighing import Weighs
 
 SPARE = 22
 """How many more items than a slate has are at the front; rounded up to 16s."""
@@ -77,24 +79,28 @@ def pack_environment(job: Job, like: PackedEnvironment | None = None) -> PackedE
     }
     if like is not None:
         return like._replace(**users)
-    return PackedEnvironment(**_pack_items(pool), **users)
+    logistic = any(part.kernel().get("logistic") for part in job.policy.components)
+    return PackedEnvironment(
+        **_pack_items(pool, pool.with_intercept if logistic else pool), **users
+    )
 
 
-def _pack_items(pool: Pool) -> dict[str, Any]:
-    p, d = len(pool), len(pool.by_feature)
+def _pack_items(pool: Pool, learned: Pool) -> dict[str, Any]:
+    """Pack items; `learned` has the features that a policy knows them by."""
+    p, d = len(pool), len(learned.by_feature)
     padded = up(p, ITEMS)
     by_feature = zeros(d, padded)
-    by_feature[:, :p] = pool.by_feature
+    by_feature[:, :p] = learned.by_feature
     norms = zeros(padded)
-    norms[:p] = pool.norms
+    norms[:p] = learned.norms
     by_key = np.argsort(pool.keys)
     return {
-        "features": np.array(pool.by_feature.T, order="C"),
+        "features": np.array(learned.by_feature.T, order="C"),
         "by_feature": by_feature.reshape(-1),
         "padded": padded,
         **_pack_nonzero(pool.by_feature.T),
         "norms": norms,
-        "radius": pool.radius,
+        "radius": learned.radius,
         "keys": np.array(pool.keys),
         "rows": np.array(pool.rows),
         "by_key": by_key,
@@ -197,6 +203,8 @@ DEFAULTS: dict[str, Any] = {
     "reorders": False,
     "accounts": False,
     "until": FIRST_CLICK,
+    "logistic": False,
+    "weighs": "targets",
 }
 """Defaults of the rules that parts give in `kernel`, for policies without such a part."""
 
@@ -208,6 +216,11 @@ def pack_rules(job: Job) -> Rules:
         given.update(part.kernel())
         given.update(part.kernel_for(k))
     table = policy.regression_table(k) or RegressionTable(*np.ones((4, k, k)))
+    weighs = given.pop("weighs")
+    for name in ("shared", "index", "strength"):  # of scores that no kernel computes
+        given.pop(name, None)
+    if given["logistic"]:
+        table = _logistic_table(job, table, weighs)
     given |= {name: np.array(values, order="C") for name, values in table._asdict().items()}
     model = click_numbers(job.env).model
     in_full = bool((table.clicked_factors == 1.0).all() and (table.ignored_factors == 1.0).all())
@@ -216,6 +229,7 @@ def pack_rules(job: Job) -> Rules:
         plain=model == CASCADE
         and given["until"] == FIRST_CLICK
         and in_full
+        and not given["logistic"]
         and not policy.conditional,
         stops=stops(k, given.pop("patience")),
         shares=set_shares(k) if given["tolerance"] > 0.0 else np.zeros((0, 0)),
@@ -228,6 +242,21 @@ def pack_rules(job: Job) -> Rules:
         traced=job.trace is not None,
         **given,
     )
+
+
+def _logistic_table(job: Job, table: RegressionTable, weighs: Weighs) -> RegressionTable:
+    """Return how much positions count, and as how much of a click, in place of a regression's."""
+    rewards = job.policy.reward_table(job.env.k)
+    assert rewards is not None
+    click = np.ones_like(table.clicked, dtype=bool)
+    sides = [
+        weights_and_clicks(weighs, factors, targets, clicked, rewards.largest)
+        for factors, targets, clicked in (
+            (table.clicked_factors, table.clicked, click),
+            (table.ignored_factors, table.ignored, ~click),
+        )
+    ]
+    return RegressionTable(sides[0][0], sides[1][0], sides[0][1], sides[1][1])
 
 
 def pack_contenders(job: Job, policy: Yardstick, packed: PackedEnvironment) -> Contenders:
@@ -245,13 +274,13 @@ def pack_contenders(job: Job, policy: Yardstick, packed: PackedEnvironment) -> C
     return Contenders(liked[None], fixed[liked][None], False)
 
 
-def start_sums(n: int, d: int) -> Sums:
+def start_sums(n: int, d: int, *, logistic: bool = False) -> Sums:
     """Return room for what is learned of users; lanes without a user stay 0."""
     groups, pairs = up(n, USERS) // USERS, d * (d + 1) // 2
     return Sums(
         M=zeros(groups, pairs * USERS),
         M_inv=zeros(groups, pairs * USERS),
-        B=zeros(groups, d * USERS),
+        B=zeros(groups, 0 if logistic else d * USERS),
         theta=zeros(groups, d * USERS),
         updates=np.zeros((groups, USERS), dtype=np.int64),
         interval=np.ones((groups, USERS), dtype=np.int64),
@@ -304,7 +333,7 @@ def set_sizes(front: int, items: int) -> list[int]:
 
 
 def start_shortlist(packed: PackedEnvironment, rules: Rules) -> Shortlist:
-    n, d = packed.preferences.shape if rules.lazy else (0, 1)
+    n, d = (len(packed.preferences), packed.features.shape[1]) if rules.lazy else (0, 1)
     front = up(rules.k + SPARE, ITEMS)
     room = set_sizes(front, len(packed.keys))
     groups, tiers = up(n, USERS) // USERS, len(room) + 1
@@ -349,9 +378,10 @@ def make_scratch(packed: PackedEnvironment, rules: Rules, shortlist: Shortlist, 
         listed=np.zeros(k, dtype=np.int64),
         used=np.zeros(k, dtype=np.bool_),
         shown=zeros(k * d * USERS),
-        weights=zeros(k * USERS),
+        weights=zeros((2 if rules.logistic else 1) * k * USERS),
         examined=np.zeros(USERS, dtype=np.int64),
         v=zeros(2 * d * USERS),
+        expected=zeros(USERS),
         matrices=zeros(4, d, d),
         drawn=zeros(d),
         z=zeros(d + 1),
@@ -375,9 +405,9 @@ def make_counts(job: Job, rounds: int, sets: int) -> StepCounts:
     )
 
 
-def make_trace(job: Job, rounds: int) -> Trace:
+def make_trace(job: Job, rounds: int, *, wanted: bool = False) -> Trace:
     n = len(job.env.users)
-    rounds = rounds if job.trace is not None else 0
+    rounds = rounds if wanted or job.trace is not None else 0
     return Trace(
         slates=np.zeros((rounds, n, job.env.k), dtype=np.int32),
         clicks=np.full((rounds, n, job.env.k), -1, dtype=np.int8),

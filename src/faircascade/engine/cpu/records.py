@@ -28,7 +28,7 @@ class PackedEnvironment(NamedTuple):
     """Who is served, and from what."""
 
     features: Floats
-    """One row per item, (p, d)."""
+    """One row per item, (p, d); an intercept, if the policy has one, comes last."""
     by_feature: Floats
     """One row per feature, zeros behind the last item up to a multiple of 16, flat (d * padded)."""
     padded: int
@@ -194,6 +194,9 @@ class Rules(NamedTuple):
     """Target of a clicked position, one row per last position seen, (K, K)."""
     ignored: Floats
     """Target of a position that was seen and not clicked, (K, K)."""
+    logistic: bool
+    """Whether a regression is logistic: its last feature is an intercept, factors are how much
+    positions count, and targets as how much of a click."""
     plain: bool
     """Whether users click once at most, and everything down to it is seen and counts in full."""
     tolerance: float
@@ -233,7 +236,7 @@ class Sums(NamedTuple):
     M_inv: Floats
     """(groups, pairs * 8)."""
     B: Floats
-    """(groups, d * 8)."""
+    """(groups, d * 8); empty in a logistic regression."""
     theta: Floats
     """(groups, d * 8)."""
     updates: Ints
@@ -346,11 +349,13 @@ class Scratch(NamedTuple):
     shown: Floats
     """Features of the slates of a group, zero where not examined, (K * d * 8,)."""
     weights: Floats
-    """What each position teaches, (K * 8,)."""
+    """What each position teaches, (K * 8,), and how much it counts in a logistic regression."""
     examined: Ints
     """(8,)."""
     v: Floats
     """(2 * d * 8,)."""
+    expected: Floats
+    """(8,)."""
     matrices: Floats
     """(4, d, d)."""
     drawn: Floats

@@ -16,9 +16,10 @@ import numpy as np
 
 from faircascade.engine.capabilities import name_of, unsupported
 from faircascade.engine.cpu import packing
+from faircascade.engine.cpu.blocks import BlockUsers
 from faircascade.engine.cpu.kernels.compiling import announce
 from faircascade.engine.cpu.records import USERS, StepCounts, Trace
-from faircascade.engine.cpu.tabular import RULES as TABULAR_RULES
+from faircascade.engine.cpu.shared import SharedUsers
 from faircascade.engine.cpu.tabular import TabularUsers
 from faircascade.engine.cpu.users import Served, served
 from faircascade.engine.interrupts import uninterrupted
@@ -36,6 +37,12 @@ PARTS = 8
 TRACED = 2_000_000
 """Most slates in a step that is traced."""
 _POLL_SECONDS = 0.1
+_KINDS: dict[str, type[Served]] = {
+    "tabular": TabularUsers,
+    "compares": BlockUsers,
+    "shared": SharedUsers,
+}
+"""Users who are served in a way of their own, by what an estimator has in its `kernel`."""
 
 
 def lacks(job: Job) -> str:
@@ -47,21 +54,23 @@ def lacks(job: Job) -> str:
 
 def run(job: Job) -> Outcome:
     """Run a job to its end, or to the last round that all users finished when interrupted."""
-    users = TabularUsers(job) if _is_tabular(job) else served(job)
-    return CpuRun(job, users).to_the_end()
+    users = _kind(job)
+    return CpuRun(job, served(job) if users is None else users(job)).to_the_end()
 
 
-def _is_tabular(job: Job) -> bool:
-    """Say whether the kernel of tabular bandits is to run a job."""
-    return any("tabular" in part.kernel() for part in job.policy.components)
+def _kind(job: Job) -> type[Served] | None:
+    """Return the users of a job if they are served in a way of their own."""
+    given = {name for part in job.policy.components for name in part.kernel()}
+    return next((users for name, users in _KINDS.items() if name in given), None)
 
 
 def _unknown(job: Job) -> str:
     """Return a part that has a kernel, but not together with the others."""
-    if _is_tabular(job):
+    users = _kind(job)
+    if users is not None:
         for part in job.policy.components:
-            if not part.kernel().keys() <= TABULAR_RULES:
-                return f"{name_of(part)} with a tabular estimator"
+            if users.refuses(part):
+                return f"{name_of(part)} with {users.estimates_by}"
     return ""
 
 
@@ -77,7 +86,7 @@ class CpuRun:
         self.work = np.zeros(users.sets + 2, dtype=np.int64)
         groups = -(-self.n // USERS)
         parts = min(groups, PARTS * job.threads)
-        self.step = max(1, FIRST_STEP // self.n)
+        self.step = 1 if users.round_by_round else max(1, FIRST_STEP // self.n)
         self.rows: list[TraceRows] = []
         self.parts = list(pairwise(groups * part // parts for part in range(parts + 1)))
         self.compiling = self._compile()
@@ -91,6 +100,7 @@ class CpuRun:
         """Run to the last checkpoint, or until Ctrl-C."""
         interrupted = False
         with (
+            self.users.session(),
             ThreadPoolExecutor(self.job.threads) as pool,
             TraceWriter(self.job) as trace,
         ):
@@ -127,11 +137,13 @@ class CpuRun:
         begin = time.perf_counter()
         announce(self.users.kernel)
         books = packing.make_counts(self.job, 1, self.users.sets)
-        trace = packing.make_trace(self.job, 1)
+        trace = self.users.make_trace(1)
         self.users.serve(books, trace, self.scratch[0], self.stop, (0, 0), 1, 1)
         return time.perf_counter() - begin
 
     def _next_step(self, rounds: int, seconds: float) -> int:
+        if self.users.round_by_round:
+            return 1
         longer = int(rounds * min(4.0, STEP_SECONDS / max(seconds, 1e-6)))
         most = TRACED // self.n if self.job.trace is not None else longer
         return max(1, min(longer, most))
@@ -140,7 +152,7 @@ class CpuRun:
         """Serve all users in some rounds and count what happened, all of it or nothing."""
         rounds = last - first + 1
         books = [packing.make_counts(self.job, rounds, self.users.sets) for _ in self.scratch]
-        trace = packing.make_trace(self.job, rounds)
+        trace = self.users.make_trace(rounds)
         parts = GroupQueue(self.parts)
 
         def work(thread: int) -> None:
@@ -168,14 +180,15 @@ class CpuRun:
         """Count a step and commit it."""
         if any(book.broken[0] for book in books):
             raise not_finite(self.job, last)
-        self.users.keep(last)
+        self.users.keep(last, books[0], trace)
         tally, rounds = self.tally, slice(first - 1, last)
         for book in books:
             tally.appearances[interval] += book.appearances
             tally.item_clicks[interval] += book.item_clicks
             tally.count_rounds(rounds, book.by_round)
             self.work += book.work
-        self.rows.extend(self._trace_rows(trace, first))
+        if self.job.trace is not None:
+            self.rows.extend(self._trace_rows(trace, first))
         self.done = last
 
     def _save(self) -> None:

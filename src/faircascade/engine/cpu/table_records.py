@@ -1,4 +1,4 @@
-"""What the kernel of tabular bandits works on: plain arrays by name, one row for each user."""
+"""What the kernels of bandits without features work on: plain arrays, one row for each user."""
 
 from __future__ import annotations
 
@@ -94,3 +94,55 @@ class TableScratch(NamedTuple):
     """(K + 1,)."""
     known: Floats
     """Mean, count, level, index and slope of indices computed before, (64, 5)."""
+
+
+class PairRules(NamedTuple):
+    """TopRank and the options of a run, as numbers; names as in `TableRules`."""
+
+    k: int
+    delta: float
+    """How likely a comparison may go wrong."""
+    least: float
+    """No lead is enough whose square is less than this for each comparison."""
+    until: int
+    noticed: Floats
+    plain: bool
+    activity: float
+    realised: bool
+    traced: bool
+
+
+class PairDraws(NamedTuple):
+    """Where each user's draws begin: (seed, purpose, user) hashed, (n,)."""
+
+    attraction: Words
+    tie: Words
+    visit: Words
+    examination: Words
+
+
+class Pairs(NamedTuple):
+    """What is known of the pairs of items of each user, and the blocks that they make."""
+
+    wins: Small
+    """How often i was clicked and j was not, while they were in one block, (n, p, p)."""
+    better: Bools
+    """Whether i is known to be better than j, (n, p, p)."""
+    served: Bools
+    """Whether a user has seen a slate, (n,)."""
+    order: Small
+    """Items block by block, (n, p)."""
+    block: Small
+    """Where the block of each item begins in that order, (n, p)."""
+
+
+class PairScratch(NamedTuple):
+    """Scratch space: one set per thread; names as in `TableScratch`."""
+
+    slate: Small
+    lots: Words
+    hit: Bools
+    """Which items were clicked, (p,)."""
+    clicks: Bools
+    ideal_clicks: Bools
+    chances: Floats

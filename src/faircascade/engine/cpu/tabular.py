@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from faircascade.engine.cpu import packing
 from faircascade.engine.cpu.click_numbers import CASCADE, click_numbers
 from faircascade.engine.cpu.kernels.tabular import UNKNOWN, serve_table
-from faircascade.engine.cpu.records import ITEMS
+from faircascade.engine.cpu.records import ITEMS, StepCounts, Trace
 from faircascade.engine.cpu.table_records import (
     INDICES,
     MEMORY,
@@ -22,14 +22,13 @@ from faircascade.engine.cpu.table_records import (
 )
 from faircascade.engine.cpu.users import Served
 from faircascade.engine.job import Job, not_finite
+from faircascade.estimators.item_sums import ItemSums
 from faircascade.exploration.table_thompson import GAMMAS, GAUSSIAN, TRIALS
 from faircascade.observations.base import FIRST_CLICK
 from faircascade.policies import BanditState
 from faircascade.random import draws as words
 from faircascade.types import Ints
 
-RULES = frozenset({"tabular", "index", "strength"})
-"""What parts may give in `kernel`."""
 LEARNED = ("targets", "positions", "seen")
 """Sums of items, in the order of the estimator."""
 
@@ -38,6 +37,8 @@ class TabularUsers(Served):
     """The users of a tabular bandit, each with a table."""
 
     kernel = staticmethod(serve_table)
+    understands = frozenset({"tabular", "index", "strength"})
+    estimates_by = "a tabular estimator"
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
@@ -76,7 +77,7 @@ class TabularUsers(Served):
         self.table.slates[:] = arrays["slates"]
         self._copy()
 
-    def keep(self, last: int) -> None:
+    def keep(self, last: int, book: StepCounts, trace: Trace) -> None:
         if not np.isfinite(self.table.targets).all():
             raise not_finite(self.job, last)
         self._copy()
@@ -95,7 +96,7 @@ class TabularUsers(Served):
         met: Ints = np.flatnonzero(self.kept["positions"].any(axis=0)[self.by_name])
         columns = self.by_name[met]
         return {
-            "items": self.names[met],
+            "items": self.names[met] if len(met) else ItemSums.start(0).ids,
             "item_sums": np.stack([self.kept[name][:, columns] for name in LEARNED]),
             "slates": self.kept["slates"].copy(),
             "row_of": np.arange(len(self.kept["slates"])),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -14,20 +15,40 @@ from faircascade.engine.cpu.click_numbers import click_numbers
 from faircascade.engine.cpu.kernels.bandit import serve_bandit
 from faircascade.engine.cpu.kernels.topical import serve_topical
 from faircascade.engine.cpu.kernels.yardstick import serve_yardstick
-from faircascade.engine.cpu.records import USERS, Sums
+from faircascade.engine.cpu.records import USERS, StepCounts, Sums, Trace
 from faircascade.engine.job import Job, not_finite
 from faircascade.policies import BanditState, Yardstick
+from faircascade.registry import Component
 
 
 class Served(ABC):
     """Users as the kernels see them."""
 
     kernel: Callable[..., None]
+    understands: frozenset[str] = frozenset()
+    """What parts may give in their `kernel`, if that is not checked elsewhere."""
+    estimates_by: str = ""
+    """The estimator of these users, for messages."""
+    round_by_round: bool = False
+    """Whether a round must be over for all users before the next one begins."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
         self.packed = packing.pack_environment(job)
         self.numbers = click_numbers(job.env)
+
+    @classmethod
+    def refuses(cls, part: Component) -> bool:
+        """Say whether a part has something in its `kernel` that these users cannot do."""
+        return not part.kernel().keys() <= cls.understands
+
+    def session(self) -> AbstractContextManager[None]:
+        """Return what has to hold while a run is under way."""
+        return nullcontext()
+
+    def make_trace(self, rounds: int) -> Trace:
+        """Return room for the slates and clicks of some rounds, if they are wanted."""
+        return packing.make_trace(self.job, rounds)
 
     sets: int = 0
     """How many sets of items there are between the front and all."""
@@ -44,8 +65,8 @@ class Served(ABC):
     def serve(self, *where: Any) -> None:
         """Serve some of the users in some rounds."""
 
-    def keep(self, last: int) -> None:
-        """Commit a step; there is nothing to commit unless something is learned."""
+    def keep(self, last: int, book: StepCounts, trace: Trace) -> None:
+        """Commit a step, whose counts may still grow; there may be nothing to commit."""
         return
 
     def state(self) -> Any:
@@ -76,7 +97,8 @@ class Learning(Scored):
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         n, d = len(job.env.users), job.policy.dim_of(job.env.items)
-        self.sums, self.kept = packing.start_sums(n, d), packing.start_sums(n, d)
+        logistic = self.rules.logistic
+        self.sums, self.kept = (packing.start_sums(n, d, logistic=logistic) for _ in range(2))
         self.account = packing.start_account(job, self.packed, self.rules)
         self.kept_units = self.account.units.copy()
         self.resume(job.policy.start(job.env.users, d))
@@ -91,7 +113,7 @@ class Learning(Scored):
         parts = (self.draws, self.rules, self.sums, self.shortlist, self.account)
         self.kernel(self.packed, self.numbers, *parts, *where)
 
-    def keep(self, last: int) -> None:
+    def keep(self, last: int, book: StepCounts, trace: Trace) -> None:
         for array in self.sums:
             if array.dtype.kind == "f" and not np.isfinite(array).all():
                 raise not_finite(self.job, last)
@@ -167,8 +189,10 @@ def unpack_sums(sums: Sums, n: int) -> dict[str, NDArray[Any]]:
 
 def pack_sums(learned: Mapping[str, NDArray[Any]], sums: Sums) -> None:
     """Put what was learned into the lanes of the users: the inverse of `unpack_sums`."""
-    half = np.triu_indices(len(learned["B"]))
+    half = np.triu_indices(len(learned["theta"]))
     for name, lanes in sums._asdict().items():
+        if name not in learned:  # a logistic regression has no B
+            continue
         column = learned[name][half] if name in ("M", "M_inv") else learned[name]
         groups, n = len(lanes), column.shape[-1]
         rows = by_user(lanes, groups * USERS)

@@ -120,7 +120,7 @@ class DeviceJob:
         rules = self.rules._asdict() | {"lazy_draws": self.job.lazy}
         numbers = click_numbers(self.job.env)._asdict()
         rules |= {f"click_{name}": value for name, value in numbers.items()}
-        del rules["k"], rules["first_theta"]
+        del rules["k"], rules["first_theta"], rules["logistic"]
         return {
             name: self.xp.asarray(value) if isinstance(value, np.ndarray) else value
             for name, value in rules.items()

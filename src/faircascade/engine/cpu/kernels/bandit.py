@@ -7,6 +7,7 @@ import numpy as np
 from faircascade.engine.cpu.kernels.compiling import inlined, kernel, part
 from faircascade.engine.cpu.kernels.draws import absorb, normal_pair, uniform
 from faircascade.engine.cpu.kernels.learning import draw_theta, learn, next_interval, refine
+from faircascade.engine.cpu.kernels.logistic import learn_logistic
 from faircascade.engine.cpu.kernels.observing import comes, observe, seen_up_to, take_in
 from faircascade.engine.cpu.kernels.ranking import keep_best
 from faircascade.engine.cpu.kernels.reranking import adjust, arrange, enter, take_discount
@@ -34,7 +35,7 @@ def serve_bandit(
             if stop[0]:
                 return
             if rules.lazy:
-                limits(shortlist.tiers, group, theta, scratch.limit)
+                limits(shortlist.tiers, group, theta, rules.logistic, scratch.limit)
             longest = np.int64(0)
             for lane in range(users):
                 user = group * USERS + lane
@@ -54,10 +55,15 @@ def learn_group(sums, rules, shortlist, books, scratch, group, users, longest):
     """Let the users of a group learn what was noted of their slates."""
     M, M_inv, B, theta = sums.M[group], sums.M_inv[group], sums.B[group], sums.theta[group]
     updates, interval = sums.updates[group], sums.interval[group]
-    learn(
-        M, M_inv, B, theta, scratch.shown, scratch.weights, longest, rules.gain, rules.scale,
-        scratch.v,
-    )  # fmt: skip
+    if rules.logistic:
+        learn_logistic(
+            M, M_inv, theta, scratch.shown, scratch.weights, longest, scratch.v, scratch.expected
+        )
+    else:
+        learn(
+            M, M_inv, B, theta, scratch.shown, scratch.weights, longest, rules.gain, rules.scale,
+            scratch.v,
+        )  # fmt: skip
     for lane in range(users):
         if scratch.examined[lane] > 0:
             updates[lane] += 1
@@ -134,7 +140,8 @@ def refine_if_due(
     if rules.lazy:
         for tier in range(len(scratch.limit) // USERS):
             grow(
-                shortlist.tiers, tier, group, lane, moved, interval[lane], rules, len(B) // USERS
+                shortlist.tiers, tier, group, lane, moved, interval[lane], rules,
+                len(theta) // USERS,
             )  # fmt: skip
 
 

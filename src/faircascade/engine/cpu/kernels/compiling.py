@@ -31,6 +31,7 @@ SOURCES = (
     "engine.cpu.records",
     "engine.cpu.table_records",
     "exploration.indices",
+    "estimators.toprank",
     "engine.cpu.click_numbers",
     "clicks.sequential",
     "observations.base",

@@ -111,11 +111,11 @@ def unpack(packed, lane, full):
 
 @part
 def refine(M, M_inv, B, theta, lane, afresh, scale, matrices):
-    """Make one user's inverse better, and theta from it: `ridge.refine`.
+    """Make one user's inverse better, and theta from it if there is a B: `ridge.refine`.
 
     Return how far the inverse moved (its Frobenius norm), and max |M M^-1 - I| before.
     """
-    d = len(B) // USERS
+    d = len(theta) // USERS
     A, Y, rest, better = matrices[0], matrices[1], matrices[2], matrices[3]
     unpack(M, lane, A)
     unpack(M_inv, lane, Y)
@@ -139,12 +139,13 @@ def refine(M, M_inv, B, theta, lane, afresh, scale, matrices):
             moved += (2.0 if a < b else 1.0) * (value - Y[a, b]) ** 2
             M_inv[pair] = value
             pair += USERS
-    unpack(M_inv, lane, Y)
-    for b in range(d):
-        total = Y[0, b] * B[lane]
-        for a in range(1, d):
-            total += Y[a, b] * B[a * USERS + lane]
-        theta[b * USERS + lane] = scale * total
+    if len(B) > 0:
+        unpack(M_inv, lane, Y)
+        for b in range(d):
+            total = Y[0, b] * B[lane]
+            for a in range(1, d):
+                total += Y[a, b] * B[a * USERS + lane]
+            theta[b * USERS + lane] = scale * total
     return np.sqrt(moved), residual
 
 

@@ -117,6 +117,9 @@ def take_in(features, listed, rules, scratch, lane, d):
                 factor = rules.ignored_factors[last - 1, position]
                 target = rules.ignored[last - 1, position]
             scale = rules.noticed[position] * factor
+            if rules.logistic:  # how much it counts stands beside it
+                scratch.weights[(k + position) * USERS + lane] = scale
+                scale = 1.0
         at, row = position * d * USERS + lane, features[listed[position]]
         for a in range(d):
             scratch.shown[at + a * USERS] = row[a] * scale

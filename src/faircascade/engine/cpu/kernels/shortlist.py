@@ -31,17 +31,27 @@ from faircascade.ranking import RESOLUTION
 
 
 @part
-def limits(tiers, group, theta, limit):
-    """Compute the score that no item of each tier exceeds now, (tiers, 8)."""
+def limits(tiers, group, theta, intercept, limit):
+    """Compute the score that no item of each tier exceeds now, (tiers, 8).
+
+    An intercept, the last of theta, moves all scores alike.
+    """
+    last = len(theta) - USERS
+    features = last if intercept else len(theta)
+    rounding = splat_users(16.0 * (len(theta) // USERS + 4) * ROUNDOFF)
     base, fixed, slope = tiers.theta[group], tiers.fixed[group], tiers.slope[group]
     at = 0
     for tier in range(0, len(limit), USERS):
         total = splat_users(0.0)
-        for a in range(0, len(theta), USERS):
+        for a in range(0, features, USERS):
             move = load_users(theta, a) - load_users(base, at + a)
             total = total + move * move
-        at += len(theta)
         rise = load_users(slope, tier) * square_root(total)
+        if intercept:
+            shift = load_users(theta, last) - load_users(base, at + last)
+            size = larger(shift, splat_users(0.0) - shift)
+            rise = rise + (load_users(slope, tier) + splat_users(1.0)) * rounding * size + shift
+        at += len(theta)
         store_users(limit, tier, load_users(fixed, tier) + rise)
 
 
@@ -84,9 +94,13 @@ def grow(tiers, tier, group, lane, moved, updates, rules, d):
     rounding = 4.0 * (d + 4) * ROUNDOFF
     width = np.sqrt(tiers.growth[group, at]) + rounding * np.sqrt(norm)
     theta = rounding * tiers.theta_norm[group, at]
-    rise = tiers.radius[group, at] * (theta + rules.alpha * width)
+    radius = tiers.radius[group, at]
+    rise = radius * (theta + rules.alpha * width)
     tiers.fixed[group, at] = ceiling + rise + rounding * (abs(ceiling) + rise)
-    tiers.slope[group, at] = tiers.radius[group, at] * (1.0 + 4.0 * rounding)
+    reach = radius
+    if rules.logistic:  # without the intercept
+        reach = np.sqrt(max(radius * radius * (1.0 + 8.0 * ROUNDOFF) - 1.0, 0.0))
+    tiers.slope[group, at] = reach + 4.0 * rounding * radius
 
 
 @inlined

@@ -40,6 +40,8 @@ from faircascade.ranking import RESOLUTION
 UCB1, KL_UCB, GAUSSIAN, BETA = (
     INDICES.index(name) for name in ("ucb1", "kl-ucb", "gaussian", "beta")
 )
+WORD = 64
+"""Items that are looked at before any of them is ranked: the bits of a word."""
 UNKNOWN = 2.0 * UNSEEN
 """Bound of an item whose index has to be computed."""
 SLACK = RESOLUTION / 4.0
@@ -139,12 +141,11 @@ def pick(env, rules, table, scratch, user, ties, level, limit):
     half = 0.5 / level if level > 0.0 else np.inf
     floor = limit  # an index below it cannot come in
     last, score = -1, 0.0  # the item before, whose numbers are often the same
-    for at in range(0, len(base), ITEMS):
-        bounds = load_items(base, at) + load_items(slope, at) * splat_items(level)
-        lanes = lanes_reaching(bounds, splat_items(floor if rules.lazy else -UNKNOWN))
-        while lanes != 0:
-            item = at + first_lane(lanes)
-            lanes &= lanes - 1
+    for at in range(0, len(base), WORD):
+        reaching = items_reaching(base, slope, level, at, floor if rules.lazy else -UNKNOWN)
+        while reaching != 0:
+            item = at + first_lane(reaching)
+            reaching &= reaching - 1
             if rules.lazy and base[item] + slope[item] * level < floor:
                 continue
             if last >= 0 and are_alike(table, user, item, last):
@@ -175,6 +176,19 @@ def pick(env, rules, table, scratch, user, ties, level, limit):
             if kept == rules.k:
                 floor = max(limit, (values[kept - 1] - 1.0) * RESOLUTION)
     return kept
+
+
+@inlined
+def items_reaching(base, slope, level, first, floor):
+    """Return which of the next 64 items have a bound that reaches a floor, as bits.
+
+    A branch for each 64 items is guessed wrong less often than one for each 16.
+    """
+    reaching = 0
+    for at in range(first, min(first + WORD, len(base)), ITEMS):
+        bounds = load_items(base, at) + load_items(slope, at) * splat_items(level)
+        reaching |= lanes_reaching(bounds, splat_items(floor)) << (at - first)
+    return reaching
 
 
 @inlined
