@@ -120,52 +120,63 @@ def _pack_nonzero(features: Floats) -> dict[str, Any]:
     }
 
 
-def pack_topical(job: Job, packed: PackedEnvironment, ridge: float) -> TopicalItems:
-    """Pack what a bandit on topics learns from, whose M is no less than ridge * I."""
+def pack_topical(job: Job, shortlist: Shortlist) -> TopicalItems:
+    """Pack what a bandit on topics learns from."""
     pool = job.env.items.pool
     topics, d = pool.by_topic.items.dim, job.policy.dim_of(job.env.items)
     view = pool.with_topics if d > topics else pool.by_topic
-    items = np.argsort(-view.norms, kind="stable").astype(np.int32)
-    rows = np.ascontiguousarray(view.by_feature.T[items])
+    rows = np.array(view.by_feature.T, order="C")
     covered = rows[:, d - topics :] > 0.0
-    own = np.sqrt((rows[:, : d - topics] ** 2).sum(axis=1))
+    order = np.argsort(covered.sum(axis=1), kind="stable").astype(np.int32)
+    norms = zeros(up(len(rows), ITEMS))
+    norms[: len(rows)] = view.norms[order]
     return TopicalItems(
-        items=items,
-        place=np.argsort(items).astype(np.int32),
         rows=rows,
         first=d - topics,
-        norms=view.norms[items],
-        own=own * (1.0 + 2.0**-40),
+        norms=np.array(view.norms),
+        radius=view.radius,
+        order=order,
+        norms_in_order=norms,
         start=np.append(0, np.cumsum(covered.sum(axis=1))),
         column=(d - topics + np.nonzero(covered)[1]).astype(np.int32),
         value=rows[:, d - topics :][covered],
-        cap=1.0 / np.sqrt(ridge),
-        caps=np.full((len(packed.preferences), 2), 1.0 / np.sqrt(ridge)),
-        before=np.full((len(packed.preferences), job.env.k), -1, dtype=np.int32),
+        most=int(covered.sum(axis=1).max()),
+        about=np.bitwise_or.reduce(
+            np.where(covered, np.uint64(1) << (np.arange(topics) % 64).astype(np.uint64), 0),
+            axis=1,
+        ).astype(np.uint64),
+        needed=zeros(len(job.env.users)),
+        bounds=zeros(*shortlist.sets.shape),
+        fewest=np.zeros(len(job.env.users), dtype=np.int64),
+        spent=np.zeros(len(job.env.users), dtype=np.int64),
         lazy=bool(job.lazy),
     )
 
 
-def make_topical_scratch(packed: PackedEnvironment, rules: Rules, d: int) -> TopicalScratch:
+def make_topical_scratch(topical: TopicalItems, k: int) -> TopicalScratch:
+    (p, d), padded = topical.rows.shape, len(topical.norms_in_order)
     return TopicalScratch(
         left=zeros(d),
         posterior=zeros(d),
-        theta=zeros(d),
-        M_inv=zeros(d * (d + 1) // 2 * USERS),
         risen=zeros(d),
-        roots=zeros(d),
-        caps=zeros(2),
-        error=zeros(1),
-        rate=zeros(1),
-        bounds=zeros(packed.padded),
-        base=zeros(packed.padded),
-        slate=np.zeros(rules.k, dtype=np.int32),
-        batch=np.zeros(ITEMS, dtype=np.int32),
+        A=zeros(d * d),
+        block=zeros(topical.first * (topical.first + 1) // 2 * USERS),
+        allowance=zeros(1),
+        base=zeros(padded),
+        squares=zeros(padded),
+        cross=zeros(p * topical.most),
+        now=zeros(padded),
+        bounds=zeros(padded),
+        scored_at=np.zeros(p, dtype=np.int32),
+        touched=np.zeros(k + 2, dtype=np.uint64),
+        near=np.zeros(p, dtype=np.int32),
+        highest=zeros(ITEMS),
+        gains=zeros(topical.most),
+        sifted=np.zeros(p + 1, dtype=np.int32),
+        column=np.zeros(d, dtype=np.int32),
         x=zeros(d * ITEMS),
-        scores=zeros(ITEMS),
-        bonus=zeros(ITEMS),
-        derived=zeros(rules.k, d),
-        places=np.arange(rules.k, dtype=np.int32),
+        derived=zeros(k, d),
+        places=np.arange(k, dtype=np.int32),
     )
 
 
@@ -236,9 +247,7 @@ def pack_rules(job: Job) -> Rules:
         gained=exposure_units(k),
         activity=float(job.activity),
         realised=bool(job.realised),
-        lazy=bool(
-            job.lazy and policy.learns and not (policy.needs_all_scores or policy.conditional)
-        ),
+        lazy=bool(job.lazy and policy.learns and not policy.needs_all_scores),
         traced=job.trace is not None,
         **given,
     )
@@ -333,9 +342,21 @@ def set_sizes(front: int, items: int) -> list[int]:
 
 
 def start_shortlist(packed: PackedEnvironment, rules: Rules) -> Shortlist:
-    n, d = (len(packed.preferences), packed.features.shape[1]) if rules.lazy else (0, 1)
+    """Return room for the items that slates come from: a front, and wider and wider sets."""
     front = up(rules.k + SPARE, ITEMS)
     room = set_sizes(front, len(packed.keys))
+    return _start_sets(packed, rules, packed.features.shape[1], front, room)
+
+
+def start_held(packed: PackedEnvironment, rules: Rules, d: int) -> Shortlist:
+    """Return room for the items that slates on topics come from: one set."""
+    return _start_sets(packed, rules, d, 0, [min(len(packed.keys), LARGEST_SET)])
+
+
+def _start_sets(
+    packed: PackedEnvironment, rules: Rules, d: int, front: int, room: list[int]
+) -> Shortlist:
+    n, d = (len(packed.preferences), d) if rules.lazy else (0, 1)
     groups, tiers = up(n, USERS) // USERS, len(room) + 1
     lanes = (groups, tiers * USERS)
     return Shortlist(

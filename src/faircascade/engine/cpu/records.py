@@ -59,73 +59,86 @@ class PackedEnvironment(NamedTuple):
 
 
 class TopicalItems(NamedTuple):
-    """What a bandit on topics knows of items: features, if it learns from these, and topics.
+    """What a bandit on topics knows of items: features, if it learns from these, and topics."""
 
-    Items have places here, by falling norm."""
-
-    items: Small
-    """The item at each place, (p,)."""
-    place: Small
-    """The place of each item, (p,)."""
     rows: Floats
-    """What is known of it, topics last, (p, d)."""
+    """What is known of each item, topics last, (p, d)."""
     first: int
     """The first column that is a topic."""
     norms: Floats
     """Norm of each row, rounded up, (p,)."""
-    own: Floats
-    """Norm of its features alone, rounded up, (p,)."""
+    radius: float
+    """The largest of them."""
+    order: Small
+    """The items by the number of their topics: loops of the same length come together, (p,)."""
+    norms_in_order: Floats
+    """Their norms, 0 behind the last up to a multiple of 16, (padded,)."""
     start: Ints
-    """Where the topics of each place begin, (p + 1,)."""
+    """Where the topics of each item begin, (p + 1,)."""
     column: Small
     """Their columns, of those that are covered at all."""
     value: Floats
     """How far they are covered."""
-    cap: float
-    """No less than the root of the largest eigenvalue of any M^-1."""
-    caps: Floats
-    """No less than those of each user's M^-1 and of its block for the features, (n, 2)."""
-    before: Small
-    """The places of the last slate of each user, -1 where there was none, (n, K)."""
+    most: int
+    """Most topics of an item."""
+    about: Words
+    """The topics of each item as bits, those with the same remainder by 64 being one, (p,)."""
+    needed: Floats
+    """What an item needed to be in the last slate of each user, (n,)."""
+    bounds: Floats
+    """What each item that is held for a user could score when that was computed, (n, held)."""
+    fewest: Ints
+    """Fewest items that a slate was chosen from since then, (n,)."""
+    spent: Ints
+    """How many more it was in all slates since then, (n,)."""
     lazy: bool
     """Whether items are scored only where they can matter."""
 
 
 class TopicalScratch(NamedTuple):
-    """Scratch space of a bandit on topics, beside the usual: one set per thread."""
+    """Scratch space of a bandit on topics, beside the usual: one set per thread.
+
+    Items that slates are chosen from have places, in any order.
+    """
 
     left: Floats
     """What is left of each column, (d,)."""
     posterior: Floats
     """The theta that items are scored with, (d,)."""
-    theta: Floats
-    """That times what is left, (d,)."""
-    M_inv: Floats
-    """M^-1 times what is left, twice, in the first of 8 lanes, (d (d + 1) / 2 * 8,)."""
     risen: Floats
-    """theta, without what is negative for topics, (d,)."""
-    roots: Floats
-    """Roots of the diagonal of M^-1 for topics, (d,)."""
-    caps: Floats
-    """No less than the roots of the largest eigenvalues of M^-1 and of its first block, (2,)."""
-    error: Floats
-    """What rounding can add to a score for each unit of a row's norm, (1,)."""
-    rate: Floats
-    """What an item can score for each unit of its norm, (1,)."""
-    bounds: Floats
-    """What the item at each place scores at most, -inf if it is listed, (p,)."""
+    """theta, without what is negative, (d,)."""
+    A: Floats
+    """M^-1, (d * d,)."""
+    block: Floats
+    """Its block for the features, in the first of 8 lanes."""
+    allowance: Floats
+    """By how much two scores can be in the wrong order, (1,)."""
     base: Floats
-    """What its features score, (p,)."""
-    slate: Small
-    """The places of a slate, (K,)."""
-    batch: Small
-    """Places that are scored together, (16,)."""
+    """What the features at each place score, (padded,)."""
+    squares: Floats
+    """The squared width of these, (padded,)."""
+    cross: Floats
+    """Twice M^-1 between the features and each topic of the item at a place, (p * most,)."""
+    now: Floats
+    """What the item at each place scores, or scored at `scored_at`, (padded,)."""
+    bounds: Floats
+    """What it scores at most, (padded,). Both are -inf if it is listed, and behind the last."""
+    scored_at: Small
+    """The position at which these were computed, K + 1 if they were not, (p,)."""
+    touched: Words
+    """Topics, as bits, of the items listed at a position or below, (K + 2,)."""
+    near: Small
+    """Places of items that may be the best, (p,)."""
+    highest: Floats
+    """(16,)."""
+    gains: Floats
+    """What an item adds to each of its topics, (most,)."""
+    sifted: Small
+    """Held items that could be in a slate, (p + 1,)."""
+    column: Small
+    """Where a row is not 0, (d,)."""
     x: Floats
     """(d * 16,)."""
-    scores: Floats
-    """(16,)."""
-    bonus: Floats
-    """(16,)."""
     derived: Floats
     """The gains of a slate, (K, d)."""
     places: Small

@@ -15,7 +15,7 @@ from faircascade.engine.cpu.click_numbers import click_numbers
 from faircascade.engine.cpu.kernels.bandit import serve_bandit
 from faircascade.engine.cpu.kernels.topical import serve_topical
 from faircascade.engine.cpu.kernels.yardstick import serve_yardstick
-from faircascade.engine.cpu.records import USERS, StepCounts, Sums, Trace
+from faircascade.engine.cpu.records import USERS, Shortlist, StepCounts, Sums, Trace
 from faircascade.engine.job import Job, not_finite
 from faircascade.policies import BanditState, Yardstick
 from faircascade.registry import Component
@@ -81,8 +81,12 @@ class Scored(Served):
         super().__init__(job)
         self.draws = packing.pack_draws(job)
         self.rules = packing.pack_rules(job)
-        self.shortlist = packing.start_shortlist(self.packed, self.rules)
+        self.shortlist = self.start_shortlist()
         self.sets = len(self.shortlist.room)
+
+    def start_shortlist(self) -> Shortlist:
+        """Return room for the items that slates come from."""
+        return packing.start_shortlist(self.packed, self.rules)
 
     def make_scratch(self) -> Any:
         d = self.job.policy.dim_of(self.job.env.items)
@@ -141,13 +145,14 @@ class LearningTopics(Learning):
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        ridge = float(self.kept.M[0, 0])  # of a user who has learned nothing
-        self.topical = packing.pack_topical(job, self.packed, ridge)
+        self.topical = packing.pack_topical(job, self.shortlist)
+
+    def start_shortlist(self) -> Shortlist:
+        d = self.job.policy.dim_of(self.job.env.items)
+        return packing.start_held(self.packed, self.rules, d)
 
     def make_scratch(self) -> Any:
-        d = self.topical.rows.shape[1]
-        room = packing.make_topical_scratch(self.packed, self.rules, d)
-        return super().make_scratch(), room
+        return super().make_scratch(), packing.make_topical_scratch(self.topical, self.rules.k)
 
     def serve(self, books: Any, trace: Any, scratch: Any, *where: Any) -> None:
         parts = (self.numbers, self.draws, self.rules, self.sums, self.shortlist)

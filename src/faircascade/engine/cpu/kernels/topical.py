@@ -3,18 +3,22 @@
 `TopicalBeliefs` says what is computed: what is believed of an item below others is that of the
 first position with theta and M^-1 multiplied by what is left of each topic.
 
-Few items are scored exactly. With r_j = sqrt(M^-1_jj), and c^2 and b^2 no less than the largest
-eigenvalues of M^-1 and of its block for the features, the score of an item with features x and
-topics t is at most
+Few items are scored that way. With A = M^-1, an item with features x and topics t scores
 
-    x . theta + sum_j t_j left_j max(theta_j, 0)
-              + alpha min(c |(x, t left)|, b |x| + sum_j t_j left_j r_j),
+    x . theta + sum_j t_j left_j theta_j
+              + alpha sqrt(x^T A x + sum_j t_j left_j (2 (A x)_j + sum_i t_i left_i A_ij)),
 
-as |u + v|_A <= |u|_A + |v|_A in the norm of A = M^-1, which only shrinks as more is learned: c and
-b are found anew now and then. Nothing in it grows as the slate does, for
-`left` only falls: a bound holds for all positions below. (The score itself may grow, where theta
-is negative.) It is at most |(x, t)| (|theta| + alpha c), so items come by falling norm, and those
-behind the first whose norm is too small need not be looked at.
+of which the products with x are the same for a whole slate, and the others are few where an item
+is about few topics. That is exact but for rounding, so only items that come close to the best are
+scored as `loop` does. And without what is negative in these sums it is a bound that cannot grow as
+the slate does, for `left` only falls: an item whose bound is too low is not looked at again.
+(The score itself may grow, where theta or A is negative.)
+
+At the first position the bound is no less than the best that any slate above could leave of an
+item, which only theta can lift as more is learned, M^-1 being one that shrinks. So the items whose
+bounds are high are held from round to round, with these bounds, and the others are a tier, as in
+`shortlist`. A slate is chosen from those whose bounds, with what theta can have added, reach what
+an item needed to be in the last one.
 """
 
 from __future__ import annotations
@@ -24,16 +28,36 @@ import numpy as np
 from faircascade.engine.cpu.kernels.bandit import draw_posterior, learn_group, mingle
 from faircascade.engine.cpu.kernels.compiling import inlined, kernel, part
 from faircascade.engine.cpu.kernels.draws import absorb
-from faircascade.engine.cpu.kernels.learning import unpack
+from faircascade.engine.cpu.kernels.lanes import (
+    first_lane,
+    lanes_reaching,
+    larger,
+    load_items,
+    splat_items,
+    store_items,
+)
 from faircascade.engine.cpu.kernels.observing import comes, observe, take_in
 from faircascade.engine.cpu.kernels.ranking import is_before, rounded
-from faircascade.engine.cpu.kernels.scoring import score
+from faircascade.engine.cpu.kernels.scoring import gather, means, score, widths
+from faircascade.engine.cpu.kernels.shortlist import (
+    begin,
+    cut,
+    cutting_score,
+    limits,
+    radius_below,
+)
 from faircascade.engine.cpu.records import ITEMS, USERS
 from faircascade.numerics import ROUNDOFF
 from faircascade.ranking import RESOLUTION
 
-CAPPED = 16
-"""Updates of a user after which eigenvalues are bounded anew."""
+HELD, OUTSIDE = 0, 1
+"""Tiers: the items that are held, for each unit of their norm, and all others."""
+CAUTION = 0.05
+"""By how much of it less than in the last slate an item is taken to need."""
+LOW = -1e308
+"""Less than every score, and more than the bound of an item that is listed."""
+LOOKS = 2
+"""Items that are looked at before all others, at most."""
 
 
 @kernel
@@ -43,7 +67,7 @@ def serve_topical(
 ):  # fmt: skip
     """Serve the users of some groups in rounds first, ..., last; return early if told to stop."""
     for group in range(groups[0], groups[1]):
-        M_inv, theta, updates = sums.M_inv[group], sums.theta[group], sums.updates[group]
+        M_inv, theta = sums.M_inv[group], sums.theta[group]
         users = min(USERS, len(env.preferences) - group * USERS)
         for i in range(len(scratch.shown)):  # lanes without a user learn nothing
             scratch.shown[i] = 0.0
@@ -52,14 +76,14 @@ def serve_topical(
         for t in range(first, last + 1):
             if stop[0]:
                 return
+            if rules.lazy:
+                limits(shortlist.tiers, group, theta, False, scratch.limit)
             longest = np.int64(0)
             for lane in range(users):
                 user = group * USERS + lane
-                if topical.lazy and updates[lane] % CAPPED == 0:
-                    cap_roots(topical, scratch, user, lane, M_inv)
                 seen = serve_one(
-                    env, topical, numbers, draws, rules, books, trace, scratch, room, user, lane,
-                    theta, M_inv, t, first,
+                    env, topical, numbers, draws, rules, shortlist, books, trace, scratch, room,
+                    user, lane, theta, M_inv, t, first,
                 )  # fmt: skip
                 scratch.examined[lane] = seen
                 longest = max(longest, seen)
@@ -75,6 +99,7 @@ def serve_one(
     numbers,
     draws,
     rules,
+    shortlist,
     books,
     trace,
     scratch,
@@ -95,7 +120,6 @@ def serve_one(
         for at in range(lane, k * USERS, USERS):
             scratch.weights[at] = 0.0
         return np.int64(0)
-    alpha = rules.alpha
     for a in range(d):
         room.posterior[a] = theta[a * USERS + lane]
     if rules.noise > 0.0:
@@ -103,7 +127,8 @@ def serve_one(
         for a in range(d):
             room.posterior[a] = scratch.drawn[a]
     ties = absorb(draws.tie[user], word)
-    fill(env, topical, rules, books, scratch, room, user, lane, M_inv, alpha, ties)
+    prepare(topical, room, lane, M_inv, rules.alpha)
+    fill(env, topical, rules, shortlist, books, scratch, room, user, lane, theta, M_inv, ties)
     if rules.epsilon > 0.0:
         mingle(env, draws, rules, scratch, user, word)
     width = derive(topical, rules, scratch, room, lane, theta, M_inv)
@@ -112,179 +137,340 @@ def serve_one(
 
 
 @part
-def fill(env, topical, rules, books, scratch, room, user, lane, M_inv, alpha, ties):
-    """Put the best item given those above into every position of a user's slate.
+def fill(env, topical, rules, shortlist, books, scratch, room, user, lane, theta, M_inv, ties):
+    """Fill a user's slate from the items that could be in it.
 
-    The items of the last slate are scored first: most others can do no better.
+    What an item needs to be in a slate is known only when it is full. A little less than in the
+    last slate is a guess; if it was too high, what this slate took is the next.
     """
-    d, k, p = len(room.left), rules.k, len(topical.items)
-    bounds, before = room.bounds, topical.before[user]
-    for a in range(d):
+    whole = True
+    if rules.lazy and shortlist.sizes[user, 0] > 0:
+        guess = topical.needed[user] - CAUTION * abs(topical.needed[user])
+        outside = scratch.limit[OUTSIDE * USERS + lane]
+        rise = scratch.limit[HELD * USERS + lane]
+        count = rules.k
+        while whole and outside < guess and count >= rules.k:
+            count = sift(topical, shortlist, room, user, rise, guess)
+            if count >= rules.k:
+                needed = choose(
+                    env, topical, rules, books, scratch, room, room.sifted, count, lane, M_inv, ties
+                )
+                whole, guess = needed < guess, min(guess, needed)
+        if not whole:
+            books.work[1] += 1
+            topical.needed[user] = needed
+            topical.fewest[user] = min(topical.fewest[user], count)
+            topical.spent[user] += count - topical.fewest[user]
+            if topical.spent[user] > shortlist.sizes[user, 0]:
+                survey(
+                    env, topical, rules, scratch, room, shortlist.sets[user],
+                    shortlist.sizes[user, 0],
+                )  # fmt: skip
+                keep_bounds(topical, rules, shortlist, scratch, room, user, lane, theta, M_inv)
+    if whole:
+        books.work[-1] += 1
+        count = len(env.keys)
+        if topical.lazy:
+            survey(env, topical, rules, scratch, room, topical.order, count)
+            for i in range(count):
+                room.bounds[i] = scratch.scores[i]
+        topical.needed[user] = choose(
+            env, topical, rules, books, scratch, room, topical.order, count, lane, M_inv, ties
+        )
+        if rules.lazy:
+            hold(env, topical, rules, shortlist, scratch, room, user, lane, theta, M_inv)
+
+
+@part
+def sift(topical, shortlist, room, user, rise, guess):
+    """Note the held items whose bounds may have risen to a score; return how many there are."""
+    held, kept = shortlist.sets[user], topical.bounds[user]
+    found = 0
+    for i in range(shortlist.sizes[user, 0]):
+        item = held[i]
+        bound = kept[i] + topical.norms[item] * rise
+        room.sifted[found] = item
+        room.bounds[found] = bound
+        found += not bound < guess
+    return found
+
+
+@part
+def hold(env, topical, rules, shortlist, scratch, room, user, lane, theta, M_inv):
+    """Hold the items with the highest bounds, and note how high the others can come."""
+    bounds, count, size = scratch.scores, len(env.keys), shortlist.room[0]
+    least, ceiling, radius = -np.inf, -np.inf, 0.0
+    if count > size:
+        least, most = cutting_score(bounds, count, size - 1, scratch.block)
+        ceiling = min(least, most) + room.allowance[0]
+        radius = radius_below(bounds, topical.norms_in_order, count, least, scratch.block)
+    d, group = len(room.left), user // USERS
+    begin(shortlist.tiers, OUTSIDE, group, lane, theta, M_inv, ceiling, radius, rules, d)
+    held = shortlist.sets[user]
+    size = cut(bounds, topical.order, count, least, held) if least < np.inf else 0
+    shortlist.sizes[user, 0] = size
+    keep_bounds(topical, rules, shortlist, scratch, room, user, lane, theta, M_inv)
+
+
+@part
+def keep_bounds(topical, rules, shortlist, scratch, room, user, lane, theta, M_inv):
+    """Note the bounds of held items, and what theta is now."""
+    for i in range(shortlist.sizes[user, 0]):
+        topical.bounds[user, i] = scratch.scores[i] + room.allowance[0]
+    topical.spent[user], topical.fewest[user] = 0, shortlist.sizes[user, 0]
+    begin(shortlist.tiers, HELD, user // USERS, lane, theta, M_inv, 0.0, 1.0, rules, len(room.left))
+
+
+@part
+def choose(env, topical, rules, books, scratch, room, items, count, lane, M_inv, ties):
+    """Put the best of some items given those above into every position of a slate.
+
+    `room.bounds` has bounds of their scores. Return what no other item may reach, or the slate
+    might be another one.
+    """
+    k = rules.k
+    for a in range(len(room.left)):
         room.left[a] = 1.0
-    prepare(topical, room, user, lane, M_inv, alpha)
-    reach = 0  # places with a bound so far
+    if topical.first > 0 and topical.lazy:
+        features_part(env, room, items, count, topical.first, rules.alpha)
+    for i in range(count):
+        room.now[i], room.scored_at[i] = room.bounds[i], k + 1
+        if not topical.lazy:
+            room.bounds[i] = np.inf
+    for i in range(count, -(-count // ITEMS) * ITEMS):
+        room.now[i] = room.bounds[i] = -np.inf
+    room.touched[0] = 0
+    lowest = np.inf
     for position in range(k):
-        shrink(room, lane, M_inv, alpha)
-        best, value, count = -1, -np.inf, 0
-        for i in range(min(k, ITEMS)):
-            place = before[i]
-            if place >= 0 and (place >= reach or bounds[place] > -np.inf):
-                room.batch[count] = place
-                count += 1
-        if count > 0:
-            best, value = better(env, topical, room, count, alpha, ties, best, value)
-        level = (value - 1.0) * RESOLUTION
-        count, place = 0, 0
-        while place < p:
-            if place < reach:
-                hopeless = bounds[place] < level or bounds[place] == -np.inf
-            else:
-                if topical.lazy and topical.norms[place] * room.rate[0] < level:
-                    break
-                bounds[place] = np.inf
-                room.base[place] = features_mean(topical, room, place)
-                reach = place + 1
-                hopeless = False
-            if not hopeless and topical.lazy:
-                bounds[place] = bound(topical, room, place, alpha)
-                hopeless = bounds[place] < level
-            if not hopeless:
-                room.batch[count] = place
-                count += 1
-                if count == ITEMS:
-                    best, value = better(env, topical, room, count, alpha, ties, best, value)
-                    level = (value - 1.0) * RESOLUTION
-                    count = 0
-            place += 1
-        if count > 0:
-            best, value = better(env, topical, room, count, alpha, ties, best, value)
+        found = contenders(env, topical, rules, room, items, count, position)
+        if found == 0:  # scores are not numbers
+            books.broken[0] = 1
+            while room.bounds[found] == -np.inf:
+                found += 1
+            room.near[0], found = found, 1
+        best, value = better(env, topical, rules, room, items, found, lane, M_inv, ties)
         if not np.isfinite(value):
             books.broken[0] = 1
-        for at in range(reach, best + 1):  # one of the last slate that was not come to
-            bounds[at] = np.inf
-            room.base[at] = features_mean(topical, room, at)
-        reach = max(reach, best + 1)
-        bounds[best] = -np.inf  # an item is listed once
-        room.slate[position] = best
-        row = topical.rows[best]
-        for a in range(topical.first, d):
-            room.left[a] *= 1.0 - row[a]
-    for position in range(k):
-        before[position] = room.slate[position]
-        scratch.slate[position] = topical.items[room.slate[position]]
+        lowest = min(lowest, value)
+        room.now[best] = room.bounds[best] = -np.inf  # an item is listed once
+        item = items[best]
+        scratch.slate[position] = item
+        for i in range(topical.start[item], topical.start[item + 1]):
+            room.left[topical.column[i]] *= 1.0 - topical.value[i]
+        for before in range(position + 1):
+            room.touched[before] |= topical.about[item]
+        room.touched[position + 1] = 0
+    return (lowest - 1.0) * RESOLUTION
 
 
 @part
-def cap_roots(topical, scratch, user, lane, M_inv):
-    """Bound the roots of the largest eigenvalues of M^-1, and of its block for the features."""
-    A, squared = scratch.matrices[0], scratch.matrices[1]
-    for block in range(2):
-        d = len(A) if block == 0 else topical.first
-        if d == 0:
-            continue
-        unpack(M_inv, lane, A)
-        power, root = 1.0, 0.0
-        for _ in range(3):  # |A^p|_F^(1/p) is at most d^(1/(2 p)) times the largest eigenvalue
-            square = 0.0
-            for i in range(d):
-                for j in range(d):
-                    square += A[i, j] * A[i, j]
-            root = np.sqrt(square) ** (1.0 / power)
-            for i in range(d):
-                for j in range(d):
-                    total = 0.0
-                    for c in range(d):
-                        total += A[i, c] * A[c, j]
-                    squared[i, j] = total
-            for i in range(d):
-                for j in range(d):
-                    A[i, j] = squared[i, j]
-            power *= 2.0
-        topical.caps[user, block] = min(topical.cap, np.sqrt(root) * (1.0 + 1e-9))
+def contenders(env, topical, rules, room, items, count, position):
+    """Note the places of items that may be the best now; return how many there are."""
+    bounds, now, near = room.bounds, room.now, room.near
+    found = 0
+    if not topical.lazy:
+        for i in range(count):
+            if bounds[i] > -np.inf:
+                near[found] = i
+                found += 1
+        return found
+    margin = room.allowance[0]
+    floor = lead(env, topical, rules, room, items, count, position) - margin
+    for at in range(0, count, ITEMS):
+        reaching = lanes_reaching(load_items(bounds, at), splat_items(floor))
+        while reaching != 0:
+            i = at + first_lane(reaching)
+            reaching &= reaching - 1
+            look(env, topical, rules, room, items, i, position)
+            if now[i] >= floor:
+                near[found] = i
+                found += 1
+                floor = max(floor, now[i] - margin)
+    close = 0
+    for j in range(found):
+        if now[near[j]] >= floor:
+            near[close] = near[j]
+            close += 1
+    return close
 
 
 @part
-def prepare(topical, room, user, lane, M_inv, alpha):
-    """Note what bounds are made of.
-
-    Rounding takes part: a computed width can be off by `width_error` of the ridge's beliefs, and
-    bounds are sums with a few roundoffs themselves.
-    """
-    d = len(room.left)
-    size = 0.0
-    pair = lane
-    for a in range(d):
-        of_topic = a >= topical.first
-        room.roots[a] = np.sqrt(max(M_inv[pair], 0.0)) if of_topic else 0.0
-        room.risen[a] = max(room.posterior[a], 0.0) if of_topic else room.posterior[a]
-        size += room.risen[a] * room.risen[a]
-        pair += (d - a) * USERS
-    cap = topical.caps[user, 0]
-    error = np.sqrt((d + 2) ** 2 * ROUNDOFF) + (d + 2) ** 2 * ROUNDOFF
-    room.caps[0], room.caps[1] = cap, topical.caps[user, 1]
-    room.error[0] = alpha * error * cap * d + 1e-12 * np.sqrt(size)
-    room.rate[0] = (np.sqrt(size) + alpha * cap) * (1.0 + 1e-9) + room.error[0]
+def lead(env, topical, rules, room, items, count, position):
+    """Return a score that others have to come close to: that of an item which seems the best."""
+    score = LOW
+    for _ in range(LOOKS):
+        i = place_of_largest(room.now, count, room.highest)
+        if i < 0:  # scores are not numbers
+            break
+        before = room.now[i]
+        look(env, topical, rules, room, items, i, position)
+        score = max(score, room.now[i])
+        if room.now[i] == before:
+            break
+    return score
 
 
 @inlined
-def features_mean(topical, room, place):
-    """Return theta . x of the features of an item, which no other item changes."""
-    row, mean = topical.rows[place], 0.0
-    for a in range(topical.first):
-        mean += row[a] * room.posterior[a]
-    return mean
+def look(env, topical, rules, room, items, i, position):
+    """Compute anew what the item at a place scores, unless nothing has touched its topics."""
+    unseen = room.scored_at[i] > rules.k
+    if unseen or topical.about[items[i]] & room.touched[room.scored_at[i]]:
+        if unseen and topical.first > 0 and rules.alpha > 0.0:
+            cross_part(env, topical, room, items[i], i)
+        room.now[i], room.bounds[i] = outlook(topical, room, items[i], i, rules.alpha)
+        room.scored_at[i] = position
 
 
-@inlined
-def shrink(room, lane, M_inv, alpha):
-    """Multiply theta and M^-1 by what is left."""
-    d = len(room.left)
-    pair = lane
-    place = 0
-    for a in range(d):
-        room.theta[a] = room.posterior[a] * room.left[a]
+@part
+def place_of_largest(values, count, block):
+    """Return where the largest value is, -1 if none is a number."""
+    highs = load_items(values, 0)
+    for at in range(ITEMS, count, ITEMS):
+        highs = larger(highs, load_items(values, at))
+    store_items(block, 0, highs)
+    most = block[0]
+    for i in range(1, ITEMS):
+        most = max(most, block[i])
+    for at in range(0, count, ITEMS):
+        reaching = lanes_reaching(load_items(values, at), splat_items(most))
+        if reaching != 0:
+            return at + first_lane(reaching)
+    return -1
+
+
+@part
+def survey(env, topical, rules, scratch, room, items, count):
+    """Compute bounds of the scores of some items into `scratch.scores`."""
+    for a in range(len(room.left)):
+        room.left[a] = 1.0
+    if topical.first > 0:
+        features_part(env, room, items, count, topical.first, rules.alpha)
+    for i in range(count):
+        if topical.first > 0 and rules.alpha > 0.0:
+            cross_part(env, topical, room, items[i], i)
+        _, scratch.scores[i] = outlook(topical, room, items[i], i, rules.alpha)
+
+
+@part
+def features_part(env, room, items, count, first, alpha):
+    """Compute x . theta and x^T M^-1 x of the features of some items."""
+    x = room.x
+    for at in range(0, count, ITEMS):
+        gather(env.features, items[at:], min(count - at, ITEMS), ITEMS, x)
+        store_items(room.base, at, means(x, 0, ITEMS, room.posterior, 0, 1, first))
         if alpha > 0.0:
-            for b in range(a, d):
-                room.M_inv[place] = M_inv[pair] * (room.left[a] * room.left[b])
-                pair += USERS
-                place += USERS
+            width = widths(x, 0, ITEMS, room.block, 0, first)
+            store_items(room.squares, at, width * width)
 
 
 @inlined
-def bound(topical, room, place, alpha):
-    """Return what an item scores at most, now and in the positions below."""
-    mean, square, spread = room.base[place], topical.own[place] * topical.own[place], 0.0
-    for i in range(topical.start[place], topical.start[place + 1]):
+def cross_part(env, topical, room, item, place):
+    """Compute 2 (M^-1 x)_j for the features of an item and each of its topics."""
+    d, at, row = len(room.left), place * topical.most, env.features[item]
+    for j in range(topical.start[item], topical.start[item + 1]):
+        beside, total = topical.column[j] * d, 0.0
+        for a in range(topical.first):
+            total += row[a] * room.A[beside + a]
+        room.cross[at] = total + total
+        at += 1
+
+
+@inlined
+def outlook(topical, room, item, place, alpha):
+    """Return what an item scores now, and what it scores at most, now and further down."""
+    mean = highest = room.base[place]
+    square = largest = room.squares[place]
+    d, at, begin = len(room.left), place * topical.most, topical.start[item]
+    for i in range(begin, topical.start[item + 1]):
         a = topical.column[i]
         gain = topical.value[i] * room.left[a]
-        mean += gain * room.risen[a]
-        spread += gain * room.roots[a]
-        square += gain * gain
-    width = min(room.caps[0] * np.sqrt(square), room.caps[1] * topical.own[place] + spread)
-    limit = mean + alpha * width
-    return limit + room.error[0] * topical.norms[place] + 1e-12 * abs(limit) + RESOLUTION
+        room.gains[i - begin] = gain
+        mean += gain * room.posterior[a]
+        highest += gain * room.risen[a]
+        if alpha > 0.0:
+            inner = room.cross[at + i - begin]
+            above = max(inner, 0.0)
+            half = 0.0
+            rise = 0.0
+            for j in range(begin, i):
+                beside = room.A[a * d + topical.column[j]] * room.gains[j - begin]
+                half += beside
+                rise += abs(beside)
+            own = room.A[a * d + a] * gain
+            square += gain * (inner + (half + half + own))
+            largest += gain * (above + (rise + rise + own))
+    if alpha > 0.0:
+        mean += alpha * np.sqrt(max(square, 0.0))
+        highest += alpha * np.sqrt(max(largest, 0.0))
+    return mean, highest
 
 
 @part
-def better(env, topical, room, count, alpha, ties, best, value):
-    """Score the items at some places and return the best of them and of the best so far."""
-    d = len(room.left)
-    x = room.x
+def prepare(topical, room, lane, M_inv, alpha):
+    """Note what scores and bounds are made of, and how far rounding can move them.
+
+    Computed in any order, a score is off by at most `width_error` of the ridge's beliefs and some
+    roundoffs; the allowance is for two of them, and for scores that are rounded.
+    """
+    d, first = len(room.left), topical.first
+    pair, block = lane, 0
+    norm, size = 0.0, 0.0
+    for a in range(d):
+        value = room.posterior[a]
+        room.risen[a] = max(value, 0.0)
+        size += value * value
+        for b in range(a, d):
+            entry = M_inv[pair]
+            room.A[a * d + b] = room.A[b * d + a] = entry
+            if b < first:
+                room.block[block] = entry
+                block += USERS
+            norm += (1.0 if a == b else 2.0) * entry * entry
+            pair += USERS
+    error = (d + 4) ** 2 * ROUNDOFF
+    off = alpha * (np.sqrt(error) + error) * np.sqrt(np.sqrt(norm)) + error * np.sqrt(size)
+    room.allowance[0] = 4.0 * topical.radius * off + 4.0 * RESOLUTION
+
+
+@part
+def better(env, topical, rules, room, items, count, lane, M_inv, ties):
+    """Score the contenders as `loop` does; return the place of the best and its rounded score."""
+    best, value = -1, -np.inf
     for i in range(count):
-        row = topical.rows[room.batch[i]]
-        for a in range(d):
-            x[a * ITEMS + i] = row[a]
-    for i in range(count, ITEMS):
-        for a in range(d):
-            x[a * ITEMS + i] = 0.0
-    score(x, count, ITEMS, room.theta, 0, 1, room.M_inv, 0, d, alpha, room.scores, room.bonus)
-    for i in range(count):
-        place, found = room.batch[i], rounded(room.scores[i])
-        if best < 0 or is_before(
-            found, topical.items[place], value, topical.items[best], ties, env.keys
-        ):
+        place = room.near[i]
+        item = items[place]
+        found = rounded(exact_score(topical, rules, room, item, lane, M_inv))
+        if best < 0 or is_before(found, item, value, items[best], ties, env.keys):
             best, value = place, found
     return best, value
+
+
+@part
+def exact_score(topical, rules, room, item, lane, M_inv):
+    """Return theta . x + alpha * width with the sums of `scoring`, but for what is 0 in a row."""
+    d, first, row = len(room.left), topical.first, topical.rows[item]
+    size = first
+    for a in range(first):
+        room.column[a] = a
+    for i in range(topical.start[item], topical.start[item + 1]):
+        room.column[size] = topical.column[i]
+        size += 1
+    mean, square = 0.0, 0.0
+    for i in range(size):
+        a = room.column[i]
+        left = room.left[a]
+        mean += (room.posterior[a] * left) * row[a]
+        if rules.alpha > 0.0:
+            before = lane + (a * d - a * (a + 1) // 2) * USERS  # the pair (a, 0), were there one
+            inner = (M_inv[before + a * USERS] * (left * left)) * row[a]
+            beside = 0.0
+            for j in range(i + 1, size):
+                b = room.column[j]
+                beside += (M_inv[before + b * USERS] * (left * room.left[b])) * row[b]
+            square += row[a] * (inner + (beside + beside))
+    if rules.alpha > 0.0:
+        mean += rules.alpha * np.sqrt(max(square, 0.0))
+    return mean
 
 
 @part
@@ -296,7 +482,7 @@ def derive(topical, rules, scratch, room, lane, theta, M_inv):
     for a in range(d):
         room.left[a] = 1.0
     for position in range(k):
-        row = topical.rows[topical.place[items[position]]]
+        row = topical.rows[items[position]]
         for a in range(d):
             room.derived[position, a] = row[a] * room.left[a]
             x[a * stride + position] = room.derived[position, a]
