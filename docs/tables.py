@@ -21,6 +21,7 @@ import numpy as np
 
 from faircascade.experiment.stats import LEVEL, Contrast, contrasts, estimate
 from faircascade.paper.published import PublishedRow, published
+from faircascade.paper.yandex import KNOWN, Survival, read_runs, summarise
 from faircascade.types import Floats
 
 ROOT = Path(__file__).parents[1]
@@ -665,21 +666,49 @@ def generality_changes(
     }
 
 
+@table
 def survival() -> str:
     """Regret of click bandits under click models fitted to queries, with standard errors."""
-    from faircascade.paper.yandex import read_runs, summarise
-    from faircascade.report.survival import MODELS as FITTED
+    return _regrets(100_000, ("cascade", "dcm", "dbn", "ccm", "pbm", "ubm"))
 
-    found = summarise(read_runs(RESULTS / "yandex" / "results.csv"))
+
+@table
+def survival_long() -> str:
+    """Regret of some of them under PBM users after ten times as many rounds."""
+    short = {each.policy: each for each in _survivals(100_000) if each.click_model == "pbm"}
+    rows = []
+    for each in _survivals(1_000_000):
+        if each.policy not in ("Random", KNOWN):
+            before = short[each.policy]
+            rows.append(
+                [
+                    each.policy,
+                    f"{before.regret:,.0f} ± {before.error:.0f}",
+                    f"{each.regret:,.0f} ± {each.error:.0f}",
+                    f"{each.regret / before.regret:.1f}",
+                    f"{each.stuck:.0%}",
+                ]
+            )
+    headers = ["`pbm`", "100,000 rounds", "1,000,000 rounds", "ratio", "runs that are stuck"]
+    return markdown(headers, rows)
+
+
+def _regrets(rounds: int, models: Sequence[str]) -> str:
+    found = _survivals(rounds)
     cells = {(each.policy, each.click_model): each for each in found}
     rows = [
         [
             policy,
-            *(f"{cells[policy, m].regret:,.0f} ± {cells[policy, m].error:.0f}" for m in FITTED),
+            *(f"{cells[policy, m].regret:,.0f} ± {cells[policy, m].error:.0f}" for m in models),
         ]
         for policy in dict.fromkeys(each.policy for each in found)
     ]
-    return markdown(["regret", *(f"`{model}`" for model in FITTED)], rows)
+    return markdown(["regret", *(f"`{model}`" for model in models)], rows)
+
+
+def _survivals(rounds: int) -> list[Survival]:
+    runs = read_runs(RESULTS / "yandex" / "results.csv")
+    return summarise([run for run in runs if run.rounds == rounds])
 
 
 def fill(text: str) -> str:

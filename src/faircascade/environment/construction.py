@@ -257,10 +257,11 @@ class Construction:
         `table` has a row for each context (a user, a query) and a column for each item; a vector is
         one context. Every item has a feature of its own and preferences are the rows of the table,
         so that attraction is the table's to the last bit. `features` (m, d) can be given where
-        preferences exist that reproduce the table with them. The merit of an item is its mean
-        attraction, at least 0.001, unless it is given.
+        preferences exist that reproduce the table with them. The popularity of an item is its mean
+        attraction, and its merit that or 0.001 if it is less, unless they are given.
         """
         known = attraction_table(table)  # (n, m)
+        mean = known.mean(axis=0)
         if features is None:
             X, theta = indicators(known.shape[1]), known
         else:
@@ -269,8 +270,8 @@ class Construction:
             X,
             theta,
             k=k,
-            merit=np.maximum(known.mean(axis=0), _MERIT_FLOOR) if merit is None else merit,
-            popularity=popularity,
+            merit=np.maximum(mean, _MERIT_FLOOR) if merit is None else merit,
+            popularity=mean if popularity is None else popularity,
             item_ids=item_ids,
             user_ids=user_ids,
             groups=groups,

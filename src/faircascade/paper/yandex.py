@@ -33,6 +33,7 @@ from faircascade.policies import (
     CascadeKLUCB,
     CascadeTS,
     CascadeUCB1,
+    MostPopular,
     Policy,
     Random,
     TopRank,
@@ -49,6 +50,8 @@ LATE = 0.1
 STUCK = 0.01
 """Share of the best value that a bandit which is stuck still loses in the last rounds."""
 RESULTS = "results.csv"
+KNOWN = "attraction known"
+"""The policy that has nothing to learn: slates by true attraction."""
 
 POLICIES: Mapping[str, Callable[[int, Examination], Policy]] = {
     "CascadeUCB1": lambda rounds, seen: CascadeUCB1(),
@@ -59,9 +62,11 @@ POLICIES: Mapping[str, Callable[[int, Examination], Policy]] = {
     "PBMUCB": lambda rounds, seen: PBMUCB(observation=seen),
     "PBMTS": lambda rounds, seen: PBMTS(observation=seen),
     "TopRank": lambda rounds, seen: TopRank(delta=1.0 / rounds),
+    KNOWN: lambda rounds, seen: MostPopular(),  # one query: what attracts most
     "Random": lambda rounds, seen: Random(),
 }
-"""By label, from the number of rounds and the examination fitted to a query."""
+"""By label, from the number of rounds and the examination fitted to a query. The one that knows
+attraction shows what ranking by it loses where that is not optimal."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,8 @@ class Survival:
     """Standard error of the regret."""
     of_random: float
     """Regret as a share of that of random slates."""
+    learning: float
+    """The same without what slates by true attraction lose."""
     late_loss: float
     stuck: float
 
@@ -188,6 +195,7 @@ def summarise(runs: Sequence[Run]) -> list[Survival]:
     for (model, policy), of in groups.items():
         regret = np.array([run.regret for run in of])
         random = np.mean([run.regret for run in groups[model, "Random"]])
+        known = np.mean([run.regret for run in groups.get((model, KNOWN), [])] or [0.0])
         found.append(
             Survival(
                 click_model=model,
@@ -196,6 +204,7 @@ def summarise(runs: Sequence[Run]) -> list[Survival]:
                 regret=float(regret.mean()),
                 error=float(regret.std(ddof=1) / np.sqrt(len(of))),
                 of_random=float(regret.mean() / random),
+                learning=float((regret.mean() - known) / random),
                 late_loss=float(np.mean([run.late_loss for run in of])),
                 stuck=float(np.mean([run.stuck for run in of])),
             )

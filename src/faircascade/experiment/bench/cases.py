@@ -16,12 +16,13 @@ from faircascade.experiment.bench.isolated_run import IsolatedRun
 from faircascade.experiment.bench.measurement import Measurement, Task, TimedRun
 from faircascade.experiment.bench.peer import PeerRun
 from faircascade.observations import AllPositions
-from faircascade.policies import EALinUCB, LinTS, LinUCB
+from faircascade.policies import CascadeHybrid, CascadeLSB, EALinUCB, LinTS, LinUCB
 
 LINUCB = LinUCB(reading="reference")
 BOTH = (LINUCB, EALinUCB(weight="log", reading="reference"))
+ON_TOPICS = (CascadeLSB(reading="reference"), CascadeHybrid(reading="reference"))
 ENGINES = ("cpu", "gpu")
-_INCOMPARABLE = ("paper", "large", "crowd")
+_INCOMPARABLE = ("paper", "large", "crowd", "topics")
 """Cases that have no time against `paper`."""
 _UNDISTURBED = 0.85
 """Share of its cores that a run has at least, if nothing else is going on."""
@@ -43,6 +44,7 @@ class Sizes:
     crowd_rounds: int = 5_000
     crowd_users: int = 100_000
     crowd_items: int = 2_800
+    topics_rounds: int = 1_000
     peer_slates: int = 2_000
 
     def __post_init__(self) -> None:
@@ -69,6 +71,7 @@ QUICK = Sizes(
     crowd_rounds=50,
     crowd_users=2_000,
     crowd_items=600,
+    topics_rounds=50,
     peer_slates=400,
 )
 
@@ -181,9 +184,35 @@ def _clicks(case: str, material: CaseContext) -> list[Task]:
     return [material.run(case=case, policy=policy, environment=environment) for policy in policies]
 
 
+def _topics(case: str, material: CaseContext) -> list[Task]:
+    rounds = material.sizes.topics_rounds
+    return [
+        material.run(
+            case=case,
+            policy=policy,
+            rounds=rounds,
+            environment=lambda: material.environments.topical,
+        )
+        for policy in ON_TOPICS
+    ]
+
+
 def _against(case: str, material: CaseContext) -> list[Task]:
     slates = material.sizes.peer_slates
     return [PeerRun(case=case, environment=lambda: material.environments.paper, slates=slates)]
+
+
+def _against_topics(case: str, material: CaseContext) -> list[Task]:
+    slates = material.sizes.peer_slates
+    return [
+        PeerRun(
+            case=case,
+            environment=lambda: material.environments.topical,
+            slates=slates,
+            label=policy.label,
+        )
+        for policy in ON_TOPICS
+    ]
 
 
 def _fewer(case: str, rounds: int, sizes: Sizes) -> str:
@@ -225,15 +254,23 @@ CASES: dict[str, Case] = {
         only_if_named=True,
         note=lambda _: "clicks: click model ubm; observation first-click, then all.",
     ),
-}
-AGAINST = Case(
-    tasks=_against,
-    needs=("paper",),
-    note=lambda sizes: (
-        f"against: the ranker and the click model of FairDynamicRec, {sizes.peer_slates:,} slates "
-        "in one process, without the text file that it appends to for every slate."
+    "topics": Case(
+        tasks=_topics,
+        only_if_named=True,
+        note=lambda _: "topics: bandits on topics that were found in the likes.",
     ),
+}
+_AGAINST_NOTE = (
+    "against: rankers and the click model of FairDynamicRec, {:,} slates in one process, without "
+    "the text file that it appends to for every slate."
 )
+AGAINST = {
+    "topics": Case(
+        tasks=_against_topics, note=lambda sizes: _AGAINST_NOTE.format(sizes.peer_slates)
+    ),
+    "paper": Case(tasks=_against, note=lambda sizes: _AGAINST_NOTE.format(sizes.peer_slates)),
+}
+"""What the authors' package is measured at, by the case of ours that it is set against."""
 
 
 def choose(names: Sequence[str], *, against: bool = False) -> dict[str, Case]:
@@ -242,10 +279,11 @@ def choose(names: Sequence[str], *, against: bool = False) -> dict[str, Case]:
         check_choice("case", name, CASES)
     wanted = set(names or (name for name, case in CASES.items() if not case.only_if_named))
     wanted |= {need for name in wanted for need in CASES[name].needs}
+    peer = next(name for name in AGAINST if name in {*wanted, "paper"})
     if against:
-        wanted |= set(AGAINST.needs)
+        wanted.add(peer)
     chosen = {name: case for name, case in CASES.items() if name in wanted}
-    return chosen | ({"against": AGAINST} if against else {})
+    return chosen | ({"against": AGAINST[peer]} if against else {})
 
 
 def check_engine(engine: str, precision: str) -> None:

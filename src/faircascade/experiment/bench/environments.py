@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -40,14 +41,21 @@ class BenchEnvironments:
         return self._of_dim(2 * DIM)
 
     @cached_property
+    def topical(self) -> Environment:
+        """The paper's cell, with topics found in the likes."""
+        return self._of_dim(DIM, topics="factors")
+
+    @cached_property
     def tenfold(self) -> Environment:
         """The same users and ten times the items."""
         return more_items(self.paper, copies=10)
 
-    def _of_dim(self, dim: int) -> Environment:
+    def _of_dim(self, dim: int, **options: Any) -> Environment:
         sample = max(self.users, SAMPLE)
         with threadpool_limits(1):  # threads of the linear algebra spin on for a while after it
-            env = Environment.from_ratings(self.ratings, dim=dim, k=K, users=sample, world="paper")
+            env = Environment.from_ratings(
+                self.ratings, dim=dim, k=K, users=sample, world="paper", **options
+            )
         if not 1 <= self.users <= len(env.users):
             raise ParameterError("users", f"must be between 1 and {len(env.users)}", self.users)
         return env.take(np.linspace(0, len(env.users) - 1, self.users).astype(np.int64))

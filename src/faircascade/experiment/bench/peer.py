@@ -22,6 +22,12 @@ from faircascade.installation import install_command
 PEERS = {"fairdynamicrec": "fair_dynamic_rec"}
 """Packages to measure against, and the module of each."""
 USERS = 40
+RANKERS = {
+    "LinUCB": ("linear_upper_confidence_bound", "LinUCB"),
+    "CascadeLSB": ("linear_submodular_bandit", "LSB"),
+    "CascadeHybrid": ("hybrid_lsb_linucb", "HybridLSBLinUCB"),
+}
+"""By the label of our policy: the module and the class of theirs."""
 
 
 def check_peer(name: str) -> None:
@@ -35,13 +41,14 @@ def check_peer(name: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class PeerRun:
-    """Its class LinUCB, served as its simulator does: rank, draw clicks, update."""
+    """One of its classes, served as its simulator does: rank, draw clicks, update."""
 
     case: str
     environment: Callable[[], Environment]
     slates: int
     """How many slates to time, for a few tens of users."""
     label: str = "LinUCB"
+    """Which of `RANKERS`."""
 
     def prepare(self) -> None:
         self.environment()
@@ -51,7 +58,7 @@ class PeerRun:
         env = full.take(slice(0, min(USERS, self.slates, len(full.users))))
         n = len(env.users)
         rounds = -(-self.slates // n)
-        ranker, clicks_of = _ranker(env), _click_model(env)
+        ranker, clicks_of = _ranker(env, self.label), _click_model(env)
         X, theta, users = env.items.pool.by_feature.T, env.preferences, np.arange(n)
         begin, begin_cpu = time.perf_counter(), time.process_time()
         for t in range(1, rounds + 1):
@@ -78,10 +85,12 @@ class PeerRun:
         )
 
 
-def _ranker(env: Environment) -> Any:
-    """Configure the package's LinUCB as its authors ran the paper."""
-    module = import_module("fair_dynamic_rec.core.rankers.linear_upper_confidence_bound")
+def _ranker(env: Environment, label: str) -> Any:
+    """Configure a class of the package as its authors ran the paper."""
+    name, of_package = RANKERS[label]
+    module = import_module(f"fair_dynamic_rec.core.rankers.{name}")
     X = np.ascontiguousarray(env.items.pool.by_feature.T)  # (p, d)
+    topics = np.ascontiguousarray(env.items.pool.by_topic.by_feature.T)  # (p, t)
     config = SimpleNamespace(
         seed=SEED,
         load_model=False,
@@ -93,10 +102,10 @@ def _ranker(env: Environment) -> Any:
     data = SimpleNamespace(
         n_users=len(env.users),
         n_items=len(X),
-        feature_data={"train_item_latent_features": X, "train_item_topical_features": X},
+        feature_data={"train_item_latent_features": X, "train_item_topical_features": topics},
     )
     parameters = {"alpha": {"value": 0.25}, "sigma": {"value": 1.0}, "gamma": {"value": 0.0}}
-    ranker = module.LinUCB(config, data, parameters)
+    ranker = getattr(module, of_package)(config, data, parameters)
     ranker.writeCB = lambda *_: None  # it appends to a text file for every slate
     return ranker
 
