@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from faircascade.engine import loop
+from faircascade.engine.cpu import packing
 from faircascade.engine.cpu import run as cpu
 from faircascade.engine.job import Job
 from faircascade.environment import Environment
@@ -69,7 +71,7 @@ bandits = st.builds(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 @given(env=environments(), policy=bandits, data=st.data())
 def test_slates_clicks_and_models_are_those_of_loop(env: Environment, policy, data) -> None:
     job: dict[str, Any] = {
@@ -80,6 +82,29 @@ def test_slates_clicks_and_models_are_those_of_loop(env: Environment, policy, da
         "threads": 1,
         "activity": data.draw(st.sampled_from([1.0, 0.4])),
     }
-    expected, found = loop.run(Job(**job)), cpu.run(Job(**job, lazy=data.draw(st.booleans())))
+    expected = loop.run(Job(**job))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packing, "LARGEST_SET", data.draw(st.sampled_from([6, 24, 2048])))
+        found = cpu.run(Job(**job, lazy=data.draw(st.booleans())))
     assert bits(vars(expected.tally)) == bits(vars(found.tally))
     assert bits(vars(expected.state.learned)) == bits(vars(found.state.learned))
+
+
+@pytest.mark.parametrize("held", [150, 2048])
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 20.0])
+@pytest.mark.parametrize("kind", ["any", "shares"])
+@pytest.mark.parametrize("features", [False, True])
+def test_items_that_are_left_out_could_not_have_been_in_the_slate(
+    features: bool, kind: str, alpha: float, held: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(400, 6)) * rng.exponential(0.4, size=(400, 1))
+    env = Environment.from_arrays(X, rng.normal(size=(16, 6)), k=8)
+    topics = random_topics(kind, 400, rng)
+    env = replace(env, items=replace(env.items, topics=topics))
+    policy = Bandit(estimator=Topical(features=features), exploration=UCB(alpha=alpha))
+    job: dict[str, Any] = {"env": env, "policy": policy, "checkpoints": (300,), "seed": 1}
+    monkeypatch.setattr(packing, "LARGEST_SET", held)
+    lazy, whole = (cpu.run(Job(**job, threads=1, lazy=lazy)) for lazy in (True, False))
+    assert bits(vars(lazy.tally)) == bits(vars(whole.tally))
+    assert bits(vars(lazy.state.learned)) == bits(vars(whole.state.learned))

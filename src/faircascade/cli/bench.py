@@ -38,8 +38,8 @@ def bench(
         typer.Option(
             "--case",
             metavar="NAME",
-            help="Case to measure: paper, full, thompson, items, dim, loop, large, crowd or "
-            "clicks. May be repeated. Cases that are compared with paper measure it, too.",
+            help="Case to measure: paper, full, thompson, items, dim, loop, large, crowd, "
+            "clicks or topics. May be repeated. Cases compared with paper measure it, too.",
             show_default="all",
         ),
     ] = None,
@@ -47,7 +47,8 @@ def bench(
         str | None,
         typer.Option(
             metavar="PACKAGE",
-            help="Also time another package on the paper's cell: fairdynamicrec.",
+            help="Also time another package, fairdynamicrec, on the paper's cell or, with "
+            "--case topics, on that one.",
         ),
     ] = None,
     rounds: Annotated[
@@ -87,7 +88,8 @@ def bench(
     The cases are: paper (LinUCB and EALinUCB log on about 2,800 items, 1,000 users, d = 10,
     K = 10), full (the same, scoring every item in every round), thompson (LinTS), items (ten
     times the items), dim (d = 20), loop (the engine in plain NumPy), large (10,000 users,
-    100,000 items, with its memory) and, only if named, crowd (10,000 and 100,000 users).
+    100,000 items, with its memory) and, only if named, crowd (10,000 and 100,000 users),
+    clicks (users and bandits that read on after a click) and topics (bandits on topics).
     Kernels are compiled before the clock starts. All of it takes about a quarter of an hour on
     two cores, half of that for large. Ctrl-C prints what was measured so far.
     """

@@ -44,7 +44,7 @@ class Sizes:
     crowd_rounds: int = 5_000
     crowd_users: int = 100_000
     crowd_items: int = 2_800
-    topics_rounds: int = 1_000
+    topics_rounds: int = 10_000
     peer_slates: int = 2_000
 
     def __post_init__(self) -> None:
