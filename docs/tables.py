@@ -22,6 +22,7 @@ import numpy as np
 from faircascade.experiment.stats import LEVEL, Contrast, contrasts, estimate
 from faircascade.paper.published import PublishedRow, published
 from faircascade.paper.yandex import KNOWN, Survival, read_runs, summarise
+from faircascade.report.survival import MODELS as FITTED
 from faircascade.types import Floats
 
 ROOT = Path(__file__).parents[1]
@@ -669,7 +670,16 @@ def generality_changes(
 @table
 def survival() -> str:
     """Regret of click bandits under click models fitted to queries, with standard errors."""
-    return _regrets(100_000, ("cascade", "dcm", "dbn", "ccm", "pbm", "ubm"))
+    found = _survivals(100_000)
+    cells = {(each.policy, each.click_model): each for each in found}
+    rows = [
+        [
+            policy,
+            *(f"{cells[policy, m].regret:,.0f} ± {cells[policy, m].error:.0f}" for m in FITTED),
+        ]
+        for policy in dict.fromkeys(each.policy for each in found)
+    ]
+    return markdown(["regret", *(f"`{model}`" for model in FITTED)], rows)
 
 
 @table
@@ -691,19 +701,6 @@ def survival_long() -> str:
             )
     headers = ["`pbm`", "100,000 rounds", "1,000,000 rounds", "ratio", "runs that are stuck"]
     return markdown(headers, rows)
-
-
-def _regrets(rounds: int, models: Sequence[str]) -> str:
-    found = _survivals(rounds)
-    cells = {(each.policy, each.click_model): each for each in found}
-    rows = [
-        [
-            policy,
-            *(f"{cells[policy, m].regret:,.0f} ± {cells[policy, m].error:.0f}" for m in models),
-        ]
-        for policy in dict.fromkeys(each.policy for each in found)
-    ]
-    return markdown(["regret", *(f"`{model}`" for model in models)], rows)
 
 
 def _survivals(rounds: int) -> list[Survival]:

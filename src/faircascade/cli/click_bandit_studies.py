@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,29 @@ QUICKER = 100
 """How many times fewer rounds there are with --quick."""
 
 
-def click_bandit_study(what: Sequence[str]) -> Callable[..., None] | None:
+@dataclass(frozen=True, kw_only=True)
+class StudyOptions:
+    """What `reproduce` was told."""
+
+    path: Path | None
+    out: Path | None
+    rounds: int | None
+    seeds: int | None
+    quick: bool
+    threads: int | None
+    as_json: bool
+    refused: Mapping[str, object]
+    """Options that mean nothing to these studies."""
+
+    def runs_of(self, rounds: int, runs: int) -> tuple[int, int]:
+        """Return rounds and seeds: those that were given, or a study's own or fewer."""
+        return (
+            self.rounds or (rounds // QUICKER if self.quick else rounds),
+            self.seeds or (QUICK_RUNS if self.quick else runs),
+        )
+
+
+def click_bandit_study(what: Sequence[str]) -> Callable[[StudyOptions], None] | None:
     """Return the study that is asked for, if it is one of these; they are run alone."""
     named = [name for name in what if name in STUDIES]
     if named and len(what) > 1:
@@ -27,28 +49,20 @@ def click_bandit_study(what: Sequence[str]) -> Callable[..., None] | None:
     return STUDIES[named[0]] if named else None
 
 
-def _kveton(
-    *,
-    path: Path | None,
-    out: Path | None,
-    rounds: int | None,
-    seeds: int | None,
-    quick: bool,
-    threads: int | None,
-    as_json: bool,
-    refused: Mapping[str, object],
-) -> None:
+def _kveton(options: StudyOptions) -> None:
     """Print Table 1 of Kveton et al. (2015), ours next to the published one."""
     from faircascade.paper import kveton2015
 
-    _refuse(kveton2015.NAME, {**refused, "path": path, "out": out})
-    rounds = rounds or (kveton2015.ROUNDS // QUICKER if quick else kveton2015.ROUNDS)
-    seeds = seeds or (QUICK_RUNS if quick else kveton2015.RUNS)
+    _refuse(kveton2015.NAME, {**options.refused, "path": options.path, "out": options.out})
+    rounds, seeds = options.runs_of(kveton2015.ROUNDS, kveton2015.RUNS)
     with progress(f"{kveton2015.NAME}: {rounds:,} rounds, {seeds} runs") as tell:
         found = kveton2015.reproduce(
-            rounds=rounds, runs=seeds, threads=threads, progress=lambda share: tell("", share)
+            rounds=rounds,
+            runs=seeds,
+            threads=options.threads,
+            progress=lambda share: tell("", share),
         )
-    if as_json:
+    if options.as_json:
         print_json([cell.to_dict() for cell in found])
         return
     rows = [
@@ -67,40 +81,29 @@ def _kveton(
     print_table(headers, rows, numbers=True)
 
 
-def _yandex(
-    *,
-    path: Path | None,
-    out: Path | None,
-    rounds: int | None,
-    seeds: int | None,
-    quick: bool,
-    threads: int | None,
-    as_json: bool,
-    refused: Mapping[str, object],
-) -> None:
+def _yandex(options: StudyOptions) -> None:
     """Run click bandits under click models that were fitted to queries, and draw a heat map."""
     from faircascade.paper import yandex
     from faircascade.report.survival import write_heat_map
 
-    _refuse(yandex.NAME, refused)
-    if path is None:
+    _refuse(yandex.NAME, options.refused)
+    if options.path is None:
         rule = f"must be a file of fitted click models for {yandex.NAME}"
-        raise ParameterError("path", rule, path)
-    rounds = rounds or (yandex.ROUNDS // QUICKER if quick else yandex.ROUNDS)
-    seeds = seeds or (QUICK_RUNS if quick else yandex.RUNS)
-    folder = out or Path("runs/reproduce") / yandex.NAME
+        raise ParameterError("path", rule, options.path)
+    rounds, seeds = options.runs_of(yandex.ROUNDS, yandex.RUNS)
+    folder = options.out or Path("runs/reproduce") / yandex.NAME
     with progress(f"{yandex.NAME}: {rounds:,} rounds, {seeds} runs") as tell:
         runs = yandex.reproduce(
-            path,
+            options.path,
             folder,
             rounds=rounds,
             runs=seeds,
-            threads=threads,
+            threads=options.threads,
             progress=lambda share: tell("", share),
         )
     found = yandex.summarise(runs)
     picture = write_heat_map(found, folder)
-    if as_json:
+    if options.as_json:
         print_json({"figure": str(picture), "policies": [asdict(each) for each in found]})
     else:
         _print_regrets(found)
@@ -128,5 +131,5 @@ def _refuse(name: str, options: Mapping[str, object]) -> None:
             raise ParameterError(option, f"must be left out with {name}", value)
 
 
-STUDIES: Mapping[str, Callable[..., None]] = {"kveton2015": _kveton, "yandex": _yandex}
+STUDIES: Mapping[str, Callable[[StudyOptions], None]] = {"kveton2015": _kveton, "yandex": _yandex}
 """By the name that `reproduce` is given."""

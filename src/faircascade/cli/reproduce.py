@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from faircascade.cli.click_bandit_studies import click_bandit_study
+from faircascade.cli.click_bandit_studies import StudyOptions, click_bandit_study
 from faircascade.cli.console import print_json, print_table, remark
 from faircascade.cli.options import Address, AsJson, ExecutorName, Threads, Workers
 from faircascade.cli.run_output import choose_executor, execute, leave, plan, tell_ending, tell_plan
@@ -67,14 +67,16 @@ def reproduce(
     """
     if what and (study := click_bandit_study(what)):
         study(
-            path=path,
-            out=out,
-            rounds=rounds,
-            seeds=seeds,
-            quick=quick,
-            threads=threads,
-            as_json=as_json,
-            refused={"data": data, "reading": reading, "address": address, "workers": workers},
+            StudyOptions(
+                path=path,
+                out=out,
+                rounds=rounds,
+                seeds=seeds,
+                quick=quick,
+                threads=threads,
+                as_json=as_json,
+                refused={"data": data, "reading": reading, "address": address, "workers": workers},
+            )
         )
         return
     from faircascade.experiment.running.runner import RunOutcome

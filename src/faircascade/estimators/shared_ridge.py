@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -28,14 +29,9 @@ class SharedRidgeState:
     """Which of its columns is whose: 0 for every user, (n,)."""
 
 
-@register("shared-ridge", engines=("cpu",))
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SharedRidge(Estimator):
-    """The ridge of a user who did what all users did.
-
-    Nothing is personal: it learns fast what most people like. All that users do in a round is
-    learned together, at the end of the round.
-    """
+class SharedEstimator(Estimator):
+    """A ridge regression that users share, or a part of it."""
 
     offers: ClassVar[frozenset[str]] = Ridge.offers
 
@@ -51,13 +47,26 @@ class SharedRidge(Estimator):
     def __post_init__(self) -> None:
         self._one()  # a wrong parameter is an error now
 
+    @abstractmethod
     def _one(self) -> Ridge:
         """Return the estimator of one user."""
-        return Ridge(ridge=self.ridge, sigma=self.sigma, reading=self.reading, weighs=self.weighs)
 
     @property
     def shares(self) -> bool:
         return True
+
+
+@register("shared-ridge", engines=("cpu",))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedRidge(SharedEstimator):
+    """The ridge of a user who did what all users did.
+
+    Nothing is personal: it learns fast what most people like. All that users do in a round is
+    learned together, at the end of the round.
+    """
+
+    def _one(self) -> Ridge:
+        return Ridge(ridge=self.ridge, sigma=self.sigma, reading=self.reading, weighs=self.weighs)
 
     def kernel(self) -> Mapping[str, Any]:
         return {"shared": True}

@@ -9,14 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from faircascade.estimators.base import Estimator, Evidence
-from faircascade.estimators.ridge import Ridge
+from faircascade.estimators.base import Evidence
+from faircascade.estimators.shared_ridge import SharedEstimator
 from faircascade.estimators.topical import Topical, TopicalBeliefs
 from faircascade.numerics import inverse, ordered_dot, ordered_sum
-from faircascade.readings import Reading
 from faircascade.registry import register
 from faircascade.types import Floats, Ints, Items, Pool, Rows
-from faircascade.weighing import Weighs
 
 
 @dataclass(kw_only=True, eq=False)
@@ -35,7 +33,7 @@ class SharedTopicalState:
 
 @register("shared-topical")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SharedTopical(Estimator):
+class SharedTopical(SharedEstimator):
     """One ridge regression of all users: theta_u . features + beta . (gain in topic coverage).
 
     That is the hybrid model of Li et al. (2010), Algorithm 2, whose shared part Li, Feng and de
@@ -44,23 +42,9 @@ class SharedTopical(Estimator):
     at the end of the round.
     """
 
-    offers: ClassVar[frozenset[str]] = Ridge.offers
     conditional: ClassVar[bool] = True
 
-    ridge: float = 1.0
-    """Regularisation lambda, > 0."""
-    sigma: float = 1.0
-    """Learning rate sigma, > 0."""
-    reading: Reading = "intended"
-    """Whose scaling and start: `paper` and `intended` follow Algorithm 1."""
-    weighs: Weighs = "targets"
-    """Where the weight of a position enters: see `Ridge`."""
-
-    def __post_init__(self) -> None:
-        self._one()  # a wrong parameter is an error now
-
     def _one(self) -> Topical:
-        """Return the estimator of one user."""
         return Topical(
             ridge=self.ridge,
             sigma=self.sigma,
@@ -68,10 +52,6 @@ class SharedTopical(Estimator):
             weighs=self.weighs,
             features=True,
         )
-
-    @property
-    def shares(self) -> bool:
-        return True
 
     def dim_of(self, items: Items) -> int:
         return self._one().dim_of(items)

@@ -260,15 +260,15 @@ CASES: dict[str, Case] = {
         note=lambda _: "topics: bandits on topics that were found in the likes.",
     ),
 }
-_AGAINST_NOTE = (
-    "against: rankers and the click model of FairDynamicRec, {:,} slates in one process, without "
-    "the text file that it appends to for every slate."
-)
 AGAINST = {
-    "topics": Case(
-        tasks=_against_topics, note=lambda sizes: _AGAINST_NOTE.format(sizes.peer_slates)
-    ),
-    "paper": Case(tasks=_against, note=lambda sizes: _AGAINST_NOTE.format(sizes.peer_slates)),
+    name: Case(
+        tasks=tasks,
+        note=lambda sizes: (
+            f"against: rankers and the click model of FairDynamicRec, {sizes.peer_slates:,} slates "
+            "in one process, without the text file that it appends to for every slate."
+        ),
+    )
+    for name, tasks in (("topics", _against_topics), ("paper", _against))
 }
 """What the authors' package is measured at, by the case of ours that it is set against."""
 

@@ -65,6 +65,7 @@ def fill(env, topical, rules, shortlist, books, scratch, room, user, lane, theta
         while whole and outside < guess and count >= rules.k:
             count = sift(topical, shortlist, room, user, rise, guess)
             if count >= rules.k:
+                features_part(env, topical, rules, room, room.sifted, count)
                 needed = choose(
                     env, topical, rules, books, scratch, room, room.sifted, count, lane, M_inv, ties
                 )
@@ -138,14 +139,12 @@ def keep_bounds(topical, rules, shortlist, scratch, room, user, lane, theta, M_i
 def choose(env, topical, rules, books, scratch, room, items, count, lane, M_inv, ties):
     """Put the best of some items given those above into every position of a slate.
 
-    `room.bounds` has bounds of their scores. Return what no other item may reach, or the slate
-    might be another one.
+    `room.bounds` has bounds of their scores, and their features are computed. Return what no other
+    item may reach, or the slate might be another one.
     """
     k = rules.k
     for a in range(len(room.left)):
         room.left[a] = 1.0
-    if topical.first > 0 and topical.lazy:
-        features_part(env, room, items, count, topical.first, rules.alpha)
     for i in range(count):
         room.now[i], room.scored_at[i] = room.bounds[i], k + 1
         if not topical.lazy:
@@ -256,8 +255,7 @@ def survey(env, topical, rules, scratch, room, items, count):
     """Compute bounds of the scores of some items into `scratch.scores`."""
     for a in range(len(room.left)):
         room.left[a] = 1.0
-    if topical.first > 0:
-        features_part(env, room, items, count, topical.first, rules.alpha)
+    features_part(env, topical, rules, room, items, count)
     for i in range(count):
         if topical.first > 0 and rules.alpha > 0.0:
             cross_part(env, topical, room, items[i], i)
@@ -265,13 +263,13 @@ def survey(env, topical, rules, scratch, room, items, count):
 
 
 @part
-def features_part(env, room, items, count, first, alpha):
-    """Compute x . theta and x^T M^-1 x of the features of some items."""
-    x = room.x
-    for at in range(0, count, ITEMS):
+def features_part(env, topical, rules, room, items, count):
+    """Compute x . theta and x^T M^-1 x of the features of some items, if these are learned from."""
+    x, first = room.x, topical.first
+    for at in range(0, count if first > 0 else 0, ITEMS):
         gather(env.features, items[at:], min(count - at, ITEMS), ITEMS, x)
         store_items(room.base, at, means(x, 0, ITEMS, room.posterior, 0, 1, first))
-        if alpha > 0.0:
+        if rules.alpha > 0.0:
             width = widths(x, 0, ITEMS, room.block, 0, first)
             store_items(room.squares, at, width * width)
 
