@@ -20,8 +20,6 @@ from faircascade.engine.cpu.records import (
     StepCounts,
     Sums,
     Tiers,
-    TopicalItems,
-    TopicalScratch,
     Trace,
 )
 from faircascade.engine.job import Job
@@ -118,66 +116,6 @@ def _pack_nonzero(features: Floats) -> dict[str, Any]:
         "nonzero_x": np.array(features[rows, columns]),
         "nonzero_from": np.searchsorted(rows, np.arange(len(features) + 1)),
     }
-
-
-def pack_topical(job: Job, shortlist: Shortlist) -> TopicalItems:
-    """Pack what a bandit on topics learns from."""
-    pool = job.env.items.pool
-    topics, d = pool.by_topic.items.dim, job.policy.dim_of(job.env.items)
-    view = pool.with_topics if d > topics else pool.by_topic
-    rows = np.array(view.by_feature.T, order="C")
-    covered = rows[:, d - topics :] > 0.0
-    order = np.argsort(covered.sum(axis=1), kind="stable").astype(np.int32)
-    norms = zeros(up(len(rows), ITEMS))
-    norms[: len(rows)] = view.norms[order]
-    return TopicalItems(
-        rows=rows,
-        first=d - topics,
-        norms=np.array(view.norms),
-        radius=view.radius,
-        order=order,
-        norms_in_order=norms,
-        start=np.append(0, np.cumsum(covered.sum(axis=1))),
-        column=(d - topics + np.nonzero(covered)[1]).astype(np.int32),
-        value=rows[:, d - topics :][covered],
-        most=int(covered.sum(axis=1).max()),
-        about=np.bitwise_or.reduce(
-            np.where(covered, np.uint64(1) << (np.arange(topics) % 64).astype(np.uint64), 0),
-            axis=1,
-        ).astype(np.uint64),
-        needed=zeros(len(job.env.users)),
-        bounds=zeros(*shortlist.sets.shape),
-        fewest=np.zeros(len(job.env.users), dtype=np.int64),
-        spent=np.zeros(len(job.env.users), dtype=np.int64),
-        lazy=bool(job.lazy),
-    )
-
-
-def make_topical_scratch(topical: TopicalItems, k: int) -> TopicalScratch:
-    (p, d), padded = topical.rows.shape, len(topical.norms_in_order)
-    return TopicalScratch(
-        left=zeros(d),
-        posterior=zeros(d),
-        risen=zeros(d),
-        A=zeros(d * d),
-        block=zeros(topical.first * (topical.first + 1) // 2 * USERS),
-        allowance=zeros(1),
-        base=zeros(padded),
-        squares=zeros(padded),
-        cross=zeros(p * topical.most),
-        now=zeros(padded),
-        bounds=zeros(padded),
-        scored_at=np.zeros(p, dtype=np.int32),
-        touched=np.zeros(k + 2, dtype=np.uint64),
-        near=np.zeros(p, dtype=np.int32),
-        highest=zeros(ITEMS),
-        gains=zeros(topical.most),
-        sifted=np.zeros(p + 1, dtype=np.int32),
-        column=np.zeros(d, dtype=np.int32),
-        x=zeros(d * ITEMS),
-        derived=zeros(k, d),
-        places=np.arange(k, dtype=np.int32),
-    )
 
 
 def pack_draws(job: Job) -> Draws:
@@ -345,17 +283,13 @@ def start_shortlist(packed: PackedEnvironment, rules: Rules) -> Shortlist:
     """Return room for the items that slates come from: a front, and wider and wider sets."""
     front = up(rules.k + SPARE, ITEMS)
     room = set_sizes(front, len(packed.keys))
-    return _start_sets(packed, rules, packed.features.shape[1], front, room)
+    return start_sets(packed, rules, packed.features.shape[1], front, room)
 
 
-def start_held(packed: PackedEnvironment, rules: Rules, d: int) -> Shortlist:
-    """Return room for the items that slates on topics come from: one set."""
-    return _start_sets(packed, rules, d, 0, [min(len(packed.keys), LARGEST_SET)])
-
-
-def _start_sets(
+def start_sets(
     packed: PackedEnvironment, rules: Rules, d: int, front: int, room: list[int]
 ) -> Shortlist:
+    """Return room for a front and some sets, which stay empty unless scoring is lazy."""
     n, d = (len(packed.preferences), d) if rules.lazy else (0, 1)
     groups, tiers = up(n, USERS) // USERS, len(room) + 1
     lanes = (groups, tiers * USERS)

@@ -21,7 +21,8 @@ from faircascade.engine.cpu.kernels.compiling import announce
 from faircascade.engine.cpu.records import USERS, StepCounts, Trace
 from faircascade.engine.cpu.shared import SharedUsers
 from faircascade.engine.cpu.tabular import TabularUsers
-from faircascade.engine.cpu.users import Served, served
+from faircascade.engine.cpu.topical import TopicalUsers
+from faircascade.engine.cpu.users import Learning, Served, Standing
 from faircascade.engine.interrupts import uninterrupted
 from faircascade.engine.job import Job, Outcome, not_finite
 from faircascade.engine.propensities import asked_of
@@ -54,14 +55,21 @@ def lacks(job: Job) -> str:
 
 def run(job: Job) -> Outcome:
     """Run a job to its end, or to the last round that all users finished when interrupted."""
-    users = _kind(job)
-    return CpuRun(job, served(job) if users is None else users(job)).to_the_end()
+    users = _kind(job) or _scored(job)
+    return CpuRun(job, users(job)).to_the_end()
 
 
 def _kind(job: Job) -> type[Served] | None:
     """Return the users of a job if they are served in a way of their own."""
     given = {name for part in job.policy.components for name in part.kernel()}
     return next((users for name, users in _KINDS.items() if name in given), None)
+
+
+def _scored(job: Job) -> type[Served]:
+    """Return the users of a job whose items are scored by what is known of them, or not at all."""
+    if not job.policy.learns:
+        return Standing
+    return TopicalUsers if job.policy.conditional else Learning
 
 
 def _unknown(job: Job) -> str:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from faircascade.engine.cpu import packing
 from faircascade.engine.cpu.click_numbers import click_numbers
 from faircascade.engine.cpu.kernels.bandit import serve_bandit
-from faircascade.engine.cpu.kernels.topical import serve_topical
 from faircascade.engine.cpu.kernels.yardstick import serve_yardstick
 from faircascade.engine.cpu.records import USERS, Shortlist, StepCounts, Sums, Trace
 from faircascade.engine.job import Job, not_finite
@@ -138,27 +137,6 @@ class Learning(Scored):
         return state
 
 
-class LearningTopics(Learning):
-    """The users of a bandit on topics."""
-
-    kernel = staticmethod(serve_topical)
-
-    def __init__(self, job: Job) -> None:
-        super().__init__(job)
-        self.topical = packing.pack_topical(job, self.shortlist)
-
-    def start_shortlist(self) -> Shortlist:
-        d = self.job.policy.dim_of(self.job.env.items)
-        return packing.start_held(self.packed, self.rules, d)
-
-    def make_scratch(self) -> Any:
-        return super().make_scratch(), packing.make_topical_scratch(self.topical, self.rules.k)
-
-    def serve(self, books: Any, trace: Any, scratch: Any, *where: Any) -> None:
-        parts = (self.numbers, self.draws, self.rules, self.sums, self.shortlist)
-        self.kernel(self.packed, self.topical, *parts, books, trace, *scratch, *where)
-
-
 class Standing(Scored):
     """The users of a policy that does not learn."""
 
@@ -171,13 +149,6 @@ class Standing(Scored):
 
     def serve(self, *where: Any) -> None:
         self.kernel(self.packed, self.numbers, self.draws, self.rules, self.contenders, *where)
-
-
-def served(job: Job) -> Served:
-    """Return the users of a job."""
-    if not job.policy.learns:
-        return Standing(job)
-    return LearningTopics(job) if job.policy.conditional else Learning(job)
 
 
 def unpack_sums(sums: Sums, n: int) -> dict[str, NDArray[Any]]:

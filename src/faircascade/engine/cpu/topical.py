@@ -1,0 +1,98 @@
+"""Users of a bandit on topics in the compiled engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from faircascade.engine.cpu import packing
+from faircascade.engine.cpu.kernels.topical import serve_topical
+from faircascade.engine.cpu.records import ITEMS, USERS, Shortlist
+from faircascade.engine.cpu.topical_records import TopicalItems, TopicalScratch
+from faircascade.engine.cpu.users import Learning
+from faircascade.engine.job import Job
+
+
+class TopicalUsers(Learning):
+    """The users of a bandit on topics."""
+
+    kernel = staticmethod(serve_topical)
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.topical = pack_items(job, self.shortlist)
+
+    def start_shortlist(self) -> Shortlist:
+        """Return room for one set of items, which are held from round to round."""
+        d = self.job.policy.dim_of(self.job.env.items)
+        held = min(len(self.packed.keys), packing.LARGEST_SET)
+        return packing.start_sets(self.packed, self.rules, d, 0, [held])
+
+    def make_scratch(self) -> Any:
+        return super().make_scratch(), make_topical_scratch(self.topical, self.rules.k)
+
+    def serve(self, books: Any, trace: Any, scratch: Any, *where: Any) -> None:
+        parts = (self.numbers, self.draws, self.rules, self.sums, self.shortlist)
+        self.kernel(self.packed, self.topical, *parts, books, trace, *scratch, *where)
+
+
+def pack_items(job: Job, shortlist: Shortlist) -> TopicalItems:
+    """Pack what a bandit on topics learns from."""
+    pool = job.env.items.pool
+    topics, d = pool.by_topic.items.dim, job.policy.dim_of(job.env.items)
+    view = pool.with_topics if d > topics else pool.by_topic
+    rows = np.array(view.by_feature.T, order="C")
+    covered = rows[:, d - topics :] > 0.0
+    order = np.argsort(covered.sum(axis=1), kind="stable").astype(np.int32)
+    norms = packing.zeros(packing.up(len(rows), ITEMS))
+    norms[: len(rows)] = view.norms[order]
+    return TopicalItems(
+        rows=rows,
+        first=d - topics,
+        norms=np.array(view.norms),
+        radius=view.radius,
+        order=order,
+        norms_in_order=norms,
+        start=np.append(0, np.cumsum(covered.sum(axis=1))),
+        column=(d - topics + np.nonzero(covered)[1]).astype(np.int32),
+        value=rows[:, d - topics :][covered],
+        most=int(covered.sum(axis=1).max()),
+        about=np.bitwise_or.reduce(
+            np.where(covered, np.uint64(1) << (np.arange(topics) % 64).astype(np.uint64), 0),
+            axis=1,
+        ).astype(np.uint64),
+        needed=packing.zeros(len(job.env.users)),
+        bounds=packing.zeros(*shortlist.sets.shape),
+        fewest=np.zeros(len(job.env.users), dtype=np.int64),
+        spent=np.zeros(len(job.env.users), dtype=np.int64),
+        lazy=bool(job.lazy),
+    )
+
+
+def make_topical_scratch(topical: TopicalItems, k: int) -> TopicalScratch:
+    """Return scratch space for one thread."""
+    (p, d), padded = topical.rows.shape, len(topical.norms_in_order)
+    return TopicalScratch(
+        left=packing.zeros(d),
+        posterior=packing.zeros(d),
+        risen=packing.zeros(d),
+        A=packing.zeros(d * d),
+        block=packing.zeros(topical.first * (topical.first + 1) // 2 * USERS),
+        allowance=packing.zeros(1),
+        base=packing.zeros(padded),
+        squares=packing.zeros(padded),
+        cross=packing.zeros(p * topical.most),
+        now=packing.zeros(padded),
+        bounds=packing.zeros(padded),
+        scored_at=np.zeros(p, dtype=np.int32),
+        touched=np.zeros(k + 2, dtype=np.uint64),
+        near=np.zeros(p, dtype=np.int32),
+        highest=packing.zeros(ITEMS),
+        gains=packing.zeros(topical.most),
+        sifted=np.zeros(p + 1, dtype=np.int32),
+        column=np.zeros(d, dtype=np.int32),
+        x=packing.zeros(d * ITEMS),
+        derived=packing.zeros(k, d),
+        places=np.arange(k, dtype=np.int32),
+    )
