@@ -76,19 +76,16 @@ def figure() -> Figure:
     sys.path.insert(0, str(ROOT / "docs"))
     import tables
 
-    models = tables.MODELS
+    models, found = tables.MODELS, tables.generality_changes()
     drawn = Figure(figsize=(8.4, 3.7))
     for place, (world, title) in enumerate(
         {"paper": "The paper's world", "popular": "Popular items are popular"}.items()
     ):
         ax = drawn.add_axes((0.13 + 0.445 * place, 0.16, 0.41, 0.58))
         ax.set(xlim=(-0.5, len(models) - 0.5), ylim=(len(tables.BANDITS) - 0.5, -0.5))
-        found = tables.generality_changes("ml-1m", "log", "targets", worlds=(world,))
         for row, bandit in enumerate(tables.BANDITS):
             for column, model in enumerate(models):
-                if (world, bandit, model) not in found:
-                    continue
-                clicks, equality = found[world, bandit, model]
+                clicks, equality = found[world, bandit, model, "log", "targets"]
                 shade = DIVERGING(0.5 - 0.5 * max(-1.0, min(1.0, equality.percent / FULL)))
                 ax.fill_between([column - 0.48, column + 0.48], row - 0.47, row + 0.47, color=shade)
                 ax.text(

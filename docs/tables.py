@@ -15,6 +15,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -627,7 +628,8 @@ def two_worlds() -> str:
     return _in_both_worlds("worlds", policies, [["LinUCB", *levels]])
 
 
-MODELS = ("cascade", "dcm", "dbn", "pbm")
+MODELS = ("cascade", "pbm")
+"""Click models of which all runs are there."""
 BANDITS = {
     "LinUCB": "EALinUCB",
     "LinTS": "EALinTS",
@@ -636,35 +638,105 @@ BANDITS = {
     "CascadeHybrid": "CascadeHybrid",
 }
 """Labels of the bandits without weights, and how those with weights begin."""
+WEIGHTS = ("log", "rbp", "linear")
+WAYS = ("targets", "observations")
+"""Where a weight enters."""
+
+Place = tuple[str, str, str, str, str]
+"""World, bandit, click model, weight, and where it enters."""
 
 
 def generality_changes(
-    dataset: str,
-    weight: str,
-    weighs: str,
-    *,
-    worlds: Sequence[str] = WORLDS,
-    models: Sequence[str] = MODELS,
-) -> dict[tuple[str, str, str], tuple[Contrast, ...]]:
-    """Compare bandits with themselves without weights, by world, bandit and click model."""
+    dataset: str = "ml-1m", weights: Sequence[str] = WEIGHTS, ways: Sequence[str] = WAYS
+) -> dict[Place, tuple[Contrast, ...]]:
+    """Compare bandits with themselves without weights: one family of tests for all."""
     pairs = {}
-    for world in worlds:
-        for model in models:
-            runs = Runs("", "generality", dataset=dataset, world=world, click_model=model)
-            for bandit, begin in BANDITS.items():
-                weighted = f"{begin} {weight} (weighs={weighs})"
-                for metric in PRICE:
-                    pairs[world, bandit, model, metric] = (
-                        runs.of(weighted, metric),
-                        runs.of(bandit, metric),
-                    )
+    for world, model in product(WORLDS, MODELS):
+        runs = _generality(dataset, world, model)
+        for bandit, weight, way in product(BANDITS, weights, ways):
+            weighted = f"{BANDITS[bandit]} {weight} (weighs={way})"
+            for metric in PRICE:
+                values = runs.of(weighted, metric), runs.of(bandit, metric)
+                pairs[world, bandit, model, weight, way, metric] = values
     found = contrasts(pairs)
-    return {
-        (world, bandit, model): tuple(found[world, bandit, model, metric] for metric in PRICE)
-        for world in worlds
-        for bandit in BANDITS
-        for model in models
-    }
+    places = dict.fromkeys(place[:-1] for place in pairs)
+    return {place: tuple(found[*place, metric] for metric in PRICE) for place in places}
+
+
+def _generality(dataset: str, world: str, model: str) -> Runs:
+    return Runs("", "generality", dataset=dataset, world=world, click_model=model)
+
+
+@table
+def generality() -> str:
+    """What log weights on targets cost and bring each bandit under each click model."""
+    found = generality_changes()
+    rows = [
+        [
+            bandit,
+            world,
+            *(_cost_and_gain(found[world, bandit, model, "log", "targets"]) for model in MODELS),
+        ]
+        for bandit, world in product(BANDITS, WORLDS)
+    ]
+    return markdown(["bandit", "world", *(f"`{model}`" for model in MODELS)], rows, left=2)
+
+
+@table
+def generality_verdicts() -> str:
+    """How often each weight makes exposure more or less equal, over bandits and click models."""
+    found = generality_changes()
+    rows = []
+    for weight, way in product(WEIGHTS, WAYS):
+        row = [weight, way]
+        for world in WORLDS:
+            cells = [found[world, b, m, weight, way] for b, m in product(BANDITS, MODELS)]
+            sure = [equality for _, equality in cells if equality.corrected < 1 - LEVEL]
+            fairer = sum(equality.percent > 0 for equality in sure)
+            clicks = sorted(clicks.percent for clicks, _ in cells)
+            least, most = (signed(end, 1) for end in (clicks[0], clicks[-1]))
+            row += [f"{fairer}, {len(sure) - fairer} of {len(cells)}", f"{least}% to {most}%"]
+        rows.append(row)
+    heads = [head for w in WORLDS for head in (f"fairer, less fair, {w}", f"clicks, {w}")]
+    return markdown(["weight", "weighs", *heads], rows, left=2)
+
+
+def _generality_of(world: str) -> str:
+    """Return all changes of a world: a row for each bandit, weight and way to weigh."""
+    found = generality_changes()
+    rows = [
+        [*place, *(_cost_and_gain(found[world, place[0], m, *place[1:]]) for m in MODELS)]
+        for place in product(BANDITS, WEIGHTS, WAYS)
+    ]
+    return markdown(["bandit", "weight", "weighs", *(f"`{m}`" for m in MODELS)], rows, left=3)
+
+
+@table
+def generality_paper() -> str:
+    return _generality_of("paper")
+
+
+@table
+def generality_popular() -> str:
+    return _generality_of("popular")
+
+
+@table
+def generality_levels() -> str:
+    """Clicks and Equality (B) of the bandits without weights."""
+    runs = {(world, m): _generality("ml-1m", world, m) for world, m in product(WORLDS, MODELS)}
+    rows = [
+        [
+            bandit,
+            world,
+            *(
+                ", ".join(f"{runs[world, m].of(bandit, metric).mean():.3f}" for metric in PRICE)
+                for m in MODELS
+            ),
+        ]
+        for bandit, world in product(BANDITS, WORLDS)
+    ]
+    return markdown(["bandit", "world", *(f"`{model}`" for model in MODELS)], rows, left=2)
 
 
 @table
