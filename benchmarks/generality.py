@@ -24,7 +24,7 @@ FOLDER = ROOT / "docs" / "reproduction" / "generality"
 PICTURE = ROOT / "docs" / "figures" / "generality.png"
 METRICS = ("clicks", "equality_b", "equality_p", "equity_b", "coverage", "tail_share")
 WHERE = ("dataset", "world", "click_model", "policy", "seed")
-FULL = 100.0
+FULL = 60.0
 """Change in percent from which on a colour does not get stronger."""
 
 
@@ -90,11 +90,11 @@ def figure() -> Figure:
                 ax.fill_between([column - 0.48, column + 0.48], row - 0.47, row + 0.47, color=shade)
                 ax.text(
                     column, row - 0.13, f"{tables.signed(equality.percent, 0)}%",
-                    ha="center", va="center", color="white", fontsize=9.5, fontweight="bold",
+                    ha="center", va="center", color=INK, fontsize=9.5, fontweight="bold",
                 )  # fmt: skip
                 ax.text(
                     column, row + 0.24, f"{tables.signed(clicks.percent, 1)}% clicks",
-                    ha="center", va="center", color="white", fontsize=6,
+                    ha="center", va="center", color=INK, fontsize=6.5,
                 )  # fmt: skip
         ax.set_xticks(range(len(models)), models)
         ax.set_yticks(range(len(tables.BANDITS)), tables.BANDITS if place == 0 else [])
@@ -109,7 +109,7 @@ def figure() -> Figure:
     drawn.text(
         0.02, 0.03,
         "Large: change in Equality (B) against the same bandit without weights; blue is fairer, "
-        "orange less fair.\nSmall: what it costs in clicks. MovieLens 1M, ten seeds, "
+        "orange less fair.\nSmall: change in clicks. MovieLens 1M, ten seeds, "
         "200 users, 1,000 rounds.",
         fontsize=7,
     )  # fmt: skip
