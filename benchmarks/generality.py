@@ -87,14 +87,15 @@ def figure() -> Figure:
             for column, model in enumerate(models):
                 clicks, equality = found[world, bandit, model, "log", "targets"]
                 shade = DIVERGING(0.5 - 0.5 * max(-1.0, min(1.0, equality.percent / FULL)))
+                ink = "white" if abs(equality.percent) > FULL / 2 else INK
                 ax.fill_between([column - 0.48, column + 0.48], row - 0.47, row + 0.47, color=shade)
                 ax.text(
                     column, row - 0.13, f"{tables.signed(equality.percent, 0)}%",
-                    ha="center", va="center", color=INK, fontsize=9.5, fontweight="bold",
+                    ha="center", va="center", color=ink, fontsize=9.5, fontweight="bold",
                 )  # fmt: skip
                 ax.text(
                     column, row + 0.24, f"{tables.signed(clicks.percent, 1)}% clicks",
-                    ha="center", va="center", color=INK, fontsize=6.5,
+                    ha="center", va="center", color=ink, fontsize=6.5,
                 )  # fmt: skip
         ax.set_xticks(range(len(models)), models)
         ax.set_yticks(range(len(tables.BANDITS)), tables.BANDITS if place == 0 else [])
