@@ -18,7 +18,8 @@ from faircascade.engine.job import Job, Outcome
 from faircascade.engine.snapshot import Snapshot
 from faircascade.environment import Environment
 from faircascade.estimators import Ridge
-from faircascade.estimators.ridge import REFINE_EVERY, RidgeState
+from faircascade.estimators.refinement import REFINE_EVERY
+from faircascade.estimators.ridge import RidgeState
 from faircascade.exploration import UCB
 from faircascade.policies import Bandit
 from faircascade.policies.bandit import BanditState

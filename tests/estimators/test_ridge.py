@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faircascade.estimators import Ridge
-from faircascade.estimators.ridge import next_interval
 from faircascade.types import Items
 from tests.evidence import evidence
 
@@ -95,15 +94,6 @@ def test_an_inverse_that_float64_cannot_hold_is_an_error_and_leaves_the_state_al
         learn_on()
     for name, array in estimator.arrays(state).items():
         assert np.array_equal(array, getattr(before[0], name)), name
-
-
-def test_a_refinement_comes_sooner_where_the_last_found_a_large_residual() -> None:
-    every, residual = (
-        np.array([256, 256, 128, 128, 4, 1]),
-        2.0 ** np.array([-28, -27, -29, -40, -31, -20]),
-    )
-    assert next_interval(every, residual).tolist() == [256, 32, 64, 128, 4, 1]
-    assert next_interval(np.array([4]), np.array([2.0**-34])).tolist() == [8]
 
 
 @given(seed=st.integers(0, 10**6))

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from faircascade.errors import ParameterError
 from faircascade.estimators.base import Estimator, Evidence
-from faircascade.estimators.ridge import REFINE_EVERY, RidgeBeliefs, refine
+from faircascade.estimators.refinement import REFINE_EVERY, refine_where_due
+from faircascade.estimators.ridge import RidgeBeliefs
 from faircascade.numerics import ordered_dot, sigmoid
 from faircascade.registry import register
 from faircascade.types import Bools, Floats, Ints, Items, Pool, Rows
@@ -98,11 +99,8 @@ class Logistic(Estimator):
             M_inv -= less[:, None, :] * less[None, :, :]
             M += more[:, None, :] * more[None, :, :]
             theta = theta + v * ((clicks[:, position] - count * expected) / shrink)
-        updates, interval = state.updates[rows] + 1, state.interval[rows]
-        due = (updates % interval == 0) | (updates & (updates - 1) == 0)
-        if due.any():
-            M_inv[:, :, due], interval[due] = refine(M[:, :, due], M_inv[:, :, due], interval[due])
-            state.interval[rows] = interval
+        updates = state.updates[rows] + 1
+        state.interval[rows] = refine_where_due(M, M_inv, updates, state.interval[rows])
         state.M[:, :, rows], state.M_inv[:, :, rows], state.theta[:, rows] = M, M_inv, theta
         state.updates[rows] = updates
 

@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 
 from faircascade.errors import ParameterError
 from faircascade.estimators.base import Beliefs, Estimator, Evidence
+from faircascade.estimators.refinement import REFINE_EVERY, refine_where_due
 from faircascade.numerics import (
-    AIM,
     LARGEST_RESIDUAL,
-    RESIDUAL,
     ROUNDOFF,
     cholesky,
-    inverse,
     mean_error,
     ordered_dot,
     quadratic_form,
@@ -31,9 +29,6 @@ from faircascade.registry import register
 from faircascade.types import Floats, Ints, Pool, Rows
 from faircascade.weighing import Weighs, check_weighs
 
-REFINE_EVERY = 256  # a power of two: engines halve it, and take remainders by a mask
-"""A user's inverse is refined against M after this many updates of that user at the latest, and
-after the first, second, fourth, ... update, as it changes most at the start."""
 LARGEST_CONDITION = 3e7
 """Of M, up to which float64 holds its inverse for sure."""
 SMALLEST_NORM = 1e-6
@@ -162,11 +157,8 @@ class Ridge(Estimator):
             M_inv -= v[:, None, :] * v[None, :, :]
             M += self.gain * (x[:, None, :] * x[None, :, :])
             B += evidence.targets[:, position] * x
-        updates, interval = state.updates[rows] + 1, state.interval[rows]
-        due = (updates % interval == 0) | (updates & (updates - 1) == 0)
-        if due.any():
-            M_inv[:, :, due], interval[due] = refine(M[:, :, due], M_inv[:, :, due], interval[due])
-            state.interval[rows] = interval
+        updates = state.updates[rows] + 1
+        state.interval[rows] = refine_where_due(M, M_inv, updates, state.interval[rows])
         state.M[:, :, rows], state.M_inv[:, :, rows], state.B[:, rows] = M, M_inv, B
         state.theta[:, rows] = self.scale * ordered_dot(M_inv, B[:, None, :])
         state.updates[rows] = updates
@@ -317,38 +309,6 @@ def width_error(M_inv: Floats, radius: float) -> Floats:
     return (math.sqrt(error) + error) * radius * np.sqrt(norm)
 
 
-def refine(M: Floats, M_inv: Floats, interval: Ints) -> tuple[Floats, Ints]:
-    """Return better inverses of M, and after how many updates of a user to look again.
-
-    A Newton step is enough while |M M^-1 - I| is small. It leaves an error of some u cond(M)^2,
-    though, u being the roundoff. From where that shows, inverses are computed from M anew, which
-    leaves about u cond(M), and as often as that keeps the residual small.
-    """
-    rest = -_product(M, M_inv)
-    for i in range(len(M)):
-        rest[i, i] += 2.0
-    residual = np.abs(rest - np.eye(len(M))[:, :, None]).max(axis=(0, 1))  # (n,)
-    if (residual[interval == 1] > LARGEST_RESIDUAL).any():
-        raise FloatingPointError(f"M^-1 is off by more than {LARGEST_RESIDUAL:g}")
-    afresh = (interval < REFINE_EVERY) | (residual > RESIDUAL)
-    better = np.empty_like(M)
-    step = _product(M_inv[:, :, ~afresh], rest[:, :, ~afresh])
-    better[:, :, ~afresh] = 0.5 * (step + step.transpose(1, 0, 2))
-    better[:, :, afresh] = inverse(M[:, :, afresh])
-    return better, next_interval(interval, residual)
-
-
-def next_interval(interval: Ints, residual: Floats) -> Ints:
-    """Return after how many updates to refine again, by the residual after the last so many."""
-    afresh = (interval < REFINE_EVERY) | (residual > RESIDUAL)
-    calm = afresh & (residual < AIM / 8) & (interval < REFINE_EVERY // 2)
-    interval = np.where(calm, 2 * interval, interval)
-    while (late := afresh & (residual > AIM) & (interval > 1)).any():
-        interval = np.where(late, interval // 2, interval)
-        residual = np.where(late, residual / 2, residual)
-    return interval
-
-
 @lru_cache(maxsize=64)
 def _upper(d: int) -> tuple[Ints, Ints]:
     """Return the rows and columns of the upper half of a matrix, row by row."""
@@ -362,8 +322,3 @@ def _inverse(M: Floats) -> Floats:
     except np.linalg.LinAlgError:
         inverse = np.linalg.pinv(M, hermitian=True)
     return np.asarray(0.5 * (inverse + inverse.transpose(0, 2, 1)))
-
-
-def _product(A: Floats, B: Floats) -> Floats:
-    """Multiply matrices (d, d, n) user by user."""
-    return ordered_dot(A.transpose(1, 0, 2)[:, :, None, :], B[:, None, :, :])

@@ -111,7 +111,7 @@ def unpack(packed, lane, full):
 
 @part
 def refine(M, M_inv, B, theta, lane, afresh, scale, matrices):
-    """Make one user's inverse better, and theta from it if there is a B: `ridge.refine`.
+    """Make one user's inverse better, and theta from it if there is a B: `refinement.refine`.
 
     Return how far the inverse moved (its Frobenius norm), and max |M M^-1 - I| before.
     """
@@ -178,7 +178,7 @@ def invert(A, column, A_inv):
 
 @part
 def next_interval(interval, residual, longest):
-    """Return after how many updates to refine again: `ridge.next_interval`."""
+    """Return after how many updates to refine again: `refinement.next_interval`."""
     if interval == longest and residual <= RESIDUAL:
         return interval
     if residual < AIM / 8.0 and interval < longest // 2:

@@ -94,7 +94,7 @@ DEVICE void invert(Desk& desk, Real* A) {
     meet();
 }
 
-// Make the inverse better, and theta from it: `ridge.refine`. Return how far the inverse moved (its
+// Make the inverse better, and theta from it: `refinement.refine`. Return how far the inverse moved (its
 // Frobenius norm); `residual` gets max |M M^-1 - I| before. `room` has space for two matrices.
 DEVICE Real refine(const Job& job, Desk& desk, Real* room, bool afresh, Real* residual) {
     Real *rest = room, *better = room + D * D;
