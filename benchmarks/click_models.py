@@ -4,7 +4,7 @@
 
 Users who go on after a click give more to learn from: a slate costs more, a position should not.
 All runs alternate, and the best of several counts; seconds are those of the processor, or of the
-clock on a GPU. Positions that were learned are counted in a trace of a shorter run.
+clock on a GPU. Positions that were learned are counted in a trace of the same run.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ from faircascade.registry import as_component, build
 
 MODELS = ("cascade", "dcm", "dbn", "ccm", "pbm", "ubm")
 OBSERVATIONS = ("first-click", "last-click", "all", "examination")
-TRACED = 200
-"""Rounds of the run in which positions are counted."""
 
 
 def main() -> None:
@@ -58,7 +56,7 @@ def main() -> None:
     first = None
     for model, name in cases:
         users, policy = case(env, model, options.policy, name)
-        learned = positions_learned(users, policy)
+        learned = positions_learned(users, policy, options.rounds)
         each = 1e9 * best[model, name] / (slates * learned)
         first = first or each
         print(
@@ -75,11 +73,11 @@ def case(env: Environment, model: str, policy: str, name: str) -> tuple[Environm
     return users, build("policy", policy, {"observation": observation})
 
 
-def positions_learned(env: Environment, policy: Policy) -> float:
+def positions_learned(env: Environment, policy: Policy, rounds: int) -> float:
     """Return how many positions of a slate are learned from, on average."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.parquet"
-        result = fc.simulate(env, policy, rounds=TRACED, engine="cpu", trace=path)
+        result = fc.simulate(env, policy, rounds=rounds, engine="cpu", trace=path)
         seen = pq.read_table(path, columns=["seen"])["seen"].to_numpy()
     return int((seen > 0).sum()) / result.recommendations
 

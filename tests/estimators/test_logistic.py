@@ -74,6 +74,34 @@ def test_a_position_seen_in_part_expects_less_of_a_click() -> None:
     assert moved[0] > moved[1] > moved[2] == 0.0
 
 
+@pytest.mark.parametrize("part", [0.1, 0.6, 1.0])
+@pytest.mark.parametrize("clicked", [True, False])
+def test_a_position_seen_in_part_takes_a_step_of_its_own_likelihood(
+    part: float, clicked: bool
+) -> None:
+    # a click has probability s p: theta moves by M^-1 times the slope of its logarithm, and M
+    # grows by the expected square of that slope
+    x, odds = np.array([0.7, 1.0]), 1.2
+    estimator, state = Logistic(), Logistic().start(1, 2)
+    state.theta[:, 0] = before = odds * x / (x @ x)
+    likely = np.array([[clicked]])
+    estimator.update(state, slice(None), seen(x[None, None, :1], likely, seen=np.array([[part]])))
+
+    def slope(y: bool) -> float:
+        def log_likelihood(z: float) -> float:
+            chance = part / (1 + np.exp(-z))
+            return float(np.log(chance if y else 1 - chance))
+
+        return (log_likelihood(odds + 1e-5) - log_likelihood(odds - 1e-5)) / 2e-5
+
+    chance = part / (1 + np.exp(-odds))
+    information = chance * slope(True) ** 2 + (1 - chance) * slope(False) ** 2
+    M = np.eye(2) + information * np.outer(x, x)
+    np.testing.assert_allclose(state.M[:, :, 0], M, rtol=1e-6)
+    moved = np.linalg.solve(M, x) * slope(clicked)
+    np.testing.assert_allclose(state.theta[:, 0] - before, moved, rtol=1e-6)
+
+
 def test_a_weight_of_observations_counts_a_position_as_often() -> None:
     x, clicks = np.array([[[0.7]]]), np.array([[True]])
     twice = Logistic(weighs="observations")

@@ -9,10 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from faircascade.engine import simulate
 from faircascade.observations import FirstClick
-from faircascade.rewards import RBP, Custom, ExposureAware, Linear, Log, RewardTable, Standard
-from faircascade.rewards.weights import as_weight
+from faircascade.policies import EALinUCB, LinUCB
+from faircascade.rewards import (
+    RBP,
+    Custom,
+    ExposureAware,
+    Linear,
+    Log,
+    RewardTable,
+    Scaled,
+    Standard,
+    as_weight,
+)
 from faircascade.types import clicks_at
+from tests.environments import small_environment
 
 
 def table(weight, reading, gamma=1.0, k=3) -> RewardTable:
@@ -127,3 +139,22 @@ def test_unseen_positions_weigh_nothing_and_clicks_are_never_penalised(k, gamma,
 def test_mistakes_are_named(make, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("weight", ["log", "rbp", "linear"])
+def test_a_scaled_weight_keeps_the_shape_and_has_a_mean_of_1(weight: str) -> None:
+    given, scaled = as_weight(weight), Scaled(of=weight)  # type: ignore[arg-type]
+    for mine, theirs in (
+        (scaled.values(7), given.values(7)),
+        (scaled.intended(7), given.intended(7)),
+    ):
+        assert mine.mean() == pytest.approx(1.0)
+        np.testing.assert_allclose(mine / mine[0], theirs / theirs[0])
+    assert EALinUCB(weight=scaled).label == f"EALinUCB {weight} scaled"
+
+
+def test_larger_weights_are_a_smaller_alpha() -> None:
+    env = small_environment(users=6, items=30, k=4)
+    larger = simulate(env, EALinUCB(weight=(4.0, 4.0, 4.0, 4.0), alpha=1.0), rounds=60)
+    smaller = simulate(env, LinUCB(alpha=0.25), rounds=60)
+    assert larger.metrics == smaller.metrics

@@ -46,8 +46,9 @@ class Logistic(Estimator):
     The posterior is kept as a Gaussian and moved by one Newton step for each position seen: with
     p the attraction expected before, M grows by p (1 - p) x x^T and theta by M^-1 x (y - p). That
     is the online form of the Laplace approximation of Chapelle and Li (2011); Faury et al. (2020)
-    analyse optimism with it. A position seen in part expects as much less of a click. What is
-    learned depends on the order of feedback, so it is no sum, and the service cannot keep it.
+    analyse optimism with it. A position seen with probability s is clicked with probability s p;
+    its score and information are then y - s p and s p (1 - p), both times (1 - p) / (1 - s p). What
+    is learned depends on the order of feedback, so it is no sum, and the service cannot keep it.
     """
 
     offers: ClassVar[frozenset[str]] = frozenset({"mean", "width", "sample"})
@@ -92,13 +93,15 @@ class Logistic(Estimator):
         for position in np.flatnonzero(evidence.seen.any(axis=0)).tolist():
             x, count = x_all[:, position].T, counts[:, position]  # (d, n), (n,)
             expected = sigmoid(ordered_dot(theta, x))
-            curvature = count * (expected * (1.0 - expected))
+            share = informative_share(expected, evidence.seen[:, position])
+            curvature = count * (expected * (1.0 - expected)) * share
             v = ordered_dot(M_inv, x[:, None, :])  # M^-1 x, (d, n)
             shrink = 1.0 + curvature * ordered_dot(x, v)
             less, more = v * np.sqrt(curvature / shrink), x * np.sqrt(curvature)
             M_inv -= less[:, None, :] * less[None, :, :]
             M += more[:, None, :] * more[None, :, :]
-            theta = theta + v * ((clicks[:, position] - count * expected) / shrink)
+            surprise = (clicks[:, position] - count * expected) * share
+            theta = theta + v * (surprise / shrink)
         updates = state.updates[rows] + 1
         state.interval[rows] = refine_where_due(M, M_inv, updates, state.interval[rows])
         state.M[:, :, rows], state.M_inv[:, :, rows], state.theta[:, rows] = M, M_inv, theta
@@ -131,6 +134,14 @@ class Logistic(Estimator):
             "preferences": preferences,
             "intercept": intercept,
         }
+
+
+def informative_share(expected: Floats, seen: Floats) -> Floats:
+    """Return (1 - p) / (1 - s p), by which positions seen with probability s teach less, (n,)."""
+    share, partly = np.ones_like(expected), seen < 1.0
+    p = expected[partly]
+    share[partly] = (1.0 - p) / (1.0 - seen[partly] * p)
+    return share
 
 
 def weights_and_clicks(

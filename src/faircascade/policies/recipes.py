@@ -85,7 +85,7 @@ class _ExposureAware(Reranked, LinearRecipe):
 
     @property
     def label(self) -> str:
-        label = f"{type(self).__name__} {as_weight(self.weight, self.beta).name}"
+        label = f"{type(self).__name__} {as_weight(self.weight, self.beta).label}"
         return with_reranker(label, self.reranker)
 
     def estimate(self) -> Estimator:

@@ -38,7 +38,7 @@ class ExposureAware(RewardModel):
 
     @property
     def label(self) -> str:
-        return self.weight.name
+        return self.weight.label
 
     @property
     def harmful_in(self) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -28,6 +28,11 @@ class Weight(Component):
     @abstractmethod
     def values(self, k: int) -> Floats:
         """Return F(1..k) as the paper writes it, (k,)."""
+
+    @property
+    def label(self) -> str:
+        """What tables and figures call it."""
+        return self.name
 
     @property
     def probe_length(self) -> int:
@@ -141,6 +146,39 @@ class Custom(Weight):
                 rule = f"must be positive at position {position}"
                 raise ParameterError("weight", rule, value)
         return np.array(values)
+
+
+@register("scaled")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scaled(Weight):
+    """Another weight, divided by its mean over the slate: its shape without its scale.
+
+    To a UCB bandit weights that are c times as large are what an alpha c times as small is.
+    """
+
+    of: Weight = field(default_factory=Log)
+    """The weight whose shape it takes."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "of", as_weight(self.of))
+
+    @property
+    def label(self) -> str:
+        return f"{self.of.label} scaled"
+
+    @property
+    def probe_length(self) -> int:
+        return self.of.probe_length
+
+    def values(self, k: int) -> Floats:
+        return _with_mean_1(self.of.values(k))
+
+    def intended(self, k: int) -> Floats:
+        return _with_mean_1(self.of.intended(k))
+
+
+def _with_mean_1(values: Floats) -> Floats:
+    return np.asarray(values / values.mean())
 
 
 WeightLike = str | Sequence[float] | Callable[[int, int], float] | Weight

@@ -25,7 +25,7 @@ from faircascade.engine.cpu.records import (
 from faircascade.engine.job import Job
 from faircascade.estimators.logistic import weights_and_clicks
 from faircascade.metrics.tally import BY_ROUND
-from faircascade.observations.base import FIRST_CLICK
+from faircascade.observations.base import FIRST_CLICK, LAST_CLICK
 from faircascade.policies import Yardstick
 from faircascade.random import draws as words
 from faircascade.rerankers import Ledger
@@ -176,7 +176,7 @@ def pack_rules(job: Job) -> Rules:
     return Rules(
         k=k,
         plain=model == CASCADE
-        and given["until"] == FIRST_CLICK
+        and given["until"] in (FIRST_CLICK, LAST_CLICK)  # there is one click at most
         and in_full
         and not given["logistic"]
         and not policy.conditional,

@@ -24,7 +24,7 @@ from faircascade.engine.cpu.users import Served
 from faircascade.engine.job import Job, not_finite
 from faircascade.estimators.item_sums import ItemSums
 from faircascade.exploration.table_thompson import GAMMAS, GAUSSIAN, TRIALS
-from faircascade.observations.base import FIRST_CLICK
+from faircascade.observations.base import FIRST_CLICK, LAST_CLICK
 from faircascade.policies import BanditState
 from faircascade.random import draws as words
 from faircascade.types import Ints
@@ -119,7 +119,7 @@ def pack_rules(job: Job) -> TableRules:
         ignored=table.ignored / table.largest,
         until=given["until"],
         noticed=np.array(given["noticed"]),
-        plain=model == CASCADE and given["until"] == FIRST_CLICK,
+        plain=model == CASCADE and given["until"] in (FIRST_CLICK, LAST_CLICK),
         activity=float(job.activity),
         realised=bool(job.realised),
         traced=job.trace is not None,

@@ -57,8 +57,9 @@ def learn_group(sums, rules, shortlist, books, scratch, group, users, longest):
     updates, interval = sums.updates[group], sums.interval[group]
     if rules.logistic:
         learn_logistic(
-            M, M_inv, theta, scratch.shown, scratch.weights, longest, scratch.v, scratch.expected
-        )
+            M, M_inv, theta, scratch.shown, scratch.weights, rules.noticed, longest, scratch.v,
+            scratch.expected,
+        )  # fmt: skip
     else:
         learn(
             M, M_inv, B, theta, scratch.shown, scratch.weights, longest, rules.gain, rules.scale,

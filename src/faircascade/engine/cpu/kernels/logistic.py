@@ -19,12 +19,12 @@ sigmoid = register_jitable(numerics.sigmoid)
 
 
 @part
-def learn_logistic(M, M_inv, theta, shown, weights, longest, v, expected):
+def learn_logistic(M, M_inv, theta, shown, weights, noticed, longest, v, expected):
     """Learn one slate of each user of a group: one Newton step for each position.
 
     `shown` has the features (K, d, 8), zero where a position was not seen; `weights` the clicks
-    (K, 8) and, behind them, how much positions count; `v` has room for two vectors of each user,
-    `expected` for a number.
+    (K, 8) and, behind them, how much positions count; `noticed` how likely positions are seen (K,);
+    `v` has room for two vectors of each user, `expected` for a number.
     """
     step, counts = len(theta), len(weights) // 2
     last, now = 0, step  # where in v the last position's vector is, and where this one's goes
@@ -40,10 +40,13 @@ def learn_logistic(M, M_inv, theta, shown, weights, longest, v, expected):
         for lane in range(USERS):
             expected[lane] = sigmoid(expected[lane])
         chance, count = load_users(expected, 0), load_users(weights, counts + k * USERS)
-        curvature = count * (chance * (one - chance))
+        share = one
+        if noticed[k] < 1.0:
+            share = (one - chance) / (one - splat_users(noticed[k]) * chance)
+        curvature = count * (chance * (one - chance)) * share
         inner = shrink_and_multiply(M_inv, v, last, shown, x, now, step)
         shrink = one + curvature * inner
-        move = (load_users(weights, k * USERS) - count * chance) / shrink
+        move = (load_users(weights, k * USERS) - count * chance) * share / shrink
         less, more = square_root(curvature / shrink), square_root(curvature)
         for a in range(0, step, USERS):
             own = load_users(v, now + a)

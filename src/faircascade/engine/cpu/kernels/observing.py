@@ -107,23 +107,28 @@ def take_in(features, listed, rules, scratch, lane, d):
     """
     k, clicks = rules.k, scratch.clicks
     last = last_noticed(rules, clicks)
-    for position in range(k):
-        scale, target = 0.0, 0.0
-        if position < last and rules.noticed[position] > 0.0:
-            if clicks[position]:
-                factor = rules.clicked_factors[last - 1, position]
-                target = rules.clicked[last - 1, position]
-            else:
-                factor = rules.ignored_factors[last - 1, position]
-                target = rules.ignored[last - 1, position]
-            scale = rules.noticed[position] * factor
-            if rules.logistic:  # how much it counts stands beside it
-                scratch.weights[(k + position) * USERS + lane] = scale
-                scale = 1.0
+    for position in range(last):
+        if clicks[position]:
+            factor = rules.clicked_factors[last - 1, position]
+            target = rules.clicked[last - 1, position]
+        else:
+            factor = rules.ignored_factors[last - 1, position]
+            target = rules.ignored[last - 1, position]
+        scale = rules.noticed[position] * factor
+        if rules.noticed[position] == 0.0:
+            target = 0.0
+        if rules.logistic:  # how much it counts stands beside it
+            scratch.weights[(k + position) * USERS + lane] = scale
+            scale = np.float64(scale > 0.0)
         at, row = position * d * USERS + lane, features[listed[position]]
         for a in range(d):
             scratch.shown[at + a * USERS] = row[a] * scale
         scratch.weights[position * USERS + lane] = target
+    for position in range(last, k):
+        at = position * d * USERS + lane
+        for a in range(d):
+            scratch.shown[at + a * USERS] = 0.0
+        scratch.weights[position * USERS + lane] = 0.0
     return np.int64(max(last, 1))
 
 
@@ -179,7 +184,7 @@ def browse_in_sequence(env, numbers, items, user, luck, looks, clicks):
         after_click = (numbers.clicked[position] + numbers.slope * w) * numbers.kept[item]
         if goes_on:
             likely = after_click if clicks[position] else numbers.ignored
-            goes_on = uniform(absorb(looks, np.uint64(position + 1))) < likely
+            goes_on = likely >= 1.0 or uniform(absorb(looks, np.uint64(position + 1))) < likely
         total += reached * (w * (numbers.gain[position] * numbers.worth[item]))
         reached *= (1.0 - w) * numbers.ignored + w * after_click
     return count, total
