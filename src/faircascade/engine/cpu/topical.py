@@ -9,9 +9,12 @@ import numpy as np
 from faircascade.engine.cpu import packing
 from faircascade.engine.cpu.kernels.topical import serve_topical
 from faircascade.engine.cpu.records import ITEMS, USERS, Shortlist
-from faircascade.engine.cpu.topical_records import TopicalItems, TopicalScratch
+from faircascade.engine.cpu.topical_records import CORNERED, TopicalItems, TopicalScratch
 from faircascade.engine.cpu.users import Learning
 from faircascade.engine.job import Job
+
+MOST_TERMS = 1 << 21
+"""Of the scores of items, that are kept from one position to the next: 16 MiB."""
 
 
 class TopicalUsers(Learning):
@@ -58,10 +61,6 @@ def pack_items(job: Job, shortlist: Shortlist) -> TopicalItems:
         column=(d - topics + np.nonzero(covered)[1]).astype(np.int32),
         value=rows[:, d - topics :][covered],
         most=int(covered.sum(axis=1).max()),
-        about=np.bitwise_or.reduce(
-            np.where(covered, np.uint64(1) << (np.arange(topics) % 64).astype(np.uint64), 0),
-            axis=1,
-        ).astype(np.uint64),
         needed=packing.zeros(len(job.env.users)),
         bounds=packing.zeros(*shortlist.sets.shape),
         fewest=np.zeros(len(job.env.users), dtype=np.int64),
@@ -73,23 +72,26 @@ def pack_items(job: Job, shortlist: Shortlist) -> TopicalItems:
 def make_topical_scratch(topical: TopicalItems, k: int) -> TopicalScratch:
     """Return scratch space for one thread."""
     (p, d), padded = topical.rows.shape, len(topical.norms_in_order)
+    terms = ITEMS * max(1, 3 * topical.most + topical.most * (topical.most - 1) // 2)
+    blocks = max(1, min(padded // ITEMS, MOST_TERMS // terms))
     return TopicalScratch(
         left=packing.zeros(d),
         posterior=packing.zeros(d),
-        risen=packing.zeros(d),
         A=packing.zeros(d * d),
         block=packing.zeros(topical.first * (topical.first + 1) // 2 * USERS),
         allowance=packing.zeros(1),
         base=packing.zeros(padded),
         squares=packing.zeros(padded),
-        cross=packing.zeros(p * topical.most),
         now=packing.zeros(padded),
-        bounds=packing.zeros(padded),
-        scored_at=np.zeros(p, dtype=np.int32),
-        touched=np.zeros(k + 2, dtype=np.uint64),
+        terms=packing.zeros(blocks * terms),
+        topics=np.zeros(blocks * topical.most * ITEMS, dtype=np.int32),
+        many=np.zeros(blocks, dtype=np.int64),
+        lefts=packing.zeros(topical.most * ITEMS),
+        corner_means=packing.zeros(ITEMS << CORNERED),
+        corner_squares=packing.zeros(ITEMS << CORNERED),
+        more=packing.zeros(ITEMS << CORNERED),
         near=np.zeros(p, dtype=np.int32),
         highest=packing.zeros(ITEMS),
-        gains=packing.zeros(topical.most),
         sifted=np.zeros(p + 1, dtype=np.int32),
         column=np.zeros(d, dtype=np.int32),
         x=packing.zeros(d * ITEMS),

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from faircascade.engine.cpu.records import Small
-from faircascade.random import Words
 from faircascade.types import Floats, Ints
+
+CORNERED = 4
+"""Most topics of an item whose bound is taken over all subsets of them."""
 
 
 class TopicalItems(NamedTuple):
@@ -32,8 +34,6 @@ class TopicalItems(NamedTuple):
     """How far they are covered."""
     most: int
     """Most topics of an item."""
-    about: Words
-    """The topics of each item as bits, those with the same remainder by 64 being one, (p,)."""
     needed: Floats
     """What an item needed to be in the last slate of each user, (n,)."""
     bounds: Floats
@@ -56,8 +56,6 @@ class TopicalScratch(NamedTuple):
     """What is left of each column, (d,)."""
     posterior: Floats
     """The theta that items are scored with, (d,)."""
-    risen: Floats
-    """theta, without what is negative, (d,)."""
     A: Floats
     """M^-1, (d * d,)."""
     block: Floats
@@ -65,25 +63,29 @@ class TopicalScratch(NamedTuple):
     allowance: Floats
     """By how much two scores can be in the wrong order, (1,)."""
     base: Floats
-    """What the features at each place score, (padded,)."""
+    """What the features at each place score, (padded,); -inf if the item is listed."""
     squares: Floats
     """The squared width of these, (padded,)."""
-    cross: Floats
-    """Twice M^-1 between the features and each topic of the item at a place, (p * most,)."""
     now: Floats
-    """What the item at each place scores, or scored at `scored_at`, (padded,)."""
-    bounds: Floats
-    """What it scores at most, (padded,). Both are -inf if it is listed, and behind the last."""
-    scored_at: Small
-    """The position at which these were computed, K + 1 if they were not, (p,)."""
-    touched: Words
-    """Topics, as bits, of the items listed at a position or below, (K + 2,)."""
+    """What the item at each place scores, (padded,)."""
+    terms: Floats
+    """What scores are made of beside that, for each of 16 items in a block, flat."""
+    topics: Small
+    """The columns of their topics, likewise."""
+    many: Ints
+    """Most topics of an item, for each block that there is room for."""
+    lefts: Floats
+    """What is left of the topics of a block, (most * 16,)."""
+    corner_means: Floats
+    """Mean scores of a block with each subset of its topics, (16 * 16,)."""
+    corner_squares: Floats
+    """The squared widths of these, (16 * 16,)."""
+    more: Floats
+    """What one more topic adds to them, (16 * 16,)."""
     near: Small
     """Places of items that may be the best, (p,)."""
     highest: Floats
     """(16,)."""
-    gains: Floats
-    """What an item adds to each of its topics, (most,)."""
     sifted: Small
     """Held items that could be in a slate, (p + 1,)."""
     column: Small

@@ -14,7 +14,8 @@ from faircascade.engine.cpu.kernels.draws import absorb
 from faircascade.engine.cpu.kernels.observing import comes, observe, take_in
 from faircascade.engine.cpu.kernels.scoring import score
 from faircascade.engine.cpu.kernels.shortlist import limits
-from faircascade.engine.cpu.kernels.topical_slates import fill, prepare
+from faircascade.engine.cpu.kernels.topical_scores import prepare
+from faircascade.engine.cpu.kernels.topical_slates import fill
 from faircascade.engine.cpu.records import USERS
 
 
