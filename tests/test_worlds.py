@@ -172,3 +172,28 @@ def test_a_policy_that_does_harm_in_a_world_says_so_once(synthetic: Ratings, cap
     (message,) = [record.getMessage() for record in caplog.records]
     assert "EALinUCB linear" in message
     assert "'popular'" in message
+
+
+@pytest.mark.parametrize(
+    ("policy", "click_model", "warned"),
+    [
+        ("bandit(reward=exposure-aware(weight=linear))", "cascade", True),
+        ("ealinucb(weight=linear)", "dcm", False),
+        ("ealinucb(weight=linear, weighs=observations)", "cascade", False),
+        ("ealinucb(weight=linear, observation=all)", "cascade", False),
+        ("ealinucb(weight=linear, reranker=fairx)", "cascade", False),
+        ("ealints(weight=linear)", "cascade", False),
+        ("logistic-ucb(reward=exposure-aware(weight=linear))", "cascade", False),
+        ("cascade-ucb1(reward=exposure-aware(weight=linear))", "cascade", False),
+        ("cascade-lsb(reward=exposure-aware(weight=linear))", "cascade", False),
+    ],
+)
+def test_harm_is_said_of_what_was_studied_alone(
+    policy: str, click_model: str, warned: bool, synthetic: Ratings, caplog: Any
+) -> None:
+    """The study was of LinUCB, its weights in the targets, under a cascade."""
+    simulation._warn_once.cache_clear()
+    env = Environment.from_ratings(synthetic, click_model=click_model, topics="factors")
+    caplog.clear()
+    simulate(env, policy, rounds=1, engine="loop")
+    assert warned == ("less equal" in caplog.text)

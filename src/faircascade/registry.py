@@ -59,6 +59,9 @@ class Component(ABC):  # noqa: B024 - rooms have the abstract methods
     engines: ClassVar[frozenset[str]] = frozenset()
     """Compiled engines that have a kernel for this class. It is not inherited (`engines_of`): a
     subclass may do something else."""
+    studied: ClassVar[bool] = False
+    """True for the parts of what the study of harm in docs/explanation/worlds.md was about: LinUCB
+    under a cascade. It is not inherited either (`declared`)."""
 
     def kernel(self) -> Mapping[str, Any]:
         """Return the numbers that these engines run it by, named as their kernels name them."""

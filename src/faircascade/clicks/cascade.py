@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from faircascade.types import Bools, Floats, Ints
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cascade(ClickModel):
     """At most one click a slate, at the first item that attracts. Eqs. (2) and (3)."""
+
+    studied: ClassVar[bool] = True
 
     def click(self, attraction: Floats, slates: Ints, draws: ClickDraws) -> Bools:
         attracted = draws.by_item("attraction") < attraction  # (n, K)

@@ -24,7 +24,7 @@ from faircascade.environment.worlds import is_world
 from faircascade.errors import EngineError, ParameterError, check_choice
 from faircascade.parameters import checked_arguments
 from faircascade.policies import Policy
-from faircascade.registry import as_component
+from faircascade.registry import as_component, declared
 from faircascade.types import whole
 
 ENGINES = ("auto", "gpu", "cpu", "loop")
@@ -233,8 +233,8 @@ def _checked(
 
 def warn(job: Job) -> None:
     """Say before a run what its reader must know: harm, bad scales, inexact optimal slates."""
-    harmful = job.policy.harmful_in
-    if harmful is not None and is_world(harmful, job.env.info):
+    harmful, model = job.policy.harmful_in, job.env.click_model
+    if harmful and declared(model, "studied") and is_world(harmful, job.env.info):
         _warn_once(
             f"{job.policy.label} is known to make exposure less equal than LinUCB does where "
             f"world = {harmful!r}; see docs/explanation/worlds.md."
@@ -243,7 +243,6 @@ def warn(job: Job) -> None:
     warning = job.policy.scale_warning(job.env.items.pool.radius, rows)
     if warning:
         log.warning("%s: %s.", job.policy.label, warning)
-    model = job.env.click_model
     if not model.best_is_optimal:
         _warn_once(
             f"Click model {model.name!r} does not know the best slates: "

@@ -71,6 +71,7 @@ class Ridge(Estimator):
     """
 
     offers: ClassVar[frozenset[str]] = frozenset({"mean", "width", "sample"})
+    studied: ClassVar[bool] = True
 
     ridge: float = 1.0
     """Regularisation lambda, > 0."""

@@ -19,6 +19,7 @@ class UCB(Exploration):
     """Upper confidence bound: mean + alpha * width, not clipped. Eq. (10)."""
 
     asks: ClassVar[frozenset[str]] = frozenset({"mean", "width"})
+    studied: ClassVar[bool] = True
 
     alpha: float = 0.25
     """Width of the exploration bonus, >= 0; 0 is greedy."""

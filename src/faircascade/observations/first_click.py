@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from faircascade.types import Bools, Floats, Ints
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstClick(Observation):
     """Positions up to and including the first click; all that were shown if there is none."""
+
+    studied: ClassVar[bool] = True
 
     def seen(self, clicks: Bools, shown: Ints) -> Floats:
         k = clicks.shape[1]

@@ -121,7 +121,9 @@ class ComposedPolicy(Policy):
 
     @property
     def harmful_in(self) -> str | None:
-        return self.parts.reward.harmful_in
+        reward, estimator = self.parts.reward, self.parts.estimator
+        studied = all(declared(part, "studied") for part in self.parts if part is not reward)
+        return reward.harmful_in if studied and estimator.weighs == "targets" else None
 
     def reward_table(self, k: int) -> RewardTable:
         return self.parts.table(k)

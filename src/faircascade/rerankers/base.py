@@ -78,6 +78,8 @@ class Reranker(Component):
 class Identity(Reranker):
     """Changes nothing."""
 
+    studied: ClassVar[bool] = True
+
     @property
     def is_random(self) -> bool:
         return False

@@ -120,7 +120,7 @@ class RewardModel(Component):
 
     @property
     def harmful_in(self) -> str | None:
-        """The world in which it is known to make exposure less equal, if there is one."""
+        """The world in which LinUCB with it is known to make exposure less equal, if any is."""
         return None
 
     @abstractmethod

@@ -22,8 +22,8 @@ class Weight(Component):
 
     kind: ClassVar[str] = "weight"
     harms: ClassVar[Mapping[Reading, str]] = MappingProxyType({})
-    """The world in which it made exposure less equal than no weights at all, by reading: what the
-    study in docs/explanation/worlds.md found."""
+    """The world in which it made the exposure of LinUCB less equal than no weights at all, by
+    reading: what the study in docs/explanation/worlds.md found, under a cascade."""
 
     @abstractmethod
     def values(self, k: int) -> Floats:
