@@ -79,6 +79,20 @@ def test_flags_of_other_policies_and_of_the_environment(run) -> None:
     assert document["environment"]["sampling"] == "random"
 
 
+def test_results_name_the_parts_of_the_environment(run, tmp_path: Path) -> None:
+    flags = ["--click-model", "dcm", "--set", "activity=0.5", "--out", str(tmp_path / "dcm")]
+    code, out, err = run("simulate", *SMALL, "--json", *flags)
+    assert code == 0, err
+    (saved,) = json.loads((tmp_path / "dcm/results.json").read_text())["runs"]
+    for document in (json.loads(out), saved):
+        assert document["environment"]["click_model"] == {"name": "dcm", "stop": 0.5}
+        assert document["environment"]["dynamics"] == {"name": "still"}
+        assert document["environment"]["delay"] == {"name": "none"}
+        assert document["activity"] == 0.5
+    assert "k=5, click model dcm, 20 rounds" in run("simulate", *SMALL, *flags[:2])[1]
+    assert "click model" not in run("simulate", *SMALL)[1]
+
+
 def test_any_combination_of_components_can_be_simulated(run) -> None:
     flags = "--policy bandit --set reward=exposure_aware --set reward.gamma=0.1"
     code, out, err = run(

@@ -40,6 +40,16 @@ def test_a_file_becomes_a_table_and_a_report(run, ratings: Path, tmp_path: Path)
     assert free_folder("my-compare") == Path("runs/my-compare-2"), "nothing is written over"
 
 
+def test_a_comparison_names_a_click_model_that_is_not_the_usual_one(run, ratings: Path) -> None:
+    given = ["compare", "--data", "my.csv", *SMALL, "--policy", "linucb", "--set"]
+    code, out, err = run(*given, "click_model=dcm")
+    assert code == 0, err
+    assert "slates of 5, click model dcm; 1 policy" in err
+    assert "Clicks and fair exposure: my.csv, click_model=dcm, 2 seeds" in " ".join(out.split())
+    for run_of_it in json.loads(run(*given, "click_model=dcm", "--json")[1])["runs"]:
+        assert run_of_it["environment"]["click_model"] == {"name": "dcm", "stop": 0.5}
+
+
 def test_the_document_has_what_python_computes(run, ratings: Path) -> None:
     policies = ["--policy", "linucb", "--policy", "ealinucb(weight=rbp, beta=0.8)"]
     code, out, err = run("compare", "--data", "my.csv", *SMALL, *policies, "--json")

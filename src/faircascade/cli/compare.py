@@ -78,6 +78,7 @@ def compare(
     """
     import faircascade as fc
     from faircascade.engine.simulation import check_engine
+    from faircascade.environment.environment import part_words
     from faircascade.experiment.comparison import POLICIES
     from faircascade.experiment.comparison_inputs import distinct_labels, seeds_of
     from faircascade.metrics.tally import check_over
@@ -111,7 +112,8 @@ def compare(
     )
     people = _sampled(env, ratings)
     remark(
-        f"{ratings.name}: {people}, {len(env.items):,} items, slates of {env.k}; {runs} "
+        f"{ratings.name}: {people}, {len(env.items):,} items, slates of {env.k}"
+        f"{part_words(env.part_specs)}; {runs} "
         "(--users, --seeds and --rounds change that)"
     )
     with progress("Comparing") as report:

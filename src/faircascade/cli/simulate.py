@@ -151,11 +151,13 @@ def simulate(
 def print_summary(summary: dict[str, Any]) -> None:
     """Print the result of one run, one line per metric."""
     from faircascade.engine import HEADLINE
+    from faircascade.environment.environment import part_words
 
     typer.echo(
         f"{summary['label']} on {summary['data']}: {summary['users']:,} users, "
         f"{summary['items']:,} items ({summary['eligible']:,} eligible), "
-        f"d={summary['dim']}, k={summary['k']}, {summary['rounds']:,} rounds, "
+        f"d={summary['dim']}, k={summary['k']}{part_words(summary['environment'])}, "
+        f"{summary['rounds']:,} rounds, "
         f"seed {summary['seed']}"
         + ("; fairness over eligible items" if summary["over"] == "eligible" else "")
     )

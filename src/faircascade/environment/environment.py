@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,8 +27,8 @@ from faircascade.types import Bools, Floats, Ints, Items, Pool, Rows, Users, who
 VERSION = 2
 _USERS_AT_ONCE = 256
 
-PARTS = ("click_model", "dynamics", "delay")
-"""The components of an environment, by their kinds."""
+PARTS: dict[str, type[Component]] = {"click_model": Cascade, "dynamics": Still, "delay": NoDelay}
+"""The components of an environment by their kinds, each with what it usually is."""
 
 
 class Response(NamedTuple):
@@ -103,6 +104,11 @@ class Environment(Construction):
     def parts(self) -> dict[str, Component]:
         """Click model, dynamics and delay, by their kinds."""
         return {part: getattr(self, part) for part in PARTS}
+
+    @property
+    def part_specs(self) -> dict[str, dict[str, Any]]:
+        """The same as plain data."""
+        return {kind: identity(part) for kind, part in self.parts.items()}
 
     @property
     def stands_still(self) -> bool:
@@ -238,8 +244,7 @@ class Environment(Construction):
     @cached_property
     def fingerprint(self) -> str:
         """Hash of the contents: equal environments have equal fingerprints."""
-        rules: dict[str, Any] = {"k": self.k}
-        rules |= {kind: identity(part) for kind, part in self.parts.items()}
+        rules: dict[str, Any] = {"k": self.k, **self.part_specs}
         arrays = self._arrays()
         if type(self) is not Environment:
             rules["class"] = f"{type(self).__module__}.{type(self).__qualname__}"
@@ -259,3 +264,24 @@ class Environment(Construction):
     def _arrays(self) -> dict[str, Any]:
         known = {"user_ids": self.users.ids, "preferences": self.preferences}
         return self.items.arrays() | known
+
+
+def unusual_parts(specs: Mapping[str, Any]) -> dict[str, str]:
+    """Return the names of the parts that are not the usual ones, by kind, out of `part_specs`.
+
+    >>> unusual_parts({"click_model": {"name": "dcm", "stop": 0.5}, "delay": {"name": "none"}})
+    {'click_model': 'dcm'}
+    """
+    known = {kind: specs[kind] for kind in PARTS if kind in specs}
+    names = {kind: spec.get("name") or spec["class"] for kind, spec in known.items()}
+    return {kind: name for kind, name in names.items() if name != PARTS[kind].name}
+
+
+def part_words(specs: Mapping[str, Any]) -> str:
+    """Name them in words, behind a comma; nothing if all are the usual ones.
+
+    >>> part_words({"click_model": {"name": "dcm", "stop": 0.5}})
+    ', click model dcm'
+    """
+    found = unusual_parts(specs).items()
+    return "".join(f", {kind.replace('_', ' ')} {name}" for kind, name in found)

@@ -21,7 +21,6 @@ from faircascade.experiment.yardsticks import yardsticks
 from faircascade.metrics import Over
 from faircascade.metrics.base import ELIGIBLE, GROUP
 from faircascade.metrics.exposure import Exposures, exposure_b, exposure_p
-from faircascade.registry import identity
 from faircascade.theory import environment_conditions
 from faircascade.types import Floats
 
@@ -183,7 +182,7 @@ def _about(result: Result) -> dict[str, Any]:
         "items": len(env.items),
         "eligible": int(env.items.eligible.sum()),
         "environment": dict(env.info),
-        "parts": {kind: identity(part) for kind, part in env.parts.items()},
+        "parts": env.part_specs,
         "facts": {n: v if math.isfinite(v) else None for n, v in asdict(env.facts).items()},
         "fingerprint": env.fingerprint,
         "largest_preference": float(np.sqrt((env.preferences**2).sum(axis=1)).max()),

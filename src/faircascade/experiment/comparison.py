@@ -14,7 +14,9 @@ import numpy as np
 from faircascade.engine import HEADLINE, Result, simulate
 from faircascade.engine.result import item_metrics
 from faircascade.environment import Environment
+from faircascade.environment.environment import unusual_parts
 from faircascade.errors import ParameterError, UnknownParameterError, check_choice
+from faircascade.experiment.cell import environment_name
 from faircascade.experiment.cell_result import CellOutput, eligible_only
 from faircascade.experiment.comparison_inputs import (
     distinct_labels,
@@ -84,7 +86,9 @@ class Comparison(StudyResults):
 
     @property
     def title(self) -> str:
-        return f"Clicks and fair exposure: {self.env.info.get('data', 'unnamed data')}"
+        parts = environment_name({}, unusual_parts(self.env.part_specs))
+        named = filter(None, (str(self.env.info.get("data", "unnamed data")), parts))
+        return f"Clicks and fair exposure: {', '.join(named)}"
 
     @property
     def lines(self) -> Sequence[tuple[str, Policy, int]]:
@@ -106,12 +110,13 @@ class Comparison(StudyResults):
         """The environment with what is kept of every result."""
         env = self.env
         known = {n: v for n, v in env.info.items() if n in environment_options()}
-        given = {"dim": env.items.dim, "k": env.k, "users": len(env.users)}
+        sizes = {"dim": env.items.dim, "k": env.k, "users": len(env.users)}
+        parts = unusual_parts(env.part_specs)
         return (
             EnvironmentResults(
                 data={"name": str(env.info.get("data", "unnamed data"))},
-                given={},
-                options=known | given,
+                given=dict(parts),
+                options=known | sizes | parts,
                 runs={
                     label: tuple(CellOutput.alone(result, label) for result in runs)
                     for label, runs in self.results.items()
