@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from faircascade.clicks import CCM, DBN, DCM, PBM, UBM, Cascade, ClickModel
-from faircascade.engine import loop, simulate
+from faircascade.engine import loop, simulate, simulation
 from faircascade.engine.cpu import run as cpu
 from faircascade.engine.gpu import run as gpu
 from faircascade.engine.job import Job, Outcome
@@ -103,6 +103,14 @@ def test_traces_have_every_click_and_what_was_seen(model: ClickModel, tmp_path: 
         assert clicks.any(axis=1).sum() == tally.clicked.sum()
         assert np.array_equal(seen, policy.seen(clicks, np.full(len(clicks), K)))
     assert all(table.equals(tables[0]) for table in tables)
+
+
+def test_a_warning_says_that_regret_can_be_negative(caplog: Any) -> None:
+    simulation._warn_once.cache_clear()
+    simulate(world(UBM()), LinUCB(), rounds=1)
+    (message,) = {record.getMessage() for record in caplog.records}
+    assert "'ubm' does not know the best slates" in message
+    assert "can be negative" in message
 
 
 def test_a_policy_that_sees_nothing_learns_nothing_in_any_engine() -> None:

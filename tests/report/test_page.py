@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,11 @@ from faircascade.environment import Environment
 from faircascade.environment.worlds import world_words
 from faircascade.experiment import Comparison, compare
 from faircascade.experiment.study_results import StudyResults
-from faircascade.policies import Random
+from faircascade.policies import LinUCB, Random
 from faircascade.report import SECTIONS, write_report
 from faircascade.report.page_writer import PageHeader
 from faircascade.report.summary import overview, unfinished
-from tests.report.conftest import SCRIPT_GROUP
+from tests.report.conftest import SCRIPT_GROUP, environment
 from tests.report.html_page import read
 
 PAGES = ["several_page", "hostile_page", "study_page"]
@@ -170,6 +171,21 @@ def test_the_subtitle_names_the_world_that_all_runs_share() -> None:
     assert subtitle(changed) == "synthetic, world popular (changed), click rate 0.2"
     assert subtitle({}, {"world": "paper"}) == "synthetic"
     assert world_words({"data": "arrays"}) == ""
+
+
+def test_a_page_says_where_regret_is_not_against_the_best_slates(tmp_path: Path) -> None:
+    def text(model: str) -> str:
+        env = replace(environment(), click_model=model)
+        page = write_report(compare(env, [LinUCB()], rounds=2), tmp_path / model)
+        return " ".join(read(page).text.split())
+
+    known, unknown = text("cascade"), text("ubm")
+    words = "Click model ubm does not know the best slates. Regret is against good ones"
+    assert words in unknown
+    assert "it can be negative" in unknown
+    assert "no optimal slates to compare with, and random slates have no regret" in unknown
+    assert "negative" not in known
+    assert "good ones, where the best are not known" in unknown, "what regret means"
 
 
 def test_what_cannot_be_drawn_is_left_out_and_named(single: Comparison, tmp_path: Path) -> None:

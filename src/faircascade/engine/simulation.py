@@ -245,8 +245,8 @@ def warn(job: Job) -> None:
         log.warning("%s: %s.", job.policy.label, warning)
     if not model.best_is_optimal:
         _warn_once(
-            f"Click model {model.name!r} does not know the best slates: "
-            "regret is against good ones."
+            f"Click model {model.name!r} does not know the best slates: regret is against good "
+            "ones, and can be negative."
         )
 
 

@@ -178,6 +178,7 @@ def _about(result: Result) -> dict[str, Any]:
         "yardsticks": yardsticks(result),
         "optimal_value": result.optimal_value,
         "most_clicks": _most_clicks(result),
+        "best_is_optimal": env.click_model.best_is_optimal,
         "users": len(env.users),
         "items": len(env.items),
         "eligible": int(env.items.eligible.sum()),

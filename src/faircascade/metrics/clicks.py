@@ -24,7 +24,8 @@ class Clicks(Metric):
 @register("regret")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regret(Metric):
-    """How much more the best slates would be expected to earn, over all rounds, per user."""
+    """How much more the best slates (good ones, where the best are not known) would be expected to
+    earn, over all rounds, per user."""
 
     title: ClassVar[str] = "Regret"
     higher_is_better: ClassVar[bool] = False

@@ -33,7 +33,7 @@ from faircascade.report.published.data_files import COMPARISON
 from faircascade.report.published.summary import not_the_papers_data, published_facts
 from faircascade.report.sections import SECTIONS, check_names
 from faircascade.report.style import drawing
-from faircascade.report.summary import facts, overview, study_line, unfinished
+from faircascade.report.summary import facts, inexact, overview, study_line, unfinished
 from faircascade.storage import check_folder, free_folder
 
 _FIGURES = ("figures", "Every figure as PNG and SVG.")
@@ -140,7 +140,7 @@ def write_under(
     drawn = any(isinstance(block, FigureImage) for section in sections for block in section.blocks)
     values: dict[str, Any] = {
         "cover": cover,
-        "notices": [*cover.notices, *unfinished(studies)],
+        "notices": [*cover.notices, *inexact(studies), *unfinished(studies)],
         "overview": overview(studies),
         "verdicts": [(term, words) for term, words in published_facts(studies) if words],
         "facts": facts(studies),

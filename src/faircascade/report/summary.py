@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from faircascade.environment.environment import unusual_parts
 from faircascade.environment.worlds import world_words
 from faircascade.experiment.cell_result import CellResult
 from faircascade.experiment.study_results import EnvironmentResults, StudyResults, items_words
@@ -106,6 +107,22 @@ def study_line(study: StudyResults) -> str:
 def varying(environments: Iterable[EnvironmentResults], name: str) -> str:
     """Return the values that an option takes, as far as it is known."""
     return listed(dict.fromkeys(e.options[name] for e in environments if name in e.options))
+
+
+def inexact(studies: Sequence[StudyResults]) -> list[Notice]:
+    """Say where regret is against slates that are good rather than the best."""
+    abouts = [run.about for run in runs_of(studies)]
+    models = dict.fromkeys(
+        unusual_parts(about["parts"])["click_model"]
+        for about in abouts
+        if not about.get("best_is_optimal", True)
+    )
+    words = (
+        f"Click model {listed(models)} does not know the best slates. Regret is against good ones, "
+        "the same for all policies: it can be negative, and lower is still better. There are no "
+        "optimal slates to compare with, and random slates have no regret."
+    )
+    return [Notice("Regret can be negative", words)] if models else []
 
 
 def unfinished(studies: Sequence[StudyResults]) -> list[Notice]:
