@@ -79,6 +79,12 @@ def test_flags_of_other_policies_and_of_the_environment(run) -> None:
     assert document["environment"]["sampling"] == "random"
 
 
+@pytest.mark.parametrize("command", ["simulate", "compare"])
+def test_help_says_under_what_the_click_rate_is_calibrated(run, command: str) -> None:
+    words = " ".join(re.sub(r"[^\w .,-]", " ", run(command, "--help")[1]).split())
+    assert "optimal slates under a cascade, 0 to 1." in words
+
+
 def test_results_name_the_parts_of_the_environment(run, tmp_path: Path) -> None:
     flags = ["--click-model", "dcm", "--set", "activity=0.5", "--out", str(tmp_path / "dcm")]
     code, out, err = run("simulate", *SMALL, "--json", *flags)

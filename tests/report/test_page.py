@@ -171,6 +171,10 @@ def test_the_subtitle_names_the_world_that_all_runs_share() -> None:
     assert subtitle(changed) == "synthetic, world popular (changed), click rate 0.2"
     assert subtitle({}, {"world": "paper"}) == "synthetic"
     assert world_words({"data": "arrays"}) == ""
+    pbm = {"click_model": "pbm"}
+    calibrated = "synthetic, world popular, click rate 0.4 under a cascade"
+    assert subtitle(pbm) == f"{calibrated}, click model pbm"
+    assert subtitle({}, pbm) == calibrated, "the click models differ"
 
 
 def test_a_page_says_where_regret_is_not_against_the_best_slates(tmp_path: Path) -> None:

@@ -65,7 +65,9 @@ WorldName = Annotated[
 ClickRate = Annotated[
     float | None,
     typer.Option(
-        "--click-rate", help="Clicks of the optimal slates, 0 to 1.", show_default="the world's"
+        "--click-rate",
+        help="Clicks of the optimal slates under a cascade, 0 to 1.",
+        show_default="the world's",
     ),
 ]
 Dim = Annotated[int, typer.Option("--dim", help="Number of features, d.")]

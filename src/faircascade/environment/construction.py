@@ -110,8 +110,9 @@ class Construction:
                 what the next three are, unless they are given.
             popularity_power: From 0 (feature rows are equally long) to 1 (those of popular items
                 are longer, as the factorisation makes them).
-            click_rate: How often the optimal slates are clicked, in (0, 1), under the cascade;
-                preferences are scaled to it.
+            click_rate: How often the optimal slates are clicked, in (0, 1), if users click as in a
+                cascade; preferences are scaled to it. Under another `click_model` these slates
+                earn something else.
             preferences: From the test half by "lstsq" on the features, or by "svd".
             align: How the factors of "svd" are matched with those of the train half: by "sign", by
                 "procrustes", or not at all ("none", which depends on the machine's LAPACK).

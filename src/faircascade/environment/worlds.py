@@ -26,7 +26,8 @@ class World:
     preferences: Preferences
     """How preferences are estimated from the test half."""
     click_rate: float | None
-    """How often the optimal slate is clicked, mean over users; None takes what comes."""
+    """How often the optimal slate is clicked under a cascade, mean over users; None takes what
+    comes."""
     summary: str = ""
     """What it is good for, one line."""
 
@@ -68,8 +69,10 @@ def is_world(name: str, info: Mapping[str, Any]) -> bool:
     return all(info.get(mark) == getattr(WORLDS[name], mark) for mark in marks)
 
 
-def world_words(info: Mapping[str, Any]) -> str:
+def world_words(info: Mapping[str, Any], *, cascade: bool = True) -> str:
     """Name the world of an environment, by what is kept of how it was made; nothing without one.
+
+    `cascade` says whether users click as the click rate takes them to.
 
     >>> world_words({"world": "popular", "popularity_power": 1.0, "preferences": "lstsq"})
     'world popular'
@@ -77,8 +80,10 @@ def world_words(info: Mapping[str, Any]) -> str:
     if info.get("world") not in WORLDS:
         return ""
     changed = "" if is_world(info["world"], info) else " (changed)"
-    rate = info.get("click_rate")
-    return f"world {info['world']}{changed}{'' if rate is None else f', click rate {rate:g}'}"
+    words, rate = f"world {info['world']}{changed}", info.get("click_rate")
+    if rate is None:
+        return words
+    return f"{words}, click rate {rate:g}{'' if cascade else ' under a cascade'}"
 
 
 def calibrate(preferences: Floats, features: Floats, k: int, click_rate: float) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from faircascade.environment.environment import unusual_parts
+from faircascade.environment.environment import part_words, unusual_parts
 from faircascade.environment.worlds import world_words
 from faircascade.experiment.cell_result import CellResult
 from faircascade.experiment.study_results import EnvironmentResults, StudyResults, items_words
@@ -74,14 +74,21 @@ def overview(studies: Sequence[StudyResults]) -> list[str]:
     lengths = [f"slates of {k}", f"{rounds} rounds"]
     sizes = [f"{users} users", *lengths, "1 seed" if seeds == 1 else f"{seeds:,} seeds"]
     data = _distinct(data_name(e.data) for e in environments)
-    about = ", ".join(filter(None, (data, _world(runs))))
+    about = ", ".join(filter(None, (data, _world(runs)))) + _parts(runs)
     return [f"{about}: {listed(sizes)}. {items_words(environments, simulated[0].over)}"]
 
 
-def _world(runs: Iterable[CellResult]) -> str:
+def _world(runs: Sequence[CellResult]) -> str:
     """Name the world of all runs; nothing if they differ, or were not made of ratings."""
-    worlds = {world_words(run.about["environment"]) for run in runs}
+    cascade = not any("click_model" in unusual_parts(run.about["parts"]) for run in runs)
+    worlds = {world_words(run.about["environment"], cascade=cascade) for run in runs}
     return worlds.pop() if len(worlds) == 1 else ""
+
+
+def _parts(runs: Iterable[CellResult]) -> str:
+    """Name the unusual parts of the environment of all runs; nothing if they differ."""
+    parts = {part_words(run.about["parts"]) for run in runs}
+    return parts.pop() if len(parts) == 1 else ""
 
 
 def study_line(study: StudyResults) -> str:
