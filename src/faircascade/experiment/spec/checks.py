@@ -116,7 +116,7 @@ def _placed(option: str, environment: Mapping[str, Any]) -> Iterator[None]:
         raise PlacedError(with_hint(error), place) from error
 
 
-def check_slate_length(policy: Policy, environment: Mapping[str, Any]) -> None:
+def check_policy(policy: Policy, environment: Mapping[str, Any]) -> None:
     """Refuse a policy that cannot learn from the slates of an environment."""
     k = int(all_options(environment)["k"])
     policy.reward_table(k)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from faircascade.errors import ParameterError
 from faircascade.experiment.comparison_inputs import distinct_labels
-from faircascade.experiment.spec.errors import PlacedError, at, place_of
+from faircascade.experiment.spec.checks import check_policy
+from faircascade.experiment.spec.errors import Place, PlacedError, at, place_of
 from faircascade.experiment.spec.grids import expand, with_hint
 from faircascade.policies import Policy
 from faircascade.registry import from_spec, lookup, parameters_of
@@ -17,22 +19,30 @@ Entry = Mapping[str, Any]
 
 
 def lines_of(
-    policies: Sequence[Entry], every_policy: Mapping[str, Any], rounds: int
+    policies: Sequence[Entry],
+    every_policy: Mapping[str, Any],
+    rounds: int,
+    environments: Sequence[Mapping[str, Any]] = (),
 ) -> list[tuple[str, Policy, int]]:
     """Return label, policy and rounds of every policy; labels are distinct.
 
     No policy has more than `rounds`. `every_policy` is for those that have such a parameter.
+    One that does not fit the `environments` is refused.
     """
     found: list[tuple[Policy, int]] = []
     for number, written in enumerate(policies):
-        found.extend(_policies(number, written, every_policy, rounds))
+        found.extend(_policies(number, written, every_policy, rounds, environments))
     with at("policies"):
         labels = distinct_labels([policy for policy, _ in found])
     return [(label, *line) for label, line in zip(labels, found, strict=True)]
 
 
 def _policies(
-    number: int, written: Entry, every_policy: Mapping[str, Any], most: int
+    number: int,
+    written: Entry,
+    every_policy: Mapping[str, Any],
+    most: int,
+    environments: Sequence[Mapping[str, Any]],
 ) -> list[tuple[Policy, int]]:
     """Return the policies that one entry of the list stands for."""
     with at("policies", number):
@@ -47,12 +57,12 @@ def _policies(
     found = []
     for given in theirs:
         for chosen in mine:
-            try:
-                found.append((from_spec("policy", {**given, **chosen}), rounds))
-            except ParameterError as error:
-                raise _placed(error, number, own, shared) from error
-            except (ValueError, TypeError) as error:
-                raise PlacedError(str(error), ("policies", number)) from error
+            with _placed(number, own, shared, with_hint):
+                policy = from_spec("policy", {**given, **chosen})
+            with _placed(number, own, shared, str):
+                for environment in environments:
+                    check_policy(policy, environment)
+            found.append((policy, rounds))
     return found
 
 
@@ -64,13 +74,22 @@ def _expanded(given: Mapping[str, Any], owner: str) -> list[Any]:
         raise PlacedError(f"{owner}: {error}", error.place) from None
 
 
+@contextmanager
 def _placed(
-    error: ParameterError, number: int, own: Mapping[str, Any], shared: Mapping[str, Any]
-) -> PlacedError:
-    """Return a policy's mistake at its parameter."""
-    message = with_hint(error)
-    if place := place_of(error.name, own):
-        return PlacedError(message, ("policies", number, *place))
-    if place := place_of(error.name, shared):
-        return PlacedError(message, ("every_policy", *place))
-    return PlacedError(message, ("policies", number))
+    number: int,
+    own: Mapping[str, Any],
+    shared: Mapping[str, Any],
+    words: Callable[[ParameterError], str],
+) -> Iterator[None]:
+    """Say of a policy's mistake in the block that it is at its parameter, if it is about one."""
+    try:
+        yield
+    except ParameterError as error:
+        place: Place = ("policies", number)
+        if inside := place_of(error.name, own):
+            place = (*place, *inside)
+        elif inside := place_of(error.name, shared):
+            place = ("every_policy", *inside)
+        raise PlacedError(words(error), place) from error
+    except (ValueError, TypeError) as error:
+        raise PlacedError(str(error), ("policies", number)) from error

@@ -47,7 +47,6 @@ from faircascade.experiment.spec.checks import (
     check_distinct,
     check_environments,
     check_shared,
-    check_slate_length,
     check_source,
     located,
     read_checkpoints,
@@ -243,7 +242,7 @@ class Spec:
         with at("environment"):
             environments = self.environments()
             check_environments(environments)
-        lines = self.lines()
+        lines = lines_of(self.policies, self.every_policy, self.rounds, environments)
         labels = [label for label, _, _ in lines]
         if self.baseline is not None and self.baseline not in labels:
             rule = f"must be one of {', '.join(labels)}{suggest(self.baseline, labels)}"
@@ -252,10 +251,6 @@ class Spec:
         had = {p.name for _, policy, _ in lines for p in parameters_of(type(policy))}
         with at("every_policy"):
             check_shared(self.every_policy, sorted(had))
-        for environment in environments:
-            for _, policy, _ in lines:
-                with at("environment", "k"):
-                    check_slate_length(policy, environment)
 
     def check_data(self) -> None:
         """Refuse data sets that do not exist and files that are not there."""

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from faircascade.experiment.spec.checks import check_known, check_slate_length
+from faircascade.experiment.spec.checks import check_known, check_policy
 from faircascade.experiment.spec.errors import at
 from faircascade.experiment.tuning.ranges import Range, is_range, read_range
 from faircascade.policies import Policy
@@ -96,7 +96,7 @@ class Candidates:
     def _refused(self, values: Mapping[str, Any]) -> Exception | None:
         """Return why the policy cannot have some values, if it cannot."""
         try:
-            check_slate_length(policy_of(self.entry(values)), self.environment)
+            check_policy(policy_of(self.entry(values)), self.environment)
         except (ValueError, TypeError) as error:
             return error
         return None
