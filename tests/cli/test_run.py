@@ -65,6 +65,14 @@ def test_without_a_gpu_one_line_says_so_before_anything_is_done(
     assert not Path("made").exists()
 
 
+def test_a_policy_without_its_topics_is_one_line_before_anything_runs(run: Run) -> None:
+    Path("bad.toml").write_text(TINY.replace('name = "random"', 'name = "cascade-lsb"'))
+    code, out, err = run("run", "bad.toml", "--out", "made")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("Error: bad.toml:31: policy 'cascade-lsb' needs items with topics")
+    assert not Path("made").exists()
+
+
 def test_a_second_run_adds_only_what_is_new(run: Run) -> None:
     assert run("run", "tiny.toml")[0] == 0
     before = cells("runs/tiny")

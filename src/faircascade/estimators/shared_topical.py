@@ -43,6 +43,7 @@ class SharedTopical(SharedEstimator):
     """
 
     conditional: ClassVar[bool] = True
+    needs_topics: ClassVar[bool] = True
 
     def _one(self) -> Topical:
         return Topical(

@@ -34,6 +34,7 @@ class Topical(Ridge):
     """
 
     conditional: ClassVar[bool] = True
+    needs_topics: ClassVar[bool] = True
 
     features: bool = False
     """True if it learns from the items' features too."""

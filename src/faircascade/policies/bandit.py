@@ -136,6 +136,10 @@ class ComposedPolicy(Policy):
         return self.parts.estimator.conditional
 
     @property
+    def needs_topics(self) -> bool:
+        return self.parts.estimator.needs_topics
+
+    @property
     def needs_all_scores(self) -> bool:
         return self.parts.exploration.needs_all_scores or self.parts.reranker.needs_all_scores
 

@@ -62,6 +62,11 @@ class Policy(Component):
         return False
 
     @property
+    def needs_topics(self) -> bool:
+        """Whether it learns from the topics of items, so that they must have some."""
+        return False
+
+    @property
     def needs_all_scores(self) -> bool:
         """Whether every slate needs the scores of all items."""
         return False

@@ -120,6 +120,8 @@ def test_no_rounds_means_that_nothing_is_run_and_no_data_is_needed() -> None:
             33,
             r"observation.kappa must be .* for each of the 3 positions, got \[0.9\]$",
         ),
+        ('name = "random"', 'name = "cascade-lsb"', 31, "'cascade-lsb' needs items with topics"),
+        ('name = "random"', 'name = "cascade-hybrid"\nscope = "shared"', 31, "needs items"),
         (
             'name = "random"',
             'name = "logistic-ucb"\nreward = {name = "exposure-aware", gamma = 0.1}',

@@ -118,9 +118,15 @@ def _placed(option: str, environment: Mapping[str, Any]) -> Iterator[None]:
 
 def check_policy(policy: Policy, environment: Mapping[str, Any]) -> None:
     """Refuse a policy that cannot learn from the slates of an environment."""
-    k = int(all_options(environment)["k"])
+    options = all_options(environment)
+    k = int(options["k"])
     policy.reward_table(k)
     policy.regression_table(k)
+    if policy.needs_topics and options["topics"] is None:
+        raise ValueError(
+            f"policy {policy.name!r} needs items with topics; give [environment] topics = "
+            "'factors', or a column of the items such as 'genre'"
+        )
 
 
 def read_checkpoints(given: int | list[int], rounds: int) -> int | tuple[int, ...]:
