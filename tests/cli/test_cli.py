@@ -99,6 +99,12 @@ def test_results_name_the_parts_of_the_environment(run, tmp_path: Path) -> None:
     assert "click model" not in run("simulate", *SMALL)[1]
 
 
+def test_an_optimal_value_that_is_no_number_of_clicks_says_so(run) -> None:
+    noted = r"optimal_value +[\d.]+  \(not clicks, but what the click model values\)\n"
+    assert re.search(noted, run("simulate", *SMALL, "--click-model", "dcm")[1])
+    assert "not clicks" not in run("simulate", *SMALL, "--click-model", "pbm")[1]
+
+
 def test_any_combination_of_components_can_be_simulated(run) -> None:
     flags = "--policy bandit --set reward=exposure_aware --set reward.gamma=0.1"
     code, out, err = run(

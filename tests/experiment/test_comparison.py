@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -80,6 +81,13 @@ def test_means_changes_and_best_values() -> None:
     assert math.isnan(
         compare(small_environment(), [Optimal()], rounds=3).change("Optimal", "regret")
     )
+
+
+def test_what_has_no_number_is_printed_as_a_dash() -> None:
+    env = replace(small_environment(), click_model="dcm")
+    *_, optimal, _ = str(compare(env, LinUCB(), rounds=2)).split("\n")
+    assert optimal.split()[:4] == ["(optimal", "slates)", "–", "0.0000"]
+    assert "nan" not in str(compare(env, LinUCB(), rounds=2))
 
 
 def test_a_table_can_be_over_the_eligible_items_alone() -> None:

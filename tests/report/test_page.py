@@ -192,6 +192,13 @@ def test_a_page_says_where_regret_is_not_against_the_best_slates(tmp_path: Path)
     assert "good ones, where the best are not known" in unknown, "what regret means"
 
 
+def test_a_default_without_a_number_is_not_printed(tmp_path: Path) -> None:
+    env = replace(environment(), click_model="ubm")
+    text = read(write_report(compare(env, [LinUCB()], rounds=2), tmp_path)).text
+    assert "Click modelubm\n" in text
+    assert "kappa" not in text
+
+
 def test_what_cannot_be_drawn_is_left_out_and_named(single: Comparison, tmp_path: Path) -> None:
     single.env.items.groups.clear()
     page = read(write_report(single, tmp_path))

@@ -18,7 +18,9 @@ from faircascade.registry import components
 from faircascade.report import write_report
 from faircascade.report.changes import changes, tone_of
 from faircascade.report.data_files import BY_ROUND
+from faircascade.report.formatting import environment_name
 from faircascade.report.numbers import number, p_value
+from tests.experiment.specs import TINY
 from tests.report.html_page import read
 from tests.report.runs import study_of, table
 
@@ -326,3 +328,11 @@ def test_environments_of_several_data_sets_are_told_apart(tmp_path: Path) -> Non
     environments = {row["environment"] for row in table(tmp_path, "statistics.csv")}
     assert len(environments) == 2
     assert all("data.users=" in environment for environment in environments)
+
+
+def test_environments_do_not_name_a_default_that_has_no_number(tmp_path: Path) -> None:
+    models = 'click_model.grid = [{name = "pbm", kappa = 0.5}, "pbm"]'
+    spec = Spec.parse(TINY.replace("k.grid = [3, 5]", f"k = 3\n{models}"))
+    study = Study(spec, tuple(spec.cells("tiny")), Results(tmp_path))
+    names = [environment_name(study, environment) for environment in study.environments]
+    assert names == ["d = 4, K = 3, click_model.kappa = 0.5", "d = 4, K = 3"]

@@ -166,7 +166,9 @@ def print_summary(summary: dict[str, Any]) -> None:
     for metric in (*HEADLINE, *realised, "optimal_value", *others):
         value = summary[metric]
         why = f"–  ({summary['missing'].get(metric, 'unknown')})"
-        typer.echo(f"  {metric:<16} {why if value is None else f'{value:.4f}'}")
+        other = metric == "optimal_value" and not summary["value_is_clicks"]
+        note = "  (not clicks, but what the click model values)" if other else ""
+        typer.echo(f"  {metric:<16} {why if value is None else f'{value:.4f}{note}'}")
     typer.echo(
         f"  {summary['seconds']:.1f} s, {summary['recommendations_per_second']:,.0f} "
         f"recommendations/s (engine {summary['engine']})"

@@ -171,6 +171,7 @@ class Result:
             "precision": self.precision,
             "interrupted": self.interrupted,
             "optimal_value": self.optimal_value,
+            "value_is_clicks": self.env.click_model.value_is_clicks,
             **{name: None if math.isnan(v) else v for name, v in metrics.items()},
             "missing": {
                 name: metric.why_missing(self.record)

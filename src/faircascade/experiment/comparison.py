@@ -193,13 +193,12 @@ class Comparison(StudyResults):
     def __str__(self) -> str:
         named = {f"({name} slates)": of for name, of in self.yardsticks.items()}
         width = max(len(label) for label in (*self.labels, *named))
+        rows = {label: {m: self.mean(label, m) for m in HEADLINE} for label in self.labels} | named
         lines = [" " * width + "".join(f"{metric:>13}" for metric in HEADLINE)]
-        for label in self.labels:
-            values = "".join(f"{self.mean(label, metric):>13.4f}" for metric in HEADLINE)
-            lines.append(f"{label:<{width}}{values}")
-        for name, of in named.items():
-            values = "".join(f"{of.get(metric, math.nan):>13.4f}" for metric in HEADLINE)
-            lines.append(f"{name:<{width}}{values}")
+        for label, of in rows.items():
+            values = (of.get(metric, math.nan) for metric in HEADLINE)
+            cells = ("–" if math.isnan(value) else f"{value:.4f}" for value in values)
+            lines.append(f"{label:<{width}}" + "".join(f"{cell:>13}" for cell in cells))
         return "\n".join(lines)
 
     @property

@@ -68,10 +68,13 @@ def environment_name(study: StudyResults, environment: EnvironmentResults) -> st
 
 
 def environment_marks(study: StudyResults, environment: EnvironmentResults) -> list[str]:
-    """Return d, K and whatever else tells an environment from the others of its study."""
-    every = [other.options for other in study.environments]
-    names = [*_LETTERS, *(n for n in environment.options if n not in _LETTERS and _vary(every, n))]
-    said = [option(name, environment.options[name]) for name in names]
+    """Return d, K and whatever else tells an environment from the others of its study.
+
+    What has no value of its own, such as a default that depends on K, is left out.
+    """
+    every, own = [other.options for other in study.environments], environment.options
+    names = [*_LETTERS, *(n for n in own if n not in _LETTERS and _vary(every, n))]
+    said = [option(name, own[name]) for name in names if own[name] is not None]
     if any(other.data != environment.data for other in study.environments):
         said.insert(0, data_name(environment.data))
     return said

@@ -84,7 +84,8 @@ def _distinct(values: Iterable[Any]) -> str:
 
 def _plain(value: Any) -> str:
     if isinstance(value, Mapping):
-        inner = ", ".join(f"{k} = {_plain(v)}" for k, v in value.items() if k != "name")
+        given = {k: v for k, v in value.items() if k != "name" and v is not None}
+        inner = ", ".join(f"{k} = {_plain(v)}" for k, v in given.items())
         name = str(value.get("name", ""))
         return f"{name}({inner})" if inner or not name else name
     if value is None:
