@@ -189,6 +189,8 @@ def test_a_page_says_where_regret_is_not_against_the_best_slates(tmp_path: Path)
     assert "it can be negative" in unknown
     assert "no optimal slates to compare with, and random slates have no regret" in unknown
     assert "negative" not in known
+    assert "Optimal slates are the best" in known
+    assert "Optimal slates are the best" not in unknown
     assert "good ones, where the best are not known" in unknown, "what regret means"
 
 

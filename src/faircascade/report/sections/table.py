@@ -23,10 +23,10 @@ from faircascade.report.policy_styles import styles_of
 
 _NEARLY_ALL = 0.01
 """So many items may be ineligible before it makes a difference."""
-YARDSTICKS = (
-    "Optimal slates are the best for each user in every round; random slates are uniform draws, "
-    "with what they come to in the long run. "
-)
+YARDSTICKS = {
+    "optimal": "Optimal slates are the best for each user in every round. ",
+    "random": "Random slates are uniform draws, with what they come to in the long run. ",
+}
 
 
 def table(study: StudyResults, test: Test = "t") -> list[Block]:
@@ -74,8 +74,9 @@ def metric_table(
     counts = {len(runs) for environment in study.matched for runs in environment.runs.values()}
     several = "Means over seeds (n) with 95% intervals in brackets. "
     words = several if max(counts) > 1 else ""
-    if yardsticks and any(environment.yardsticks for environment in study.matched):
-        words += YARDSTICKS
+    if yardsticks:
+        there = {name for environment in study.matched for name in environment.yardsticks}
+        words += "".join(said for name, said in YARDSTICKS.items() if name in there)
     return [
         Table(title, tuple(head(metric) for metric in metrics), groups),
         Prose(words + tested_words(found, study.matched, test, among="this table"), soft=True),
