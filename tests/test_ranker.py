@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from faircascade.engine import simulate
+from faircascade.environment import Environment
 from faircascade.policies import (
     EALinUCB,
     EARSLinUCB,
@@ -324,11 +325,44 @@ def test_a_click_is_a_position_and_nothing_else(clicked) -> None:
         r.update(r.recommend("u"), clicked=clicked)
 
 
+@pytest.mark.parametrize("wrong", [None, b"x", ("a", 1), 1.5, True, np.float64(2)])
+def test_ids_are_text_or_whole_numbers(wrong) -> None:
+    for call in (
+        lambda r: r.recommend(wrong),
+        lambda r: r.recommend("u", exclude=[wrong]),
+        lambda r: r.recommend("u", candidates=["i1", wrong]),
+        lambda r: r.remove_items([wrong]),
+        lambda r: r.add_items(np.zeros((1, 3)), [wrong]),
+        lambda r: r.update(r.recommend("u"), clicked_item=[wrong]),
+    ):
+        r = ranker()
+        with pytest.raises(ValueError, match="must be text or a whole number, got "):
+            call(r)
+        assert set(r.users) <= {"u"}
+
+
+@pytest.mark.parametrize("wrong", [[None, "b"], [b"a", b"b"], [0.5, 1.5], [True, False]])
+def test_the_ids_of_a_catalogue_are_text_or_whole_numbers(wrong) -> None:
+    with pytest.raises(ValueError, match="item id must be text or a whole number, got "):
+        Ranker(LinUCB(), items=np.eye(2), item_ids=wrong)
+    with pytest.raises(ValueError, match="user id must be text or a whole number, got "):
+        Environment.from_arrays(np.eye(2), np.eye(2), k=1, user_ids=wrong)
+
+
+def test_numbers_and_their_text_are_the_same_ids() -> None:
+    r = Ranker(LinUCB(), items=np.eye(3), item_ids=np.array([1, "b", np.int64(3)], dtype=object))
+    for user in (7, np.int64(7), np.uint8(7), "7", np.str_("7")):
+        assert r.recommend(user, k=3, exclude=[3]).user == "7"
+    assert r.users == ("7",)
+    assert r.items.ids.tolist() == ["1", "b", "3"]
+
+
 def test_one_id_is_not_a_list_of_ids() -> None:
     for call in (
         lambda r: r.recommend("u", exclude="i3"),
         lambda r: r.recommend("u", candidates="i3"),
         lambda r: r.remove_items("i3"),
+        lambda r: r.add_items(np.zeros((2, 3)), "i3"),
     ):
         with pytest.raises(TypeError, match="must be a list of ids, got 'i3'"):
             call(ranker())

@@ -27,6 +27,7 @@ from faircascade.types import (
     Users,
     as_ids,
     check_finite,
+    id_text,
     whole,
 )
 
@@ -82,8 +83,8 @@ class Ranker:
     ) -> None:
         """Rank `items`, a catalogue or feature rows (m, d), with a policy or the name of one.
 
-        Ids of users and items are text here: 7 and "7" are the same. Of each user the last
-        `max_open` slates without feedback are remembered, and as many answers.
+        Ids of users and items are text or whole numbers; 7 and "7" are the same. Of each user the
+        last `max_open` slates without feedback are remembered, and as many answers.
         """
         chosen: Policy = as_component("policy", policy)
         if chosen.shares:
@@ -162,7 +163,7 @@ class Ranker:
         k = whole(k, "k")
         if k < 1:
             raise ParameterError("k", "must be at least 1", k)
-        name = str(user)
+        name = id_text(user, "user")
         pool = self._pool(candidates, exclude)
         round = self._slates.get(name, 0) + 1
         state = self._state(name)
@@ -260,7 +261,7 @@ class Ranker:
             raise ValueError(
                 f"features must have {self._items.dim} columns, got shape {features.shape}"
             )
-        ids = as_ids([str(i) for i in item_ids], len(features), "item")
+        ids = as_ids(names_of(item_ids, "item_ids"), len(features), "item")
         for column in groups or {}:
             if column not in self._items.groups:
                 raise ValueError(

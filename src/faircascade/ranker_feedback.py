@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from faircascade.errors import ParameterError
-from faircascade.types import Bools, Slate, whole
+from faircascade.types import Bools, Slate, id_text, whole
 
 Positions = int | Iterable[int] | None
 """The 1-based position of a click, several, or None."""
@@ -44,7 +44,7 @@ def names_of(ids: Iterable[object], what: str) -> list[str]:
     """Return ids as text."""
     if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
         raise TypeError(f"{what} must be a list of ids, got {ids!r}")
-    return [str(i) for i in ids]
+    return [id_text(i, what) for i in ids]
 
 
 def _positions(clicked: Positions, size: int) -> list[int]:

@@ -29,8 +29,8 @@ def as_ids(values: Sequence[Any] | Ids | None, n: int, what: str) -> Ids:
     ids = np.arange(n) if values is None else np.asarray(values)
     if ids.ndim != 1 or len(ids) != n:
         raise ValueError(f"{what} ids must be one for each of the {n} rows, got shape {ids.shape}")
-    if ids.dtype.kind == "O":
-        ids = ids.astype(str)
+    if ids.dtype.kind not in "Uiu":
+        ids = np.array([id_text(i, f"{what} id") for i in ids.tolist()], dtype=str)
     values_, counts = np.unique(ids, return_counts=True)
     if len(values_) < n:
         twice = values_[counts > 1][0].item()
@@ -46,6 +46,14 @@ def whole(value: Any, name: str) -> int:
         return index(value)
     except TypeError:
         raise ParameterError(name, "must be a whole number", value) from None
+
+
+def id_text(given: object, name: str) -> str:
+    """Return the id of a user or an item, text or a whole number, as text."""
+    try:
+        return str(given if isinstance(given, str) else whole(given, name))
+    except ParameterError:
+        raise ParameterError(name, "must be text or a whole number", given) from None
 
 
 def check_finite(array: Floats, what: str) -> Floats:
