@@ -321,6 +321,23 @@ RANKERS: list[Mistake] = [
         ("topics", "between 0 and 1", "2"),
     ),
     (
+        "new items without topics",
+        lambda d: fc.Ranker("cascade-lsb", items=d.env.items).add_items(
+            np.ones((1, d.env.items.dim)), ["new"]
+        ),
+        ("'topical'", "topics", "none"),
+    ),
+    (
+        "items that toprank cannot take",
+        lambda d: fc.Ranker("toprank", items=np.ones((300, 2))),
+        ("'toprank'", "256", "got 300"),
+    ),
+    (
+        "items that toprank cannot take any more",
+        lambda d: fc.Ranker("toprank", items=np.eye(256)).add_items(np.ones((1, 256)), ["new"]),
+        ("'toprank'", "256", "got 257"),
+    ),
+    (
         "other topics",
         lambda d: fc.Ranker("linucb", items=d.env.items).add_items(
             np.ones((1, d.env.items.dim)), ["new"], topics=np.ones((1, 1))

@@ -12,6 +12,8 @@ import pytest
 from faircascade.engine import simulate
 from faircascade.environment import Environment
 from faircascade.policies import (
+    CascadeHybrid,
+    CascadeLSB,
     EALinUCB,
     EARSLinUCB,
     EpsilonGreedy,
@@ -384,6 +386,17 @@ def test_a_changed_item_keeps_what_was_not_given_anew() -> None:
     row, new = (r.items.ids.tolist().index(name) for name in ("i4", "new"))
     assert (r.items.merit[row], r.items.groups["genre"][row]) == (5.0, "a")
     assert (r.items.merit[new], r.items.groups["genre"][new]) == (1.0, "unknown")
+
+
+def test_an_item_that_is_known_keeps_its_topics() -> None:
+    topics = np.linspace(0.0, 1.0, 24).reshape(12, 2)
+    for policy in (CascadeLSB(), CascadeHybrid(), LinUCB()):
+        r = Ranker(policy, items=Items.of(X, ids=IDS, topics=topics))
+        r.add_items(np.zeros((1, 3)), ["i4"])
+        assert r.items.topics[r.items.ids.tolist().index("i4")].tolist() == topics[4].tolist()
+        r.add_items(np.zeros((1, 3)), ["new"], topics=[[0.5, 0.0]])
+    r.add_items(np.zeros((1, 3)), ["other"])  # LinUCB does not look at topics
+    assert r.items.topics[-1].tolist() == [0.0, 0.0]
 
 
 def test_optimal_has_no_place_online() -> None:

@@ -98,7 +98,6 @@ class Ranker:
             raise ParameterError("item_ids", "must be left out with a catalogue", item_ids)
         if max_open < 1:
             raise ParameterError("max_open", "must be at least 1", max_open)
-        chosen.dim_of(items)  # items that it cannot learn from are an error now
         self.policy = chosen
         self.seed = whole(seed, "seed")
         self.max_open = whole(max_open, "max_open")
@@ -255,7 +254,8 @@ class Ranker:
         topics: Floats | None = None,
     ) -> None:
         """Add items. One whose id is there already gets the new features; what is not given
-        (merit, groups, topics) stays as it was, or is 1, "unknown" and 0 for a new item."""
+        (merit, groups, topics) stays as it was, or is 1, "unknown" and 0 for a new item. A policy
+        on topics needs those of new items."""
         features = check_finite(features, "features")
         if features.ndim != 2 or features.shape[1] != self._items.dim:
             raise ValueError(
@@ -278,6 +278,8 @@ class Ranker:
             return np.where(known, stored[before], blank)
 
         if topics is None:
+            if not known.all():
+                self.policy.dim_of(Items.of(features))  # refused by a policy on topics
             topics = np.where(known[:, None], old.topics[before], 0.0)
         elif np.shape(topics)[1:] != old.topics.shape[1:]:
             rule = f"must have {old.topics.shape[1]} columns"
@@ -347,6 +349,7 @@ class Ranker:
         return self.policy.join(states) if states else None
 
     def _set_items(self, items: Items) -> None:
+        self.policy.dim_of(items)  # items that it cannot learn from are an error now
         self._items = replace(items, ids=items.ids.astype(str))
         self._row = {name: row for row, name in enumerate(self._items.ids.tolist())}
 

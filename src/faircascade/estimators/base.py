@@ -116,7 +116,10 @@ class Estimator(Component):
         return False
 
     def dim_of(self, items: Items) -> int:
-        """Return how many numbers of an item it learns from: its features."""
+        """Return how many numbers of an item it learns from: its features.
+
+        Items that it cannot learn from are refused.
+        """
         return items.dim
 
     @abstractmethod

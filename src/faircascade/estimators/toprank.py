@@ -14,7 +14,7 @@ from faircascade.errors import ParameterError
 from faircascade.estimators.base import Beliefs, Estimator, Evidence
 from faircascade.random import ln
 from faircascade.registry import register
-from faircascade.types import Bools, Ids, Ints, Pool, Rows
+from faircascade.types import Bools, Ids, Ints, Items, Pool, Rows
 
 MOST_ITEMS = 256
 """Each user has a number for each pair of items: half a megabyte for so many."""
@@ -67,6 +67,10 @@ class TopRankBlocks(Estimator):
 
     def kernel(self) -> Mapping[str, Any]:
         return {"compares": True, "delta": float(self.delta)}
+
+    def dim_of(self, items: Items) -> int:
+        check_few(items.ids[items.eligible])
+        return items.dim
 
     def start(self, users: int, dim: int) -> TopRankState:
         return _state(np.empty(0, dtype="<U1"), users)
