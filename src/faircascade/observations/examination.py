@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from faircascade.errors import ParameterError
 from faircascade.observations.base import ALL, Observation, seen_up_to
 from faircascade.probabilities import (
     Probabilities,
@@ -26,14 +27,19 @@ class Examination(Observation):
     """
 
     kappa: Probabilities | None = None
-    """Probability of looking, in [0, 1]: one number, or one for each position; 1 / k unless
-    given, as in the click model `pbm`."""
+    """Probability of looking, in [0, 1]: one number, or one for each position, some above 0;
+    1 / k unless given, as in the click model `pbm`."""
 
     def __post_init__(self) -> None:
         check_probabilities("kappa", self.kappa)
+        self.check(len(self.kappa) if isinstance(self.kappa, tuple) else 1)
 
     def check(self, k: int) -> None:
-        examination_by_position("kappa", self.kappa, k)
+        looked = examination_by_position("kappa", self.kappa, k)
+        if not looked.any():
+            raise ParameterError(
+                "kappa", "must be above 0 at one position at least", looked.tolist()
+            )
 
     def seen(self, clicks: Bools, shown: Ints) -> Floats:
         k = clicks.shape[1]
