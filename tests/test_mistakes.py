@@ -86,6 +86,11 @@ POLICIES: list[Mistake] = [
     ("a scope misspelt", lambda d: fc.CascadeHybrid(scope="sharde"), ("scope", "user, shared")),
     ("seen above 1", lambda d: Examination(kappa=[1, 1.5]), ("kappa", "[0, 1]", "place 2")),
     (
+        "nothing seen",
+        lambda d: fc.LinUCB(observation="examination(kappa=0)"),
+        ("observation.kappa", "above 0 at one position"),
+    ),
+    (
         "topics and a re-ranker",
         lambda d: fc.Bandit(estimator="topical", reranker="ears"),
         ("'ears'", "'topical'", "the items above"),
@@ -156,6 +161,18 @@ ENVIRONMENTS: list[Mistake] = [
     ("attraction above 1", lambda d: table([0.5, 1.5]), ("table", "between 0 and 1", "1.5")),
     ("attraction below 0", lambda d: table([[0.5], [-1]]), ("table", "row 1, column 0", "-1")),
     ("attraction unknown", lambda d: table([0.5, np.nan]), ("table", "finite", "nan")),
+    ("no attraction", lambda d: table(None), ("table", "an array of numbers", "None")),
+    ("complex attraction", lambda d: table(np.array([1j, 0])), ("table", "an array of numbers")),
+    (
+        "attraction in slates of no length",
+        lambda d: fc.Environment.from_attraction([0.5]),
+        ("Environment.from_attraction()", "needs", "'k'"),
+    ),
+    (
+        "attraction of nothing",
+        lambda d: fc.Environment.from_attraction(k=1),
+        ("Environment.from_attraction()", "needs", "'table'"),
+    ),
     ("attraction in words", lambda d: table(["high"]), ("table", "numbers")),
     ("one attraction", lambda d: table(0.5), ("table", "contexts x items", "()")),
     ("attraction by three", lambda d: table(np.ones((2, 2, 2))), ("table", "contexts x items")),
@@ -168,6 +185,7 @@ ENVIRONMENTS: list[Mistake] = [
         ("features", "2 (the items)", "(3, 3)"),
     ),
     ("no such instances", lambda d: fc.load_instances("no.json"), ("no.json", "no such file")),
+    ("instances of nothing", lambda d: fc.load_instances(None), ("path", "a path", "None")),
     ("no instances", lambda d: fc.load_instances("text"), ("text", "JSON")),
 ]
 
@@ -211,7 +229,12 @@ RUNS: list[Mistake] = [
         lambda d: fc.simulate(d.env, examined([1, 0.5]), rounds=2),
         ("kappa", "positions", "[1.0, 0.5]"),
     ),
-    ("no rounds", lambda d: fc.simulate(d.env, "linucb"), ("rounds",)),
+    (
+        "nothing seen in these slates",
+        lambda d: fc.simulate(d.env, examined([0] * d.env.k + [1]), rounds=2),
+        ("kappa", "above 0 at one position", "0.0]"),
+    ),
+    ("no rounds", lambda d: fc.simulate(d.env, "linucb"), ("simulate()", "'rounds'")),
     ("seeds for seed", lambda d: fc.simulate(d.env, "linucb", seeds=2), ("'seeds'", "'seed'")),
     ("threads in words", lambda d: run(d, threads="two"), ("threads", "a whole number", "'two'")),
     ("too active", lambda d: run(d, activity=2), ("activity", "(0, 1]")),
@@ -261,6 +284,11 @@ OUTCOMES: list[Mistake] = [
     ("an attribute", lambda d: d.result.clikcs, ("'clikcs'", "mean 'clicks'")),
     ("to measure", lambda d: d.result.measure("clikcs"), ("metric", "mean 'clicks'")),
     ("a number to measure", lambda d: d.result.measure(5), ("metric", "got 5")),
+    (
+        "all of it a tail",
+        lambda d: d.result.measure("tail_share", tail=1),
+        ("tail", "above 0 and below 1", "1"),
+    ),
     ("its parameter", lambda d: d.result.measure("tail_share", tale=1), ("'tale'", "'tail'")),
     ("no groups", lambda d: d.result.measure("clicks", group="genre"), ("group", "no groups")),
     ("nothing to report", lambda d: fc.write_report(None), ("results", "compare", "None")),
@@ -318,7 +346,7 @@ RANKERS: list[Mistake] = [
     (
         "topics above 1",
         lambda d: Items.of(np.eye(3), topics=2 * np.eye(3)),
-        ("topics", "between 0 and 1", "2"),
+        ("topics", "between 0 and 1", "got 2.0"),
     ),
     (
         "new items without topics",
@@ -351,6 +379,13 @@ RANKERS: list[Mistake] = [
     ),
     ("a click on text", lambda d: d.ranker.update(d.slate, clicked="a"), ("clicked", "'a'")),
     ("shown beyond", lambda d: d.ranker.update(d.slate, shown=9), ("shown", "between 1 and 2")),
+    ("an empty slate", lambda d: fc.Slate.from_dict({}), ("slate", "to_dict", "{}")),
+    ("no slate to read", lambda d: fc.Slate.from_dict(None), ("slate", "to_dict", "None")),
+    (
+        "a slate without topics",
+        lambda d: fc.Slate.from_dict({k: v for k, v in d.slate.to_dict().items() if k != "topics"}),
+        ("slate", "to_dict"),
+    ),
     ("a user, no slate", lambda d: d.ranker.update("u", clicked=1), ("slate", "recommend")),
     ("a comparison", lambda d: fc.Ranker.from_result(d.comparison), ("result", "simulate")),
     ("no file", lambda d: fc.Ranker.load("no.npz"), ("no.npz",)),

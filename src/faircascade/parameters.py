@@ -24,7 +24,12 @@ from typing import (
     get_type_hints,
 )
 
-from faircascade.errors import ParameterError, UnknownParameterError, suggest
+from faircascade.errors import (
+    MissingParameterError,
+    ParameterError,
+    UnknownParameterError,
+    suggest,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -224,6 +229,7 @@ def checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
     known = [name for name, p in taken.items() if p.kind is not p.VAR_KEYWORD]
     listed = [name for name in known if name not in _IMPLIED]
     by_name = known[len(by_place) :]
+    needed = [name for name in known if taken[name].default is inspect.Parameter.empty]
 
     def owner(first: Any = None, *_: Any) -> str:
         if by_place[:1] == ["cls"]:  # the class may have inherited it
@@ -240,6 +246,9 @@ def checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
         for name in given:
             if name not in known and len(known) == len(taken):
                 raise UnknownParameterError(name, owner(*arguments), listed)
+        for name in needed:
+            if name not in given and name not in by_place[: len(arguments)]:
+                raise MissingParameterError(name, owner(*arguments))
         plain, placed = _plain_parameters(function), zip(by_place, arguments, strict=False)
         values = [plain[n].check(v) if n in plain else v for n, v in placed]
         named = {n: plain[n].check(v) if n in plain else v for n, v in given.items()}

@@ -59,6 +59,8 @@ def id_text(given: object, name: str) -> str:
 def check_finite(array: Floats, what: str) -> Floats:
     """Return a copy of the array as contiguous float64, or say where it is not finite."""
     try:
+        if array is None or np.iscomplexobj(array):  # NumPy would make numbers of them
+            raise TypeError
         array = np.array(array, dtype=np.float64, order="C")
     except (TypeError, ValueError):  # texts, rows of several lengths, something else altogether
         raise ParameterError(what, "must be an array of numbers", array) from None
@@ -120,9 +122,9 @@ class Items:
         topics = check_finite(np.zeros((m, 0)) if topics is None else topics, "topics")
         if topics.ndim != 2 or len(topics) != m:
             raise ParameterError("topics", f"must be {m} items x topics", topics.shape)
-        if topics.size and not (topics.min() >= 0 and topics.max() <= 1):
-            rule = "must be between 0 and 1"
-            raise ParameterError("topics", rule, (float(topics.min()), float(topics.max())))
+        wrong = topics[(topics < 0) | (topics > 1)]
+        if wrong.size:
+            raise ParameterError("topics", "must be between 0 and 1", wrong[0])
         return cls(
             ids=as_ids(ids, m, "item"),
             features=features,
@@ -394,9 +396,12 @@ class Slate:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Slate:
         """Return the slate that `to_dict` described."""
-        tuples = {name: tuple(plain[name]) for name in ("items", "scores")}
-        arrays = {n: np.array(plain[n], dtype=np.float64) for n in ("features", "topics")}
-        return cls(**{**plain, **tuples, **arrays})
+        try:
+            tuples = {name: tuple(plain[name]) for name in ("items", "scores")}
+            arrays = {n: np.array(plain[n], dtype=np.float64) for n in ("features", "topics")}
+            return cls(**{**plain, **tuples, **arrays})
+        except (KeyError, TypeError, ValueError):
+            raise ParameterError("slate", "must be what Slate.to_dict returned", plain) from None
 
     def __repr__(self) -> str:
         return f"Slate({self.slate_id!r}, user={self.user!r}, items={list(self.items)})"

@@ -116,7 +116,7 @@ def test_tail_share_counts_the_least_popular_items() -> None:
     found = record([[6], [3], [1], [0]], popularity=[40, 30, 20, 10])
     assert TailShare(tail=0.5).measure(found) == pytest.approx(0.1)
     assert TailShare(tail=0.75).measure(found) == pytest.approx(0.4)
-    with pytest.raises(ValueError, match="tail must be between 0 and 1, got 1"):
+    with pytest.raises(ValueError, match="tail must be above 0 and below 1, got 1"):
         TailShare(tail=1)
 
 

@@ -13,8 +13,9 @@ from faircascade.clicks import ClickModel
 from faircascade.data.base import DataError
 from faircascade.environment.environment import Environment
 from faircascade.errors import ParameterError, shown
+from faircascade.parameters import checked_arguments
 from faircascade.registry import build
-from faircascade.types import Floats, whole
+from faircascade.types import Floats
 
 
 class Layout(NamedTuple):
@@ -64,6 +65,7 @@ LAYOUTS = {
 """By the names of models in files."""
 
 
+@checked_arguments
 def load_instances(path: str | Path, *, k: int = 5) -> dict[tuple[str, str], Environment]:
     """Read environments from a file of fitted click models, by click model and query.
 
@@ -77,7 +79,6 @@ def load_instances(path: str | Path, *, k: int = 5) -> dict[tuple[str, str], Env
     >>> load_instances("click-models.json")["cascade", "214456"]  # doctest: +SKIP
     Environment('cascade 214456': 1 users, 10 items, d=10, k=5)
     """
-    k = whole(k, "k")
     file = Path(path).expanduser()
     found: dict[tuple[str, str], Environment] = {}
     for model, query, entry in _entries(file):

@@ -54,7 +54,7 @@ class TailShare(ItemMetric):
     def __post_init__(self) -> None:
         ItemMetric.__post_init__(self)
         if not 0 < self.tail < 1:
-            raise ParameterError("tail", "must be between 0 and 1", self.tail)
+            raise ParameterError("tail", "must be above 0 and below 1", self.tail)
 
     def of(self, record: Record) -> float:
         if record.popularity.min() == record.popularity.max():
