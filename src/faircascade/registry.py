@@ -288,7 +288,8 @@ def validated(parameter: Parameter, value: Any) -> Any:
         cls = _named(kind, value, name)
         with parameters_of_part(name):
             return _construct(cls, {})
-    if value is None or len([t for t in parameter.members if t is not type(None)]) > 1:
+    several = len([t for t in parameter.members if t is not type(None)]) > 1
+    if value is None or (several and not isinstance(value, type)):  # a class is no function here
         return parameter.check(value)
     raise _no_part(name, kind, value)
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from faircascade.engine import simulate
 from faircascade.observations import FirstClick
 from faircascade.policies import EALinUCB, LinUCB
+from faircascade.registry import as_component, from_spec, to_spec
 from faircascade.rewards import (
     RBP,
     Custom,
@@ -29,6 +30,20 @@ from tests.environments import small_environment
 
 def table(weight, reading, gamma=1.0, k=3) -> RewardTable:
     return ExposureAware(weight=weight, gamma=gamma, reading=reading).table(k)
+
+
+@pytest.mark.parametrize("weight", [[1, 2, 4], (1.0, 2.0, 4.0), np.array([1.0, 2.0, 4.0])])
+def test_a_list_is_a_weight_of_each_position(weight) -> None:
+    reward = ExposureAware(weight=weight)
+    assert reward == ExposureAware(weight=Custom(weights=(1.0, 2.0, 4.0)))
+    assert reward.table(3).clicked.tolist() == [[1, 2, 4]] * 3
+    assert as_component("reward", "exposure-aware(weight=[1, 2, 4])") == reward
+    assert from_spec("reward", to_spec(reward)) == reward
+
+
+def test_a_class_is_no_weight() -> None:
+    with pytest.raises(ValueError, match=r"weight must be a weight, not its class: write Log\(\)"):
+        ExposureAware(weight=Log)
 
 
 def test_standard_gives_one_for_a_click_and_nothing_else() -> None:

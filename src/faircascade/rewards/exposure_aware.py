@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from faircascade.errors import ParameterError
@@ -22,7 +22,7 @@ class ExposureAware(RewardModel):
     click penalises every position seen.
     """
 
-    weight: Weight = field(default_factory=Log)
+    weight: Weight | Sequence[float] | Callable[[int, int], float] = field(default_factory=Log)
     """The weight function F; a name, a vector or a function of (k, K) will do."""
     gamma: float = 0.0
     """Strength of the penalty, >= 0."""
@@ -34,18 +34,22 @@ class ExposureAware(RewardModel):
             raise ParameterError("gamma", "must be >= 0", self.gamma)
         check_reading(self.reading)
         object.__setattr__(self, "weight", as_weight(self.weight))
-        self.table(self.weight.probe_length)  # a mistake shows now, not in the middle of a run
+        self.table(self._weight.probe_length)  # a mistake shows now, not in the middle of a run
+
+    @property
+    def _weight(self) -> Weight:
+        return as_weight(self.weight)
 
     @property
     def label(self) -> str:
-        return self.weight.label
+        return self._weight.label
 
     @property
     def harmful_in(self) -> str | None:
-        return self.weight.harms.get(self.reading)
+        return self._weight.harms.get(self.reading)
 
     def table(self, k: int) -> RewardTable:
-        return _TABLES[self.reading](self.weight, self.gamma, k)
+        return _TABLES[self.reading](self._weight, self.gamma, k)
 
 
 def _paper(weight: Weight, gamma: float, k: int) -> RewardTable:
