@@ -15,6 +15,7 @@ import pytest
 import faircascade as fc
 from faircascade.clicks import DCM, PBM
 from faircascade.observations import Examination
+from faircascade.registry import as_component
 from faircascade.rewards import Custom
 from faircascade.types import Items
 from tests.environments import small_environment
@@ -70,6 +71,9 @@ POLICIES: list[Mistake] = [
     ("a list for a number", lambda d: fc.LinUCB(alpha=[1, 2]), ("alpha", "a number")),
     ("a keyword misspelt", lambda d: fc.LinUCB(alhpa=1), ("'alhpa'", "did you mean 'alpha'")),
     ("a keyword of another", lambda d: fc.LinUCB(gamma=1), ("'gamma'", "it has", "ridge")),
+    ("a reward of pbm-ucb", lambda d: fc.PBMUCB(reward="log"), ("'reward'", "positions", "twice")),
+    ("a reward of pbm-ts", lambda d: as_component("policy", "pbm-ts(reward=log)"), ("twice",)),
+    ("a reward of toprank", lambda d: fc.TopRank(reward="log"), ("'reward'", "shuffled")),
     ("a keyword of none", lambda d: fc.Random(seed=1), ("'seed'", "it has: none")),
     ("without names", lambda d: fc.LinUCB(0.5), ("LinUCB", "by name", "alpha=")),
     ("a choice misspelt", lambda d: fc.LinUCB(reading="papr"), ("reading", "mean 'paper'")),

@@ -48,21 +48,22 @@ class UnknownParameterError(ParameterError):
     """
 
     def __init__(
-        self, name: str, owner: str, known: Iterable[str], what: str = "parameter"
+        self, name: str, owner: str, known: Iterable[str], what: str = "parameter", why: str = ""
     ) -> None:
-        self.owner, self.known, self.what = owner, tuple(known), what
+        self.owner, self.known, self.what, self.why = owner, tuple(known), what, why
         last = name.rpartition(".")[2]
         close = suggest(last, self.known)
         listed = f"; it has: {', '.join(self.known) or 'none'}"
-        rule = f"has no {what} {last!r}{close}{'' if close and len(self.known) > _FEW else listed}"
+        advice = f"{close}{'' if close and len(self.known) > _FEW else listed}"
+        rule = f"has no {what} {last!r}{f': {why}' if why else advice}"
         ValueError.__init__(self, f"{owner} {rule}")
         self.name, self.rule, self.value = name, rule, last
 
     def __reduce__(self) -> tuple[type[ParameterError], tuple[Any, ...]]:
-        return type(self), (self.name, self.owner, self.known, self.what)
+        return type(self), (self.name, self.owner, self.known, self.what, self.why)
 
     def named(self, name: str) -> ParameterError:
-        return UnknownParameterError(name, self.owner, self.known, self.what)
+        return UnknownParameterError(name, self.owner, self.known, self.what, self.why)
 
 
 class MissingParameterError(ParameterError):

@@ -17,6 +17,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, wraps
 from pathlib import Path
 from traceback import walk_tb
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from faircascade.errors import (
@@ -62,6 +63,8 @@ class Component(ABC):  # noqa: B024 - rooms have the abstract methods
     studied: ClassVar[bool] = False
     """True for the parts of what the study of harm in docs/explanation/worlds.md was about: LinUCB
     under a cascade. It is not inherited either (`declared`)."""
+    lacks: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Parameters that one may expect of it, and why it does not have them."""
 
     def kernel(self) -> Mapping[str, Any]:
         """Return the numbers that these engines run it by, named as their kernels name them."""
@@ -137,7 +140,7 @@ def _check_arguments(cls: type[Component]) -> None:
             raise TypeError(f"{cls.__name__} takes its parameters by name: {names}")
         for name, value in given.items():
             if name not in known:
-                raise UnknownParameterError(name, _owner(cls), known)
+                raise _unknown(cls, name)
             given[name] = validated(known[name], value)
         construct(self, *arguments, **given)
 
@@ -256,14 +259,19 @@ def _owner(cls: type[Component]) -> str:
     return f"{cls.kind} {cls.name!r}"
 
 
+def _unknown(cls: type[Component], name: str) -> UnknownParameterError:
+    why = cls.lacks.get(name, "")
+    return UnknownParameterError(name, _owner(cls), parameters_by_name(cls), why=why)
+
+
 def _construct(cls: type[Component], given: Mapping[str, Any]) -> Any:
-    owner, known = _owner(cls), parameters_by_name(cls)
+    known = parameters_by_name(cls)
     for name in given:
         if name not in known:
-            raise UnknownParameterError(name, owner, known)
+            raise _unknown(cls, name)
     for parameter in known.values():
         if parameter.default is MISSING and parameter.name not in given:
-            raise MissingParameterError(parameter.name, owner)
+            raise MissingParameterError(parameter.name, _owner(cls))
     return cls(**given)
 
 

@@ -54,6 +54,20 @@ def test_regret_is_within_three_standard_errors_of_the_published_table() -> None
             assert cell.distance < 3, cell
 
 
+def test_pbm_ucb_without_positions_is_cascade_ucb1_with_a_third_of_its_logarithm() -> None:
+    env = setting(4).environment()
+    cascade, same, narrower = (
+        simulate(env, policy, rounds=2000, seed=1).regret
+        for policy in (
+            CascadeUCB1(),
+            PBMUCB(observation="first-click", eps=2.0),
+            PBMUCB(observation="first-click"),
+        )
+    )
+    assert same == cascade
+    assert narrower != cascade
+
+
 LEARNERS: list[Policy] = [CascadeUCB1(), CascadeKLUCB(), CascadeTS(), TSCascade()]
 
 
