@@ -257,8 +257,9 @@ class Construction:
 
         `table` has a row for each context (a user, a query) and a column for each item; a vector is
         one context. Every item has a feature of its own and preferences are the rows of the table,
-        so that attraction is the table's to the last bit. `features` (m, d) can be given where
-        preferences exist that reproduce the table with them. The popularity of an item is its mean
+        so that attraction is the table's to the last bit; that takes up to 4,096 items. `features`
+        (m, d) can be given where preferences exist that reproduce the table with them, for any
+        number of items. The popularity of an item is its mean
         attraction, and its merit that or 0.001 if it is less, unless they are given.
         """
         known = attraction_table(table)  # (n, m)

@@ -28,10 +28,12 @@ class _LogisticRecipe(Reranked, Rewarded):
 @register("logistic-ucb", engines=("cpu",))
 @dataclass(frozen=True, kw_only=True)
 class LogisticUCB(_LogisticRecipe):
-    """Optimism about the log-odds of attraction, after Faury et al. (2020).
+    """Optimism about the log-odds of attraction, after Faury, Abeille, Calauzenes and Fercoq,
+    "Improved Optimistic Algorithms for Logistic Bandits", ICML 2020.
 
     The width is that of the Laplace approximation, not of their confidence set, and alpha is a
-    number: there is no guarantee.
+    number: there is no guarantee. What is learned depends on the order of feedback, so that the
+    service cannot keep it; a `Ranker` can.
     """
 
     alpha: float = 0.25
@@ -44,7 +46,12 @@ class LogisticUCB(_LogisticRecipe):
 @register("logistic-ts", engines=("cpu",))
 @dataclass(frozen=True, kw_only=True)
 class LogisticTS(_LogisticRecipe):
-    """Thompson sampling of the log-odds, as Chapelle and Li (2011) serve display ads."""
+    """Thompson sampling of the log-odds: Chapelle and Li, "An Empirical Evaluation of Thompson
+    Sampling", NIPS 2011.
+
+    What is learned depends on the order of feedback, so that the service cannot keep it; a `Ranker`
+    can.
+    """
 
     scale: float = 0.25
     """Standard deviation of the posterior draw, >= 0; 0 is greedy."""

@@ -99,13 +99,17 @@ class _ExposureAware(Reranked, LinearRecipe):
 @register("linucb", engines=("cpu", "gpu"))
 @dataclass(frozen=True, kw_only=True)
 class LinUCB(Reranked, _Optimistic):
-    """Cascading LinUCB: clicks count 1 wherever they happen."""
+    """Cascading LinUCB: clicks count 1 wherever they happen. Zong, Ni, Sung, Ke, Wen and Kveton,
+    "Cascading Bandits for Large-Scale Recommendation Problems", UAI 2016."""
 
 
 @register("shared-linucb", engines=("cpu",))
 @dataclass(frozen=True, kw_only=True)
 class SharedLinUCB(Reranked, _Optimistic):
-    """LinUCB with one model for all users: nothing is personal, and everybody learns from all."""
+    """LinUCB with one model for all users: nothing is personal, and everybody learns from all.
+
+    Neither a `Ranker` nor the service takes it. With a re-ranker it runs in `loop` alone.
+    """
 
     def estimate(self) -> Estimator:
         return SharedRidge(ridge=self.ridge, sigma=self.sigma, reading=self.reading)
@@ -114,7 +118,8 @@ class SharedLinUCB(Reranked, _Optimistic):
 @register("lints", engines=("cpu", "gpu"))
 @dataclass(frozen=True, kw_only=True)
 class LinTS(Reranked, _Sampling):
-    """Cascading linear Thompson sampling."""
+    """Cascading linear Thompson sampling: Zong et al., "Cascading Bandits for Large-Scale
+    Recommendation Problems", UAI 2016."""
 
 
 @register("epsilon-greedy", engines=("cpu", "gpu"))
@@ -126,7 +131,8 @@ class EpsilonGreedy(Reranked, _Dithering):
 @register("ealinucb", engines=("cpu", "gpu"))
 @dataclass(frozen=True, kw_only=True)
 class EALinUCB(_ExposureAware, _Optimistic):
-    """The paper's proposal: LinUCB with the exposure-aware reward model."""
+    """LinUCB with the exposure-aware reward model: Mansoury, Mobasher and van Hoof, "Mitigating
+    Exposure Bias in Online Learning to Rank Recommendation", CIKM 2024 (the paper)."""
 
 
 @register("ealints", engines=("cpu", "gpu"))
@@ -144,7 +150,8 @@ class EAEpsilonGreedy(_ExposureAware, _Dithering):
 @register("earslinucb", engines=("cpu", "gpu"))
 @dataclass(frozen=True, kw_only=True)
 class EARSLinUCB(_Optimistic):
-    """LinUCB whose slates are shuffled at the top as far as that costs hardly any clicks."""
+    """LinUCB whose slates are shuffled at the top as far as that costs hardly any clicks. Jeunen
+    and Goethals, "Top-K Contextual Bandits with Equity of Exposure", RecSys 2021."""
 
     patience: float = 0.9
     """Probability that a user goes on to the next position, in (0, 1]."""
@@ -158,7 +165,8 @@ class EARSLinUCB(_Optimistic):
 @register("discount-linucb", engines=("cpu",))
 @dataclass(frozen=True, kw_only=True)
 class DiscountLinUCB(_Optimistic):
-    """LinUCB that explores an item less the more it was shown: see the re-ranker `discount`."""
+    """LinUCB that explores an item less the more it was shown: Mansoury et al., "Unbiased Cascade
+    Bandits", 2021. See the re-ranker `discount`."""
 
     def last_step(self) -> Reranker:
         return Discount(alpha=self.alpha)
@@ -170,7 +178,12 @@ Variant = Literal["fairx", "fairco", "reorder"]
 @register("frmlinucb", engines=("cpu", "gpu"))
 @dataclass(frozen=True, kw_only=True)
 class FRMLinUCB(_Optimistic):
-    """LinUCB that gives exposure by merit: one of a family, as the paper does not define it."""
+    """LinUCB that gives exposure by merit, after Wang, Bai, Sun and Joachims, "Fairness of Exposure
+    in Stochastic Bandits", ICML 2021.
+
+    One of a family: neither they nor the paper define it for slates. A `global` ledger runs in the
+    engine `loop` alone, and a `Ranker` refuses it.
+    """
 
     variant: Variant = "fairx"
     """`fairx` draws by optimistic merit, `fairco` pays back what lags, `reorder` only reorders."""

@@ -28,11 +28,12 @@ class _OnTopics(Rewarded, LinearRecipe):
 @register("cascade-lsb", engines=("cpu",))
 @dataclass(frozen=True, kw_only=True)
 class CascadeLSB(_OnTopics):
-    """The linear submodular bandit for cascades: Hiranandani et al., "Cascading Linear Submodular
-    Bandits", UAI 2019.
+    """The linear submodular bandit for cascades: Hiranandani, Singh, Gupta, Burhanuddin, Wen and
+    Kveton, "Cascading Linear Submodular Bandits", UAI 2019.
 
     Attraction is theta . (gain in topic coverage given the items above). Slates are greedy by its
-    upper confidence bound. It needs items with topics, and knows nothing of an item but these.
+    upper confidence bound. It needs items with topics, knows nothing of an item but these, and has
+    no re-ranker.
     """
 
     def estimate(self) -> Topical:
@@ -45,12 +46,14 @@ class CascadeHybrid(_OnTopics):
     """Relevance and diversity: Li, Feng and de Rijke, "Cascading Hybrid Bandits", RecSys 2020.
 
     Attraction is theta . features + beta . (gain in topic coverage given the items above). It needs
-    items with topics.
+    items with topics, and has no re-ranker.
     """
 
     scope: TableScope = "user"
     """Whose clicks beta is learned from: `user`, each user's own, as in the package FairDynamicRec,
-    or `shared`, those of all users, as in the article; theta is personal in both."""
+    or `shared`, those of all users, as in the hybrid model of Li et al. (2010) that the article
+    builds on; theta is personal in both. `shared` runs in the engine `loop` alone; neither a
+    `Ranker` nor the service takes it."""
 
     def __post_init__(self) -> None:
         check_table_scope(self.scope)
