@@ -20,15 +20,20 @@ from faircascade.estimators import Estimator, Ridge, Topical
 from faircascade.policies import (
     Bandit,
     CascadeHybrid,
+    CascadeKLUCB,
     CascadeLSB,
     EALinUCB,
     LinTS,
     LinUCB,
+    LogisticTS,
+    LogisticUCB,
     Optimal,
+    Policy,
     Random,
+    TopRank,
 )
 from faircascade.ranker import Ranker
-from faircascade.service.bootstrap import start_service
+from faircascade.service.bootstrap import start_service, why_not_served
 from faircascade.service.catalogue import importer
 from faircascade.service.catalogue.sources import ItemsFile, RankerFile
 from faircascade.service.messages import ItemChange, Recommendation, RecommendationRequest
@@ -342,6 +347,28 @@ def test_a_ranker_goes_on_where_it_stood() -> None:
                 np.testing.assert_allclose(given.scores, expected.scores, atol=1e-12)
 
     run(work())
+
+
+@pytest.mark.parametrize("policy", [CascadeKLUCB(), LogisticTS(), TopRank()], ids=lambda p: p.name)
+def test_a_ranker_whose_policy_cannot_be_served_is_refused(policy: Policy) -> None:
+    ranker = Ranker(policy, items=np.eye(3))
+    ranker.update(ranker.recommend("ann", k=2), clicked=1)
+    ranker.save("ranker.npz")
+
+    async def work() -> None:
+        with pytest.raises(ValueError, match=f"policy '{policy.name}' cannot be served: "):
+            await start_service("sqlite:store.db", source=RankerFile("ranker.npz"))
+
+    run(work())
+
+
+def test_the_document_gives_the_reason_why_logistic_policies_are_refused() -> None:
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "service.md"
+    (row,) = (line for line in page.read_text("utf-8").splitlines() if "`logistic-ucb`" in line)
+    for policy in (LogisticUCB(), LogisticTS()):
+        refused, _, reason = why_not_served(policy).partition(": ")
+        assert refused == f"policy '{policy.name}' cannot be served"
+        assert f"| {reason.partition(';')[0]};" in row
 
 
 def test_a_ranker_is_imported_once() -> None:

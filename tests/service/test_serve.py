@@ -13,7 +13,7 @@ import httpx
 import numpy as np
 import pytest
 
-from faircascade.policies import LinUCB
+from faircascade.policies import CascadeKLUCB, LinUCB
 from faircascade.ranker import Ranker
 from tests.service.redis_server import RedisServer, free_port, needs_redis
 from tests.service.server_process import ServerProcess, running, start
@@ -190,6 +190,9 @@ def test_a_saved_ranker_is_served(folder: Path) -> None:
         assert tuple(item["item"] for item in given["items"]) == ranker.recommend("ann", k=2).items
     line = refused("--ranker", "ranker.npz", "--alpha", "1", folder=folder)
     assert "--alpha cannot be combined with --ranker" in line
+    Ranker(CascadeKLUCB(), items=np.eye(4)).save(folder / "table.npz")
+    line = refused("--ranker", "table.npz", "--store", "sqlite:other.db", folder=folder)
+    assert "policy 'cascade-kl-ucb' cannot be served" in line
 
 
 def test_a_store_serves_one_process_at_a_time(folder: Path) -> None:

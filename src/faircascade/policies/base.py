@@ -45,6 +45,8 @@ class Policy(Component):
     """False if feedback changes nothing."""
     omniscient: ClassVar[bool] = False
     """True if it shows the best slates of an environment, which only a simulator knows."""
+    without_sums: ClassVar[str] = "what it learns of a user is no fixed list of sums"
+    """Why `sums` raises a TypeError, if it does: the service then refuses the policy."""
 
     @property
     def components(self) -> tuple[Component, ...]:

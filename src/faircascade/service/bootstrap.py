@@ -61,6 +61,8 @@ async def start_service(
     settings = settings or ServiceSettings()
     store = store_at(address, ttl=settings.ttl)
     kept = await store.stored_shape()
+    last = await _last(store, kept)
+    served = _chosen(policy, seed, source, last)
     contents = None
     if kept is not None:
         blank = Catalogue.empty(kept.dim - kept.topics, kept.topics).items
@@ -69,8 +71,6 @@ async def start_service(
         blank = Catalogue.empty(contents.dim, contents.topics).items
     else:
         raise ValueError(_no_items(address))
-    last = await _last(store, kept)
-    served = _chosen(policy, seed, source, last)
     _check(served.policy, blank, kept, address)
     service = Service(
         served.policy,
@@ -128,12 +128,15 @@ def _chosen(
     source: Source | None,
     last: ServedPolicy | None,
 ) -> ServedPolicy:
+    """Return what to serve; refuse a policy that cannot be, before its source is read."""
     if isinstance(source, RankerFile):
         last = ServedPolicy(policy=source.ranker.policy, seed=source.ranker.seed)
     if policy is None:
         policy = EALinUCB() if last is None else last.policy
     elif not isinstance(policy, Policy):
         policy = policy(None if last is None else last.policy)
+    if reason := why_not_served(policy):
+        raise ValueError(reason)
     if seed is None:
         seed = 0 if last is None else last.seed
     return ServedPolicy(policy=policy, seed=seed)
@@ -149,14 +152,12 @@ def why_not_served(policy: Policy) -> str:
     try:
         numbers_learned(policy, Catalogue.empty(1, 1).items)
     except TypeError:
-        return f"{refused}what it learns of a user is no fixed list of sums{instead}, or a Ranker"
+        return f"{refused}{policy.without_sums}{instead}, or a Ranker"
     return ""
 
 
 def _check(policy: Policy, items: Items, kept: StoreShape | None, address: str) -> None:
-    """Refuse a policy that cannot be served, or does not fit the items or what the store holds."""
-    if reason := why_not_served(policy):
-        raise ValueError(reason)
+    """Refuse a policy that does not fit the items or what the store holds."""
     try:
         size = numbers_learned(policy, items)
     except ValueError:
