@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from faircascade.paper import yandex
+from faircascade.paper.finished_runs import RESULTS
 from faircascade.paper.yandex import Run, read_runs, reproduce, summarise
 from faircascade.report.survival import write_heat_map
 from tests.cli.conftest import run
+from tests.paper.test_finished_runs import ctrl_c
 
 __all__ = ["run"]
 
@@ -51,7 +53,7 @@ def test_runs_stay_and_more_seeds_add_to_them(models: Path, tmp_path: Path, monk
     first = reproduce(models, tmp_path, rounds=50, runs=2)
     more = reproduce(models, tmp_path, rounds=50, runs=3)
     assert [each for each in more if each.seed < 3] == first
-    assert sorted(read_runs(tmp_path / yandex.RESULTS), key=str) == sorted(more, key=str)
+    assert sorted(read_runs(tmp_path / RESULTS), key=str) == sorted(more, key=str)
 
     def broken(*_: object) -> Run:
         raise AssertionError("nothing is left to run")
@@ -84,14 +86,32 @@ def test_the_command_prints_regrets_and_names_what_is_missing(run, models: Path)
     code, out, err = run(*where, "--json")
     assert code == 0, err
     assert len(json.loads(out)["policies"]) == 2 * len(yandex.POLICIES)
+    Path("foreign").mkdir()
+    Path("foreign", RESULTS).write_text("a,b\n1,2\n")
     for wrong, said in (
         (("yandex",), "--path must be a file of fitted click models"),
         (("yandex", "rq1"), "must be yandex alone"),
         (("yandex", "--path", "no.json"), "no.json: there is no such file"),
         ((*where[1:], "--reading", "paper"), "--reading must be left out with yandex"),
         ((*where[1:], "--seeds", "1"), "--seeds must be at least 2"),
+        ((*where[1:-2], "--seeds", "0"), "--seeds must be at least 2"),
+        ((*where[1:4], "--rounds", "0"), "--rounds must be at least 1, got 0"),
+        ((*where[1:], "--out", "foreign"), "foreign/results.csv: row 1 must name the columns"),
     ):
         code, out, err = run("reproduce", *wrong)
         assert code == 2
         assert said in err
         assert len(err.strip().splitlines()) == 1
+    assert Path("foreign", RESULTS).read_text() == "a,b\n1,2\n"
+
+
+def test_ctrl_c_says_what_is_kept_and_how_to_continue(run, models: Path, monkeypatch) -> None:
+    true = yandex._run
+    calls = iter([true] * 3 + [lambda *given: ctrl_c(given[-1])])  # type: ignore[list-item]
+    monkeypatch.setattr(yandex, "_run", lambda *given: next(calls)(*given))
+    size = ("--rounds", "60", "--seeds", "2", "--threads", "1")
+    code, out, err = run("reproduce", "yandex", "--path", str(models), *size, "--out", "here")
+    assert (code, out) == (130, "")
+    kept = f"3 of {2 * 2 * len(yandex.POLICIES)} runs are kept in here/results.csv"
+    assert err == f"Stopped early: {kept}. Run the same command to continue.\n"
+    assert len(read_runs(Path("here", RESULTS))) == 3

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -46,8 +48,8 @@ def test_regret_is_that_of_an_independent_simulation(policy, k, mean, error) -> 
 
 
 @pytest.mark.slow
-def test_regret_is_within_three_standard_errors_of_the_published_table() -> None:
-    for cell in reproduce():
+def test_regret_is_within_three_standard_errors_of_the_published_table(tmp_path: Path) -> None:
+    for cell in reproduce(tmp_path):
         s = cell.setting
         if (cell.policy, s.items, s.k, s.gap) not in KNOWN:
             assert cell.distance is not None

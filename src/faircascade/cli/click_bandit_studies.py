@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from faircascade.cli.console import print_json, print_table, remark
+from faircascade.cli.run_output import STOPPED
 from faircascade.errors import ParameterError
 from faircascade.progress import progress
 
 if TYPE_CHECKING:
+    from faircascade.engine.job import Progress
     from faircascade.paper.yandex import Survival
 
 QUICK_RUNS = 2
@@ -35,10 +40,16 @@ class StudyOptions:
 
     def runs_of(self, rounds: int, runs: int) -> tuple[int, int]:
         """Return rounds and seeds: those that were given, or a study's own or fewer."""
+        if self.quick:
+            rounds, runs = rounds // QUICKER, QUICK_RUNS
         return (
-            self.rounds or (rounds // QUICKER if self.quick else rounds),
-            self.seeds or (QUICK_RUNS if self.quick else runs),
+            rounds if self.rounds is None else self.rounds,
+            runs if self.seeds is None else self.seeds,
         )
+
+    def folder(self, name: str) -> Path:
+        """Return where the runs of a study are kept."""
+        return self.out or Path("runs/reproduce") / name
 
 
 def click_bandit_study(what: Sequence[str]) -> Callable[[StudyOptions], None] | None:
@@ -53,14 +64,15 @@ def _kveton(options: StudyOptions) -> None:
     """Print Table 1 of Kveton et al. (2015), ours next to the published one."""
     from faircascade.paper import kveton2015
 
-    _refuse(kveton2015.NAME, {**options.refused, "path": options.path, "out": options.out})
+    _refuse(kveton2015.NAME, {**options.refused, "path": options.path})
     rounds, seeds = options.runs_of(kveton2015.ROUNDS, kveton2015.RUNS)
-    with progress(f"{kveton2015.NAME}: {rounds:,} rounds, {seeds} runs") as tell:
+    with _telling(f"{kveton2015.NAME}: {rounds:,} rounds, {seeds} runs") as tell:
         found = kveton2015.reproduce(
+            options.folder(kveton2015.NAME),
             rounds=rounds,
             runs=seeds,
             threads=options.threads,
-            progress=lambda share: tell("", share),
+            progress=tell,
         )
     if options.as_json:
         print_json([cell.to_dict() for cell in found])
@@ -91,15 +103,15 @@ def _yandex(options: StudyOptions) -> None:
         rule = f"must be a file of fitted click models for {yandex.NAME}"
         raise ParameterError("path", rule, options.path)
     rounds, seeds = options.runs_of(yandex.ROUNDS, yandex.RUNS)
-    folder = options.out or Path("runs/reproduce") / yandex.NAME
-    with progress(f"{yandex.NAME}: {rounds:,} rounds, {seeds} runs") as tell:
+    folder = options.folder(yandex.NAME)
+    with _telling(f"{yandex.NAME}: {rounds:,} rounds, {seeds} runs") as tell:
         runs = yandex.reproduce(
             options.path,
             folder,
             rounds=rounds,
             runs=seeds,
             threads=options.threads,
-            progress=lambda share: tell("", share),
+            progress=tell,
         )
     found = yandex.summarise(runs)
     picture = write_heat_map(found, folder)
@@ -108,6 +120,19 @@ def _yandex(options: StudyOptions) -> None:
     else:
         _print_regrets(found)
     remark(f"Figure: {picture}")
+
+
+@contextmanager
+def _telling(what: str) -> Iterator[Progress]:
+    """Show progress, and after Ctrl-C what is kept."""
+    from faircascade.paper.finished_runs import Stopped
+
+    try:
+        with progress(what) as tell:
+            yield lambda share: tell("", share)
+    except Stopped as stopped:
+        remark(f"Stopped early: {stopped}. Run the same command to continue.")
+        raise typer.Exit(STOPPED) from None
 
 
 def _print_regrets(found: Sequence[Survival]) -> None:

@@ -10,16 +10,17 @@ cite them from here.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
 
 from faircascade.engine.job import Progress
-from faircascade.engine.simulation import cores, simulate
 from faircascade.environment import Environment
-from faircascade.errors import ParameterError
+from faircascade.paper import finished_runs
 from faircascade.policies import CascadeKLUCB, CascadeUCB1, Policy
 
 NAME = "kveton2015"
@@ -62,6 +63,23 @@ SETTINGS = (
 
 
 @dataclass(frozen=True)
+class Run(finished_runs.FinishedRun):
+    """One seed of a policy in a setting."""
+
+    policy: str
+    items: int
+    k: int
+    gap: float
+    seed: int
+    rounds: int
+    regret: float
+
+    @property
+    def key(self) -> tuple[str, int, int, float, int, int]:
+        return self.policy, self.items, self.k, self.gap, self.seed, self.rounds
+
+
+@dataclass(frozen=True)
 class Reproduced:
     """One cell of the table, ours next to the published one."""
 
@@ -87,36 +105,37 @@ class Reproduced:
 
 
 def reproduce(
+    folder: str | Path,
     *,
     rounds: int = ROUNDS,
     runs: int = RUNS,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> list[Reproduced]:
-    """Run every setting with both policies, `runs` times each with seeds 1, 2, ..."""
-    if runs < 2:
-        raise ParameterError("seeds", "must be at least 2 for a standard error", runs)
+    """Run every setting with both policies, `runs` times each with seeds 1, 2, ...
+
+    Runs are kept in a table in the folder as they finish, and are not repeated.
+    """
+    finished_runs.check_size(rounds, runs)
     cells = list(_cells())
-    share = 1.0 / (len(cells) * runs)
-    regrets = []
-    with ThreadPoolExecutor(threads or cores()) as pool:  # kernels do not hold Python's lock
-        futures = [
-            [pool.submit(_run, setting, policy, rounds, seed) for seed in range(1, runs + 1)]
-            for setting, policy, _ in cells
-        ]
-        for place, each in enumerate(futures):
-            regrets.append(np.array([future.result() for future in each]))
-            if progress is not None:
-                progress(share * runs * (place + 1))
+    wanted = {
+        (policy.label, setting.items, setting.k, setting.gap, seed, rounds): partial(
+            _run, setting, policy, seed, rounds
+        )
+        for setting, policy, _ in cells
+        for seed in range(1, runs + 1)
+    }
+    found = finished_runs.complete(folder, Run, wanted, threads=threads, progress=progress)
+    regrets = np.array([run.regret for run in found]).reshape(len(cells), runs)
     return [
         Reproduced(
             setting=setting,
             policy=policy.label,
-            mean=float(found.mean()),
-            error=float(found.std(ddof=1) / np.sqrt(runs)),
+            mean=float(of.mean()),
+            error=float(of.std(ddof=1) / np.sqrt(runs)),
             published=published if rounds == ROUNDS else None,
         )
-        for (setting, policy, published), found in zip(cells, regrets, strict=True)
+        for (setting, policy, published), of in zip(cells, regrets, strict=True)
     ]
 
 
@@ -126,8 +145,15 @@ def _cells() -> Iterator[tuple[Setting, Policy, tuple[float, float]]]:
         yield setting, CascadeKLUCB(), setting.kl_ucb
 
 
-def _run(setting: Setting, policy: Policy, rounds: int, seed: int) -> float:
+def _run(setting: Setting, policy: Policy, seed: int, rounds: int, stop: Event) -> Run:
     env = setting.environment()
-    return simulate(
-        env, policy, rounds=rounds, seed=seed, threads=1, checkpoints=1, engine="cpu"
-    ).regret
+    result = finished_runs.simulate_alone(env, policy, rounds=rounds, seed=seed, stop=stop)
+    return Run(
+        policy=policy.label,
+        items=setting.items,
+        k=setting.k,
+        gap=setting.gap,
+        seed=seed,
+        rounds=rounds,
+        regret=result.regret,
+    )

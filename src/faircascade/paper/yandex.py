@@ -8,24 +8,23 @@ fitted to the query at hand, whatever its users do.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 
 from faircascade.clicks import PBM
 from faircascade.data.base import DataError
 from faircascade.engine.job import Progress
-from faircascade.engine.simulation import cores, simulate
 from faircascade.environment import Environment
 from faircascade.environment.instances import load_instances
-from faircascade.errors import ParameterError
 from faircascade.metrics.tally import UNIT
 from faircascade.observations import Examination
+from faircascade.paper import finished_runs
 from faircascade.policies import (
     DCMKLUCB,
     PBMTS,
@@ -39,7 +38,6 @@ from faircascade.policies import (
     TopRank,
     TSCascade,
 )
-from faircascade.storage import check_folder, replacing
 
 NAME = "yandex"
 K = 5
@@ -49,7 +47,6 @@ LATE = 0.1
 """The share of the rounds, the last ones, in which a bandit should have learned."""
 STUCK = 0.01
 """Share of the best value that a bandit which is stuck still loses in the last rounds."""
-RESULTS = "results.csv"
 KNOWN = "attraction known"
 """The policy that has nothing to learn: slates by true attraction."""
 
@@ -70,7 +67,7 @@ attraction shows what ranking by it loses where that is not optimal."""
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(finished_runs.FinishedRun):
     """One seed of a policy under a click model: means over the queries."""
 
     click_model: str
@@ -85,6 +82,10 @@ class Run:
     """Share of the best value that was lost in the last tenth of the rounds."""
     stuck: float
     """Share of the queries on which that was 1% or more."""
+
+    @property
+    def key(self) -> tuple[str, str, int, int, str]:
+        return self.click_model, self.policy, self.seed, self.rounds, self.instances
 
 
 @dataclass(frozen=True)
@@ -118,54 +119,40 @@ def reproduce(
 
     Runs are kept in a table in the folder as they finish, and are not repeated.
     """
-    if runs < 2:
-        raise ParameterError("seeds", "must be at least 2 for a standard error", runs)
-    if rounds < 1:
-        raise ParameterError("rounds", "must be at least 1", rounds)
+    finished_runs.check_size(rounds, runs)
     environments = load_instances(path, k=K)
     models = list(dict.fromkeys(model for model, _ in environments))
     if PBM.name not in models:
         raise DataError(f"{path}: must have the model PBM, whose examination policies are given")
     instances = hashlib.sha256(Path(path).expanduser().read_bytes()).hexdigest()[:16]
-    file = check_folder(Path(folder)) / RESULTS
-    kept = {_key(run): run for run in read_runs(file)}
-    wanted = [
-        (model, policy, seed, rounds, instances)
+    wanted = {
+        key: partial(_run, environments, *key)
         for model in models
         for policy in POLICIES
         for seed in range(1, runs + 1)
-    ]
-    pool = ThreadPoolExecutor(threads or cores())  # kernels do not hold Python's lock
-    try:
-        for place, key in enumerate(wanted):
-            if key not in kept:
-                kept[key] = _run(environments, pool, *key)
-                write_runs(file, kept.values())
-            if progress is not None:
-                progress((place + 1) / len(wanted))
-    finally:
-        pool.shutdown(cancel_futures=True)
-    return [kept[key] for key in wanted]
+        for key in [(model, policy, seed, rounds, instances)]
+    }
+    return finished_runs.complete(folder, Run, wanted, threads=threads, progress=progress)
 
 
 def _run(
     environments: Mapping[tuple[str, str], Environment],
-    pool: ThreadPoolExecutor,
     model: str,
     policy: str,
     seed: int,
     rounds: int,
     instances: str,
+    stop: Event,
 ) -> Run:
     """Run a policy on each query under a click model."""
-    futures = []
+    losses = []
     for (of, query), env in environments.items():
         if of == model:
             fitted = environments[PBM.name, query].click_model
             assert isinstance(fitted, PBM)
-            seen = Examination(kappa=fitted.kappa)
-            futures.append(pool.submit(_losses, env, POLICIES[policy](rounds, seen), rounds, seed))
-    regret, late = np.array([future.result() for future in futures]).T  # (queries,) each
+            chosen = POLICIES[policy](rounds, Examination(kappa=fitted.kappa))
+            losses.append(_losses(env, chosen, rounds, seed, stop))
+    regret, late = np.array(losses).T  # (queries,) each
     return Run(
         click_model=model,
         policy=policy,
@@ -178,9 +165,11 @@ def _run(
     )
 
 
-def _losses(env: Environment, policy: Policy, rounds: int, seed: int) -> tuple[float, float]:
+def _losses(
+    env: Environment, policy: Policy, rounds: int, seed: int, stop: Event
+) -> tuple[float, float]:
     """Return the regret of a run, and the share of the best value lost in its last rounds."""
-    result = simulate(env, policy, rounds=rounds, seed=seed, threads=1, checkpoints=1, engine="cpu")
+    result = finished_runs.simulate_alone(env, policy, rounds=rounds, seed=seed, stop=stop)
     late = max(1, round(LATE * rounds))
     lost = float(result.tally.regret[-late:].sum()) * UNIT / late
     return result.regret, lost / result.optimal_value
@@ -213,25 +202,5 @@ def summarise(runs: Sequence[Run]) -> list[Survival]:
 
 
 def read_runs(file: Path) -> list[Run]:
-    """Read runs from a table; there are none if there is no such file."""
-    if not file.exists():
-        return []
-    kinds: dict[str, type] = {"str": str, "int": int, "float": float}
-    columns = {each.name: kinds[str(each.type)] for each in fields(Run)}
-    with file.open(encoding="utf-8", newline="") as lines:
-        return [
-            Run(**{name: kind(line[name]) for name, kind in columns.items()})
-            for line in csv.DictReader(lines)
-        ]
-
-
-def write_runs(file: Path, runs: Iterable[Run]) -> None:
-    """Write runs as a table, all of it or nothing."""
-    with replacing(file) as draft, draft.open("w", encoding="utf-8", newline="") as lines:
-        table = csv.DictWriter(lines, [each.name for each in fields(Run)], lineterminator="\n")
-        table.writeheader()
-        table.writerows(asdict(run) for run in runs)
-
-
-def _key(run: Run) -> tuple[str, str, int, int, str]:
-    return run.click_model, run.policy, run.seed, run.rounds, run.instances
+    """Read runs from the table of a study."""
+    return finished_runs.read_runs(file, Run)
