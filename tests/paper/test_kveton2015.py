@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from faircascade.paper import kveton2015
 from faircascade.paper.finished_runs import RESULTS
+from faircascade.paper.kveton2015 import NEAR, SETTINGS, Reproduced, Run, Setting
+from faircascade.policies import Policy
 from tests.cli.conftest import run
 from tests.cli.processes import interrupted
 from tests.paper.test_finished_runs import ctrl_c, never
@@ -18,9 +22,40 @@ __all__ = ["run"]
 SMALL = ("reproduce", "kveton2015", "--rounds", "50", "--seeds", "2")
 
 
+def cell(mean: float) -> Reproduced:
+    return Reproduced(SETTINGS[0], "CascadeUCB1", mean, error=4.0, published=(100.0, 3.0))
+
+
+def test_near_is_within_three_standard_errors_of_the_difference() -> None:
+    """The error of the difference is sqrt(3^2 + 4^2) = 5."""
+    assert NEAR == 3
+    assert (cell(115.0).distance, cell(115.0).near) == (3.0, True)
+    assert (cell(84.0).distance, cell(84.0).near) == (3.2, False)
+    assert cell(84.0).to_dict()["near"] is False
+
+
+def test_the_command_says_which_cells_are_near(run, monkeypatch) -> None:
+    def published(setting: Setting, policy: Policy, seed: int, rounds: int, stop: Event) -> Run:
+        regret = {"CascadeUCB1": setting.ucb1, "CascadeKLUCB": setting.kl_ucb}[policy.label][0]
+        wrong = 500.0 if setting == SETTINGS[0] else 0.0
+        where = (setting.items, setting.k, setting.gap)
+        return Run(policy.label, *where, seed, rounds, regret + wrong + seed)
+
+    monkeypatch.setattr(kveton2015, "_run", published)
+    code, out, err = run("reproduce", "kveton2015", "--seeds", "2")
+    assert code == 0, err
+    assert "Within 3" in out
+    verdicts = [line.rstrip("│ \n").rpartition(" ")[2] for line in out.splitlines() if "±" in line]
+    assert verdicts == ["no"] * 2 + ["yes"] * 16
+    code, out, err = run("reproduce", "kveton2015", "--seeds", "2", "--json")
+    assert code == 0, err
+    assert [cell["near"] for cell in json.loads(out)] == [False] * 2 + [True] * 16
+
+
 def test_a_shorter_study_has_no_verdict_and_its_runs_stay(run, monkeypatch) -> None:
     code, out, err = run(*SMALL)
     assert code == 0, err
+    assert "yes" not in out
     assert len(Path("runs/reproduce/kveton2015", RESULTS).read_text().splitlines()) == 1 + 2 * 18
     monkeypatch.setattr(kveton2015, "_run", never)
     again = run(*SMALL)

@@ -86,10 +86,12 @@ def _kveton(options: StudyOptions) -> None:
             f"{cell.mean:,.1f} ± {cell.error:.1f}",
             "–" if cell.published is None else "{:,.1f} ± {:.1f}".format(*cell.published),
             "–" if cell.distance is None else f"{cell.distance:.1f}",
+            {None: "–", True: "yes", False: "no"}[cell.near],
         ]
         for cell in found
     ]
     headers = ["Policy", "L", "K", "Delta", "Regret", "Published", "Standard errors apart"]
+    headers.append(f"Within {kveton2015.NEAR:g}")
     print_table(headers, rows, numbers=True)
 
 

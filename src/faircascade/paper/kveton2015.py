@@ -29,7 +29,7 @@ RUNS = 20
 ATTRACTION = 0.2
 """Of the best K items."""
 NEAR = 3.0
-"""Standard errors within which two numbers are taken as the same."""
+"""Standard errors of the difference within which two numbers are taken as the same."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +99,14 @@ class Reproduced:
         mean, error = self.published
         return abs(self.mean - mean) / float(np.hypot(error, self.error))
 
+    @property
+    def near(self) -> bool | None:
+        """Whether the two are taken as the same."""
+        return None if self.distance is None else self.distance <= NEAR
+
     def to_dict(self) -> dict[str, Any]:
         """Return the cell as plain data."""
-        return {**asdict(self), "distance": self.distance}
+        return {**asdict(self), "distance": self.distance, "near": self.near}
 
 
 def reproduce(
