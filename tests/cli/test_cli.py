@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from faircascade.paper import kveton2015, yandex
 from faircascade.paper.specs import EXPERIMENTS, GENERALITY, GROUPS, LARGE
 from faircascade.registry import components
 from tests.cli.processes import interrupted
@@ -441,6 +442,17 @@ def test_help_lists_the_registered_parts(run) -> None:
         assert ", ".join(components(kind)) in said
     _, out, _ = run("reproduce", "--help")
     assert {*GROUPS, *EXPERIMENTS, *LARGE} - {*GENERALITY} <= set(re.split(r"[\s,;:]+", out))
+
+
+@pytest.mark.parametrize("study", [kveton2015, yandex], ids=lambda study: study.NAME)
+def test_help_and_document_name_the_studies_with_their_rounds_and_seeds(run, study) -> None:
+    _, out, _ = run("reproduce", "--help")
+    said = " ".join(out.split())
+    assert re.search(rf"or {study.ROUNDS} for [^.]*{study.NAME}", said)
+    assert re.search(rf"or {study.RUNS} for [^.]*{study.NAME}", said)
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "command-line.md"
+    (row,) = (line for line in page.read_text("utf-8").splitlines() if f"| `{study.NAME}`" in line)
+    assert f"{study.ROUNDS:,} rounds, {study.RUNS} seeds" in row
 
 
 @pytest.mark.parametrize("command", ["demo", "simulate", "theory", "serve", "bench"])

@@ -68,6 +68,20 @@ def test_the_document_has_what_python_computes(run, ratings: Path) -> None:
         assert document[name] == [of_seed[name] for of_seed in document["runs"][:2]]
 
 
+def test_users_click_as_the_named_model_says(run, ratings: Path) -> None:
+    small = ["compare", "--data", "my.csv", *SMALL, "--seeds", "1", "--policy", "random", "--json"]
+    code, out, err = run(*small, "--click-model", "dcm", "--set", "click_model.stop=0.1")
+    assert code == 0, err
+    data = fc.load_dataset(ratings)
+    model = {"name": "dcm", "stop": 0.1}
+    env = fc.Environment.from_ratings(data, users=25, dim=4, k=5, seed=1, click_model=model)
+    expected = fc.simulate(env, fc.Random(), rounds=12, seed=1)
+    assert json.loads(out)["table"][0]["clicks"] == expected.clicks
+    code, _, err = run(*small, "--click-model", "cascad")
+    assert code == 2
+    assert "--click-model must be one of" in err
+
+
 def test_settings_are_for_all_policies_that_have_them_or_for_one() -> None:
     written = ["linucb", "ealinucb", "ealinucb(weight=rbp)", "most_popular"]
     settings = (

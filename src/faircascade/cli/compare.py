@@ -13,6 +13,7 @@ from faircascade.cli.console import counted, remark
 from faircascade.cli.data import dataset_or_file, read_ratings, tell_of_ratings
 from faircascade.cli.options import (
     AsJson,
+    ClickModelName,
     ClickRate,
     DataName,
     DataPath,
@@ -58,6 +59,7 @@ def compare(
     k: SlateLength = 10,
     world: WorldName = None,
     click_rate: ClickRate = None,
+    click_model: ClickModelName = None,
     rounds: Annotated[int, typer.Option(help="Slates for each user.")] = ROUNDS,
     seeds: Annotated[int, typer.Option(help="How many splits and runs of each policy.")] = SEEDS,
     engine: EngineName = "auto",

@@ -34,13 +34,22 @@ def reproduce(
     data: Annotated[
         str | None, typer.Option(help="Data set or file; default: that of the spec (ml-1m).")
     ] = None,
-    path: Annotated[Path | None, typer.Option(help="Archive or folder of the data set.")] = None,
+    path: Annotated[
+        Path | None,
+        typer.Option(help="Archive or folder of the data set; for yandex its file of models."),
+    ] = None,
     rounds: Annotated[
-        int | None, typer.Option(help="Rounds; default: those of the spec (50000).")
+        int | None,
+        typer.Option(
+            help="Rounds; default: those of the spec (50000), or 100000 for kveton2015 and yandex."
+        ),
     ] = None,
     seeds: Annotated[
         int | None,
-        typer.Option(help="Number of seeds; default: those of the spec (5 for RQ1 to RQ3)."),
+        typer.Option(
+            help="Number of seeds; default: those of the spec (5 for RQ1 to RQ3), or 20 for "
+            "kveton2015 and yandex."
+        ),
     ] = None,
     reading: Annotated[
         str | None,
@@ -57,13 +66,17 @@ def reproduce(
     workers: Workers = None,
     threads: Threads = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for results; default: runs/reproduce/DATA.")
+        Path | None,
+        typer.Option(
+            help="Folder for results; default: runs/reproduce/DATA, for kveton2015 and yandex "
+            "runs/reproduce/WHAT."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run the paper's experiments and compare with its numbers.
 
-    Finished cells are not run again: the same command continues where it stopped.
+    Finished cells and runs are not run again: the same command continues where it stopped.
     """
     if what and (study := click_bandit_study(what)):
         study(
