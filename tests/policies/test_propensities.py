@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 from math import factorial, perm
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from faircascade import registry
+from faircascade.clicks import CCM, PBM, UBM, Cascade
+from faircascade.clicks.base import ClickModel
 from faircascade.engine import simulate
 from faircascade.exploration.epsilon import place_chances
 from faircascade.policies import (
+    PBMTS,
     Bandit,
+    CascadeTS,
     EARSLinUCB,
     EpsilonGreedy,
     FRMLinUCB,
     LinTS,
     LinUCB,
+    LogisticTS,
+    LogisticUCB,
     MostPopular,
     Optimal,
     Policy,
     Random,
+    TopRank,
+    TSCascade,
 )
 from faircascade.propensities import Propensities
 from faircascade.rerankers import EARS, FairCo, FairX, Reorder
@@ -44,6 +55,7 @@ KNOWN = [
     FRMLinUCB(variant="fairx", sharpness=5.0),
     FRMLinUCB(variant="fairx", sharpness=400.0),
     Random(),
+    TopRank(delta=0.99),
 ]
 UNKNOWN = [
     LinUCB(),
@@ -59,6 +71,12 @@ UNKNOWN = [
     LinTS(reranker=FairX()),
     LinTS(reranker=EARS()),
     LinTS(reranker=FairCo()),
+    LogisticUCB(),
+    LogisticTS(),
+    CascadeTS(),
+    TSCascade(),
+    PBMTS(),
+    TopRank(reranker=EARS()),
     MostPopular(),
     Optimal(),
 ]
@@ -136,6 +154,45 @@ def test_a_policy_says_whether_its_lists_are_random(policy: Policy) -> None:
         assert differ or policy == FRMLinUCB(variant="fairx", sharpness=400.0)  # very unlikely
     else:
         assert not differ
+
+
+@pytest.mark.parametrize("model", [Cascade(), CCM(), UBM(), PBM()], ids=lambda model: model.name)
+def test_items_at_positions_are_enough_to_weight_by_under_pbm_alone(model: ClickModel) -> None:
+    """Those down to a position are under every model: what users click there needs no others."""
+    asked = Asked(EpsilonGreedy(epsilon=0.4))
+    slates, k, items = every_slate(asked), asked.k, len(asked.pool)
+    found = asked.propensities(slates)
+    attraction = np.linspace(0.2, 0.9, items)[slates]
+    worth = [model.value(attraction[:, :end], slates[:, :end]) for end in range(1, k + 1)]
+    clicks = np.diff(worth, axis=0, prepend=0.0).T  # expected at each position, (n, K)
+    expected = clicks.sum(axis=1).mean()  # of random slates
+
+    def estimate(random: np.ndarray, logged: np.ndarray) -> float:
+        return found.whole @ (clicks * random / logged).sum(axis=1)
+
+    cascade = np.array([1 / perm(items, end) for end in range(1, k + 1)])
+    assert estimate(cascade, found.cascade) == pytest.approx(expected)
+    biased = estimate(np.full(k, 1 / items), found.item_position) != pytest.approx(expected)
+    assert biased == (model.name != "pbm")
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "traces.md"
+
+
+@pytest.mark.parametrize("name", sorted({*registry.components("policy")} - {"bandit"}))
+def test_the_document_says_which_probabilities_of_a_policy_are_known(name: str) -> None:
+    text = PAGE.read_text("utf-8").partition("## Which probabilities are known")[2]
+    (row,) = (line for line in text.splitlines() if line[0:1] == "|" and f"`{name}`" in line)
+    *_, whole, single, _ = (cell.strip() for cell in row.split("|"))
+    env = small_environment(users=2, items=9, k=3)
+    env = replace(env, items=replace(env.items, topics=np.full((9, 2), 0.5)))
+    policy = registry.build("policy", name)
+    state = policy.start(env.users, policy.dim_of(env.items))
+    slates = np.array([[1, 2, 3], [4, 5, 6]])
+    found = policy.propensities(state, slice(None), env.items.pool, slates, round=1, seed=0)
+    assert (whole == "exact") == (found is not None)
+    assert (single == "exact") == (found is not None and found.item_position is not None)
+    assert ("nothing is drawn" in row) == (not policy.is_random)
 
 
 def test_epsilon_greedy_by_hand() -> None:
