@@ -107,6 +107,18 @@ def test_the_readme_lists_only_what_there_is() -> None:
     assert {"ealinucb", "log", "ml-1m", "equality_p"} <= listed
 
 
+def test_the_page_on_ranking_names_the_policies_that_learn_otherwise() -> None:
+    page = (ROOT / "docs" / "how-to" / "online.md").read_text(encoding="utf-8")
+    for name in registry.components("policy"):
+        observation = getattr(registry.build("policy", name), "observation", None)
+        if observation is not None and observation.name != "first-click":
+            sentence = re.search(rf"`{name}`[^.]* ha(s|ve) `{observation.name}`", page)
+            assert sentence, f"{name} has {observation.name}"
+    (late,) = re.findall(r"- \*\*Late.*?(?=\n- )", page, re.DOTALL)
+    for name in ("logistic-ucb", "logistic-ts", "toprank"):  # what these learn is no sum
+        assert f"`{name}`" in late
+
+
 @pytest.mark.parametrize("page", tables.documents(), ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_the_tables_of_a_page_come_from_the_results(page) -> None:
     text = page.read_text(encoding="utf-8")
