@@ -157,7 +157,8 @@ class Ranker:
         """Return a ranked slate of k items, fewer if there are not as many to choose from.
 
         `candidates` limits the choice to some items; ids in `exclude` are left out. Unknown ids
-        are ignored in both: an item may have been removed meanwhile.
+        are ignored in both: an item may have been removed meanwhile. A policy that compares all
+        items (`toprank`) takes neither.
         """
         k = whole(k, "k")
         if k < 1:
@@ -299,6 +300,7 @@ class Ranker:
 
     def remove_items(self, item_ids: Iterable[object]) -> None:
         """Remove items; feedback on slates that show them can still be learned."""
+        self._refuse_fewer_items("remove_items")
         gone = self._rows(item_ids)
         stay = np.setdiff1d(np.arange(len(self._items)), gone)
         if len(stay) == 0:
@@ -370,8 +372,17 @@ class Ranker:
                 raise ParameterError("item_ids", "must be items of the catalogue", name)
         return np.array([self._row[name] for name in names], dtype=np.int64)
 
+    def _refuse_fewer_items(self, by: str) -> None:
+        if self.policy.needs_every_item:
+            raise ValueError(
+                f"policy {self.policy.name!r} compares all items of the catalogue, so items "
+                f"cannot be left out by {by}"
+            )
+
     def _pool(self, candidates: Iterable[object] | None, exclude: Iterable[object]) -> Pool:
         left_out = {self._row[name] for name in names_of(exclude, "exclude") if name in self._row}
+        if candidates is not None or left_out:
+            self._refuse_fewer_items("candidates and exclude")
         if candidates is None and not left_out:
             pool = self._items.pool
         else:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 
 from faircascade.engine import simulate
 from faircascade.environment import Environment
+from faircascade.environment.delays import Delay
+from faircascade.environment.dynamics import Dynamics
 from faircascade.estimators import TopRankBlocks
 from faircascade.estimators.toprank import CONSTANT, MOST_ITEMS, blocks
 from faircascade.policies import Bandit, TopRank
+from faircascade.random import Words
+from faircascade.ranker import Ranker
+from faircascade.types import Bools, Ints, Items
 from tests.environments import small_environment
 
 
@@ -91,3 +99,40 @@ def test_a_shuffle_is_uniform_within_blocks() -> None:
     result = simulate(env, TopRank(), rounds=1, seed=5)
     counts = result.tally.appearances.sum(axis=0)  # (4, 2)
     assert np.abs(counts - 500).max() < 5 * np.sqrt(2000 * 0.25 * 0.75)
+
+
+class Closing(Dynamics):
+    """The last item is there in every second round."""
+
+    def present(self, items: Items, round: int) -> Bools:
+        present = np.ones(len(items), dtype=bool)
+        present[-1] = round % 2 == 0
+        return present
+
+
+class Late(Delay):
+    """Feedback comes a round later."""
+
+    def rounds(self, users: Words, round: int, seed: int) -> Ints:
+        return np.ones(len(users), dtype=np.int64)
+
+
+@pytest.mark.parametrize("change", [{"dynamics": Closing()}, {"delay": Late()}])
+def test_items_that_come_and_go_and_delays_are_refused(change: dict[str, Any]) -> None:
+    env = replace(small_environment(items=6, k=2), **change)
+    with pytest.raises(ValueError, match="'toprank' compares all items slate by slate"):
+        simulate(env, TopRank(), rounds=2)
+    simulate(env, "cascade-ucb1", rounds=2)
+
+
+def test_a_ranker_leaves_no_item_out() -> None:
+    ranker = Ranker(TopRank(), items=np.eye(4), item_ids=list("abcd"))
+    ranker.update(ranker.recommend("u", k=2), clicked=1)
+    for leave_out in (
+        lambda: ranker.recommend("u", k=2, exclude=["a"]),
+        lambda: ranker.recommend("u", k=2, candidates=["a", "b"]),
+        lambda: ranker.remove_items(["a"]),
+    ):
+        with pytest.raises(ValueError, match="compares all items of the catalogue"):
+            leave_out()
+    assert len(ranker.recommend("u", k=2, exclude=["gone"]).items) == 2

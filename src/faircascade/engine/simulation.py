@@ -228,6 +228,12 @@ def _checked(
     rounds, seed = whole(rounds, "rounds"), whole(seed, "seed")
     if rounds < 1:
         raise ParameterError("rounds", "must be at least 1", rounds)
+    if chosen.needs_every_item and (env.dynamics.changes_items or env.delay.waits):
+        raise ValueError(
+            f"policy {chosen.name!r} compares all items slate by slate, so it cannot have items "
+            f"that come and go or delayed feedback; here dynamics are {env.dynamics.name!r} and "
+            f"delay is {env.delay.name!r}"
+        )
     return chosen, rounds, seed
 
 

@@ -109,6 +109,9 @@ class Estimator(Component):
     """True if what is believed of an item depends on the items above it: see `Beliefs.given`."""
     needs_topics: ClassVar[bool] = False
     """True if it learns from the topics of items, so that they must have some."""
+    needs_every_item: ClassVar[bool] = False
+    """True if it takes every item for one that could have been shown, and the feedback on a slate
+    for feedback on what it knows now: items that come and go, and delays, are refused."""
 
     @property
     def shares(self) -> bool:

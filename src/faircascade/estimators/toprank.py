@@ -49,10 +49,12 @@ class TopRankBlocks(Estimator):
     S_ij >= sqrt(2 N_ij ln(3.43 sqrt(N_ij) / delta)). Where items of a block are shown in random
     order, as `shuffled-blocks` does, that holds for any click model in which higher positions and
     more attractive items are clicked more. Items of the block that were not shown count as not
-    clicked. Takes up to 256 items.
+    clicked, so all items must be there in every round, and slates are to be answered in turn.
+    Takes up to 256 items.
     """
 
     offers: ClassVar[frozenset[str]] = frozenset({"order"})
+    needs_every_item: ClassVar[bool] = True
     refuses_weights: ClassVar[str] = (
         "it compares clicks of items that are shuffled, which leaves nothing of their positions "
         "to correct"
@@ -63,7 +65,7 @@ class TopRankBlocks(Estimator):
 
     def __post_init__(self) -> None:
         if not 0 < self.delta < 1:
-            raise ParameterError("delta", "must be between 0 and 1", self.delta)
+            raise ParameterError("delta", "must be above 0 and below 1", self.delta)
 
     def kernel(self) -> Mapping[str, Any]:
         return {"compares": True, "delta": float(self.delta)}

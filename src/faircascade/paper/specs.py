@@ -10,7 +10,9 @@ from faircascade.registry import suggest
 
 EXPERIMENTS = ("fig1", "rq1", "rq2", "rq3", "theory", "readings", "environments", "frm")
 """In the order of the page."""
-GENERALITY = tuple(f"generality-{model}" for model in ("cascade", "dcm", "dbn", "pbm"))
+GENERALITY = tuple(
+    f"generality-{name}" for name in ("cascade", "dcm", "dbn", "pbm", "shape-cascade", "shape-pbm")
+)
 """The reward model on other bandits and other users."""
 LARGE = ("frm-full", "grid", "worlds", *GENERALITY)
 """Only run if they are named: hours or days of a processor."""

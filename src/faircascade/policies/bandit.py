@@ -140,6 +140,10 @@ class ComposedPolicy(Policy):
         return self.parts.estimator.needs_topics
 
     @property
+    def needs_every_item(self) -> bool:
+        return self.parts.estimator.needs_every_item
+
+    @property
     def needs_all_scores(self) -> bool:
         return self.parts.exploration.needs_all_scores or self.parts.reranker.needs_all_scores
 

@@ -69,6 +69,11 @@ class Policy(Component):
         return False
 
     @property
+    def needs_every_item(self) -> bool:
+        """Whether it takes every item for one that could have been shown: see `Estimator`."""
+        return False
+
+    @property
     def needs_all_scores(self) -> bool:
         """Whether every slate needs the scores of all items."""
         return False

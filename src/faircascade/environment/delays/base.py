@@ -15,6 +15,9 @@ class Delay(Component):
 
     kind: ClassVar[str] = "delay"
 
+    waits: ClassVar[bool] = True
+    """False if feedback is always learned before the next slate."""
+
     @abstractmethod
     def rounds(self, users: Words, round: int, seed: int) -> Ints:
         """Return for how many rounds the feedback of a round waits, (n,), each >= 0.

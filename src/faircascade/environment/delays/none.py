@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from faircascade.types import Ints
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoDelay(Delay):
     """Feedback is learned before the user's next slate."""
+
+    waits: ClassVar[bool] = False
 
     def rounds(self, users: Words, round: int, seed: int) -> Ints:
         return np.zeros(len(users), dtype=np.int64)

@@ -21,6 +21,11 @@ class Dynamics(Component):
     changes: ClassVar[bool] = True
     """False if every round is like the first."""
 
+    @property
+    def changes_items(self) -> bool:
+        """Whether items may come and go."""
+        return type(self).present is not Dynamics.present
+
     def preferences(self, users: Users, round: int) -> Floats:
         """Return the preferences of users in a round, (n, d); `users.preferences` at the start."""
         assert users.preferences is not None
