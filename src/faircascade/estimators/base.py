@@ -107,6 +107,8 @@ class Estimator(Component):
     """Where the weights of a reward model enter; an estimator that knows both has a parameter."""
     conditional: ClassVar[bool] = False
     """True if what is believed of an item depends on the items above it: see `Beliefs.given`."""
+    without_sums: ClassVar[str] = "what it learns of a user is no fixed list of sums"
+    """Why `sums` raises a TypeError, if it does."""
     needs_topics: ClassVar[bool] = False
     """True if it learns from the topics of items, so that they must have some."""
     needs_every_item: ClassVar[bool] = False

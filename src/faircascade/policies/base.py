@@ -45,8 +45,6 @@ class Policy(Component):
     """False if feedback changes nothing."""
     omniscient: ClassVar[bool] = False
     """True if it shows the best slates of an environment, which only a simulator knows."""
-    without_sums: ClassVar[str] = "what it learns of a user is no fixed list of sums"
-    """Why `sums` raises a TypeError, if it does: the service then refuses the policy."""
 
     @property
     def components(self) -> tuple[Component, ...]:
@@ -67,6 +65,11 @@ class Policy(Component):
     def needs_topics(self) -> bool:
         """Whether it learns from the topics of items, so that they must have some."""
         return False
+
+    @property
+    def without_sums(self) -> str:
+        """Why `sums` raises a TypeError, if it does: the service then refuses the policy."""
+        return "what it learns of a user is no fixed list of sums"
 
     @property
     def needs_every_item(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from faircascade.estimators import Estimator, Logistic
 from faircascade.exploration import UCB, Exploration, Thompson
@@ -15,8 +14,6 @@ from faircascade.weighing import Weighs
 
 @dataclass(frozen=True, kw_only=True)
 class _LogisticRecipe(Reranked, Rewarded):
-    without_sums: ClassVar[str] = "what it learns depends on the order of feedback, so it is no sum"
-
     ridge: float = 1.0
     """Precision of the prior, > 0."""
     reward: RewardModel = field(default_factory=Standard)
