@@ -30,6 +30,7 @@ SOURCES = (
     "metrics.tally",
     "engine.cpu.records",
     "engine.cpu.table_records",
+    "engine.cpu.topical_records",
     "exploration.indices",
     "estimators.toprank",
     "engine.cpu.click_numbers",

@@ -52,7 +52,8 @@ def observe(env, numbers, draws, rules, books, trace, scratch, user, width, word
         looks = absorb(draws.examination[user], word)
         count, expected = browse(env, numbers, items, user, luck, looks, clicks, scratch.chances)
         for position in range(rules.k):
-            books.item_clicks[env.rows[items[position]], position] += clicks[position]
+            if clicks[position]:
+                books.item_clicks[env.rows[items[position]], position] += 1
         if rules.realised:
             ideal, _ = browse(
                 env, numbers, env.optimal_slates[user], user, luck, looks, scratch.ideal_clicks,
@@ -97,7 +98,7 @@ def last_noticed(rules, clicks):
     return last
 
 
-@part
+@inlined
 def take_in(features, listed, rules, scratch, lane, d):
     """Note what a slate teaches, position by position; return how many positions that takes.
 
@@ -162,7 +163,7 @@ def respond(env, items, user, luck):
     return clicked, 1.0 - missed
 
 
-@part
+@inlined
 def browse(env, numbers, items, user, luck, looks, clicks, chances):
     """Let a user go through a slate; return how many positions they click, and its value."""
     if numbers.model == SEQUENTIAL:
@@ -170,7 +171,7 @@ def browse(env, numbers, items, user, luck, looks, clicks, chances):
     return browse_by_position(env, numbers, items, user, luck, looks, clicks, chances)
 
 
-@part
+@inlined
 def browse_in_sequence(env, numbers, items, user, luck, looks, clicks):
     """`SequentialModel`: its clicks, how many there are, and its value."""
     preference = env.preferences[user]
@@ -182,15 +183,15 @@ def browse_in_sequence(env, numbers, items, user, luck, looks, clicks):
         clicks[position] = goes_on and uniform(absorb(luck, env.keys[item])) < w
         count += clicks[position]
         after_click = (numbers.clicked[position] + numbers.slope * w) * numbers.kept[item]
-        if goes_on:
+        if goes_on and (clicks[position] or numbers.ignored < 1.0):
             likely = after_click if clicks[position] else numbers.ignored
-            goes_on = likely >= 1.0 or uniform(absorb(looks, np.uint64(position + 1))) < likely
+            goes_on = uniform(absorb(looks, np.uint64(position + 1))) < likely
         total += reached * (w * (numbers.gain[position] * numbers.worth[item]))
         reached *= (1.0 - w) * numbers.ignored + w * after_click
     return count, total
 
 
-@part
+@inlined
 def browse_by_position(env, numbers, items, user, luck, looks, clicks, chances):
     """`PositionalModel`: its clicks, how many there are, and its value."""
     preference = env.preferences[user]
