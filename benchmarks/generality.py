@@ -3,8 +3,9 @@
     faircascade reproduce generality --path ml-1m.zip --out runs/generality
     python benchmarks/generality.py ml-1m=runs/generality anime=runs/anime ...
 
-Each folder of runs is a data set of the page. Writes docs/reproduction/generality/results.csv, one
-line for each cell, and the figure of the page. `make docs-tables` then fills its tables.
+Each folder of runs is a data set of the page; `ml-1m-shape` is of the specs generality-shape-*.
+Writes docs/reproduction/generality/results.csv, one line for each cell, and the figure of the page.
+`make docs-tables` then fills its tables.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ def collected(dataset: str, folder: str) -> list[dict[str, str]]:
     lines: dict[str, dict[str, str]] = {}
     for row in found:
         if row["last"] and row["metric"] in METRICS:
-            where = (dataset, row["world"], row["spec"].removeprefix("generality-"))
+            model = row["spec"].removeprefix("generality-").removeprefix("shape-")
+            where = (dataset, row["world"], model)
             line = lines.setdefault(
                 row["cell"],
                 dict(zip(WHERE, (*where, row["policy"], str(row["seed"])), strict=True)),

@@ -646,12 +646,16 @@ Place = tuple[str, str, str, str, str]
 """World, bandit, click model, weight, and where it enters."""
 
 
+@cache
 def generality_changes(
-    dataset: str = "ml-1m", weights: Sequence[str] = WEIGHTS, ways: Sequence[str] = WAYS
+    dataset: str = "ml-1m",
+    models: Sequence[str] = MODELS,
+    weights: Sequence[str] = WEIGHTS,
+    ways: Sequence[str] = WAYS,
 ) -> dict[Place, tuple[Contrast, ...]]:
     """Compare bandits with themselves without weights: one family of tests for all."""
     pairs = {}
-    for world, model in product(WORLDS, MODELS):
+    for world, model in product(WORLDS, models):
         runs = _generality(dataset, world, model)
         for bandit, weight, way in product(BANDITS, weights, ways):
             weighted = f"{BANDITS[bandit]} {weight} (weighs={way})"
@@ -719,6 +723,50 @@ def generality_paper() -> str:
 @table
 def generality_popular() -> str:
     return _generality_of("popular")
+
+
+SHAPE = "ml-1m-shape"
+"""The data set of runs with scaled weights, which has fewer users."""
+SCALED = ("log scaled", "linear scaled")
+ELSEWHERE = ("cascade", "pbm")
+"""Click models of the runs with scaled weights and on other data sets."""
+
+
+@table
+def generality_shape() -> str:
+    """What the shape of weights does without their scale, in both worlds."""
+    found = generality_changes(SHAPE, ELSEWHERE, SCALED, ("targets",))
+    rows = [
+        [
+            *(bandit, world),
+            *(
+                _cost_and_gain(found[world, bandit, model, weight, "targets"])
+                for weight, model in product(SCALED, ELSEWHERE)
+            ),
+        ]
+        for bandit, world in product(BANDITS, WORLDS)
+    ]
+    heads = [f"{weight}, `{model}`" for weight, model in product(SCALED, ELSEWHERE)]
+    return markdown(["bandit", "world", *heads], rows, left=2)
+
+
+@table
+def generality_elsewhere() -> str:
+    """What log weights cost and bring on other data sets, both ways."""
+    others = [dataset for dataset in DATASETS if dataset != "ml-1m"]
+    found = {dataset: generality_changes(dataset, ELSEWHERE, ("log",)) for dataset in others}
+    rows = [
+        [
+            *(bandit, world, way),
+            *(
+                _cost_and_gain(found[dataset][world, bandit, model, "log", way])
+                for dataset, model in product(others, ELSEWHERE)
+            ),
+        ]
+        for bandit, world, way in product(BANDITS, WORLDS, WAYS)
+    ]
+    heads = [f"{DATASETS[dataset]}, `{model}`" for dataset, model in product(others, ELSEWHERE)]
+    return markdown(["bandit", "world", "weighs", *heads], rows, left=3)
 
 
 @table

@@ -91,7 +91,7 @@ def test_json_of_all_is_a_list(run) -> None:
     [
         (
             "--weight lgo",
-            "weight must be one of none, custom, linear, log, rbp (did you mean 'log'",
+            "weight must be one of none, custom, linear, log, rbp, scaled (did you mean 'log'",
         ),
         ("--beta 0.9", "beta must come with --weight, got 0.9"),
         ("--weight log --beta 0.9", "weight 'log' has no parameter 'beta'"),
