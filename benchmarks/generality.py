@@ -3,9 +3,8 @@
     faircascade reproduce generality --path ml-1m.zip --out runs/generality
     python benchmarks/generality.py ml-1m=runs/generality anime=runs/anime ...
 
-Each folder of runs is a data set of the page; `ml-1m-shape` is of the specs generality-shape-*.
-Writes docs/reproduction/generality/results.csv, one line for each cell, and the figure of the page.
-`make docs-tables` then fills its tables.
+Each folder of runs is a data set of the page. Writes docs/reproduction/generality/results.csv, one
+line for each cell, and the figure of the page. `make docs-tables` then fills its tables.
 """
 
 from __future__ import annotations

@@ -628,7 +628,7 @@ def two_worlds() -> str:
     return _in_both_worlds("worlds", policies, [["LinUCB", *levels]])
 
 
-MODELS = ("cascade", "pbm")
+MODELS = ("cascade", "dbn", "pbm")
 """Click models of which all runs are there."""
 BANDITS = {
     "LinUCB": "EALinUCB",
@@ -641,6 +641,9 @@ BANDITS = {
 WEIGHTS = ("log", "rbp", "linear")
 WAYS = ("targets", "observations")
 """Where a weight enters."""
+SCALED = ("log scaled", "linear scaled")
+ELSEWHERE = ("cascade", "pbm")
+"""Click models of the runs with scaled weights and on other data sets."""
 
 Place = tuple[str, str, str, str, str]
 """World, bandit, click model, weight, and where it enters."""
@@ -657,14 +660,25 @@ def generality_changes(
     pairs = {}
     for world, model in product(WORLDS, models):
         runs = _generality(dataset, world, model)
-        for bandit, weight, way in product(BANDITS, weights, ways):
-            weighted = f"{BANDITS[bandit]} {weight} (weighs={way})"
+        for bandit, weight, way in product(bandits_run(dataset, weights[0]), weights, ways):
+            weighted = _weighted(bandit, weight, way)
             for metric in PRICE:
                 values = runs.of(weighted, metric), runs.of(bandit, metric)
                 pairs[world, bandit, model, weight, way, metric] = values
     found = contrasts(pairs)
     places = dict.fromkeys(place[:-1] for place in pairs)
     return {place: tuple(found[*place, metric] for metric in PRICE) for place in places}
+
+
+def bandits_run(dataset: str, weight: str) -> list[str]:
+    """Return the bandits that were run with a weight on a data set."""
+    run = {line["policy"] for line in results("generality") if line["dataset"] == dataset}
+    return [bandit for bandit in BANDITS if _weighted(bandit, weight, WAYS[0]) in run]
+
+
+def _weighted(bandit: str, weight: str, way: str) -> str:
+    """Return the label of a bandit with weights; scaled ones enter one way only."""
+    return f"{BANDITS[bandit]} {weight}" + ("" if weight in SCALED else f" (weighs={way})")
 
 
 def _generality(dataset: str, world: str, model: str) -> Runs:
@@ -725,17 +739,10 @@ def generality_popular() -> str:
     return _generality_of("popular")
 
 
-SHAPE = "ml-1m-shape"
-"""The data set of runs with scaled weights, which has fewer users."""
-SCALED = ("log scaled", "linear scaled")
-ELSEWHERE = ("cascade", "pbm")
-"""Click models of the runs with scaled weights and on other data sets."""
-
-
 @table
 def generality_shape() -> str:
     """What the shape of weights does without their scale, in both worlds."""
-    found = generality_changes(SHAPE, ELSEWHERE, SCALED, ("targets",))
+    found = generality_changes("ml-1m", ELSEWHERE, SCALED, ("targets",))
     rows = [
         [
             *(bandit, world),
@@ -744,7 +751,7 @@ def generality_shape() -> str:
                 for weight, model in product(SCALED, ELSEWHERE)
             ),
         ]
-        for bandit, world in product(BANDITS, WORLDS)
+        for bandit, world in product(bandits_run("ml-1m", SCALED[0]), WORLDS)
     ]
     heads = [f"{weight}, `{model}`" for weight, model in product(SCALED, ELSEWHERE)]
     return markdown(["bandit", "world", *heads], rows, left=2)
@@ -753,7 +760,7 @@ def generality_shape() -> str:
 @table
 def generality_elsewhere() -> str:
     """What log weights cost and bring on other data sets, both ways."""
-    others = [dataset for dataset in DATASETS if dataset != "ml-1m"]
+    others = [dataset for dataset in DATASETS if dataset != "ml-1m" and bandits_run(dataset, "log")]
     found = {dataset: generality_changes(dataset, ELSEWHERE, ("log",)) for dataset in others}
     rows = [
         [
@@ -763,7 +770,7 @@ def generality_elsewhere() -> str:
                 for dataset, model in product(others, ELSEWHERE)
             ),
         ]
-        for bandit, world, way in product(BANDITS, WORLDS, WAYS)
+        for bandit, world, way in product(bandits_run(others[0], "log"), WORLDS, WAYS)
     ]
     heads = [f"{DATASETS[dataset]}, `{model}`" for dataset, model in product(others, ELSEWHERE)]
     return markdown(["bandit", "world", "weighs", *heads], rows, left=3)
