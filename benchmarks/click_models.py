@@ -3,8 +3,11 @@
     python benchmarks/click_models.py --data ml-1m --path ml-1m.zip [--engine gpu] [--policy linucb]
 
 Users who go on after a click give more to learn from: a slate costs more, a position should not.
-All runs alternate, and the best of several counts; seconds are those of the processor, or of the
-clock on a GPU. Positions that were learned are counted in a trace of the same run.
+Each run is timed next to one of the cascade, in turns, and their ratio counts: the median over all
+repeats, with an interval that holds it with 95% (order statistics). So a machine that gets slower
+or faster meanwhile changes little. The cascade against itself is measured as well, which shows how
+much is chance. Seconds are those of the processor, or of the clock on a GPU. Positions that were
+learned are counted in a trace of the same run.
 """
 
 from __future__ import annotations
@@ -17,15 +20,18 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
+from scipy.stats import binom
 
 import faircascade as fc
 from faircascade.environment import Environment
 from faircascade.observations import Observation
 from faircascade.policies import Policy
 from faircascade.registry import as_component, build
+from faircascade.types import Floats
 
 MODELS = ("cascade", "dcm", "dbn", "ccm", "pbm", "ubm")
 OBSERVATIONS = ("first-click", "last-click", "all", "examination")
+BASELINE = ("cascade", "first-click")
 
 
 def main() -> None:
@@ -36,34 +42,48 @@ def main() -> None:
     parser.add_argument("--engine", choices=("cpu", "gpu"), default="cpu")
     parser.add_argument("--users", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=2000)
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--repeat", type=int, default=15)
     options = parser.parse_args()
     given = {} if options.path is None else {"path": options.path}
     env = fc.Environment.from_ratings(
         fc.load_dataset(options.data, **given), users=options.users, world="paper"
     )
-    cases = [(model, name) for model in MODELS for name in OBSERVATIONS]
-    best = dict.fromkeys(cases, np.inf)
-    clock = time.process_time if options.engine == "cpu" else time.perf_counter
-    for _ in range(options.repeat):
-        for model, name in cases:
-            users, policy = case(env, model, options.policy, name)
-            fc.simulate(users, policy, rounds=2, engine=options.engine)  # compiled by now
-            begin = clock()
-            fc.simulate(users, policy, rounds=options.rounds, engine=options.engine, checkpoints=1)
-            best[model, name] = min(best[model, name], clock() - begin)
     slates = options.users * options.rounds
-    first = None
-    for model, name in cases:
+
+    def nanoseconds(model: str, name: str) -> float:
+        """Time one run, for each slate."""
+        clock = time.process_time if options.engine == "cpu" else time.perf_counter
         users, policy = case(env, model, options.policy, name)
-        learned = positions_learned(users, policy, options.rounds)
-        each = 1e9 * best[model, name] / (slates * learned)
-        first = first or each
+        begin = clock()
+        fc.simulate(users, policy, rounds=options.rounds, engine=options.engine, checkpoints=1)
+        return 1e9 * (clock() - begin) / slates
+
+    cases = [(model, name) for model in MODELS for name in OBSERVATIONS]
+    for each in cases:
+        nanoseconds(*each)  # compiled by now
+    learned = {
+        (model, name): positions_learned(*case(env, model, options.policy, name), options.rounds)
+        for model, name in cases
+    }
+    for each in cases:
+        pairs = np.array(
+            [(nanoseconds(*each), nanoseconds(*BASELINE)) for _ in range(options.repeat)]
+        )
+        ratios = pairs[:, 0] / pairs[:, 1] * (learned[BASELINE] / learned[each])
+        low, high = median_interval(ratios)
         print(
-            f"{model:8} {name:12} {1e9 * best[model, name] / slates:7.0f} ns a slate, "
-            f"{learned:5.2f} positions learned, {each:6.0f} ns each, {each / first - 1:+.0%}",
+            f"{each[0]:8} {each[1]:12} {np.median(pairs[:, 0]):7.0f} ns a slate, "
+            f"{learned[each]:5.2f} positions learned, "
+            f"{np.median(ratios) - 1:+.1%} [{low - 1:+.1%}, {high - 1:+.1%}]",
             flush=True,
         )
+
+
+def median_interval(values: Floats) -> tuple[float, float]:
+    """Return two of the values that hold the median between them with 95% or more."""
+    ordered = np.sort(values)
+    outside = int(binom.ppf(0.025, len(ordered), 0.5))
+    return float(ordered[max(outside - 1, 0)]), float(ordered[-max(outside, 1)])
 
 
 def case(env: Environment, model: str, policy: str, name: str) -> tuple[Environment, Policy]:

@@ -2,6 +2,7 @@ from . import theory
 from .client import AsyncClient, Client
 from .data.base import DataError, Ratings
 from .data.load import load_dataset
+from .data.log import Log
 from .engine import Result, simulate
 from .environment import Environment, load_instances
 from .experiment import Comparison, compare, load_results, run_experiment
@@ -62,6 +63,7 @@ __all__ = [
     "FRMLinUCB",
     "LinTS",
     "LinUCB",
+    "Log",
     "LogisticTS",
     "LogisticUCB",
     "MostPopular",

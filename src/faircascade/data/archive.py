@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -38,17 +38,32 @@ def require_member(archive: Path, name: str) -> TextFile:
     return found
 
 
+def named_member(archive: Path, name: str) -> TextFile:
+    """Return the member of a zip file with this path."""
+    files = {info.filename: info for info in _safe_members(archive) if not info.is_dir()}
+    if name not in files:
+        raise DataError(f"{archive}: there is no {name!r} in it; there are {_some(files)}")
+    size = files[name].file_size
+    return TextFile(f"{archive}: {name}", size, lambda: _open_member(archive, name))
+
+
 def only_member(archive: Path) -> TextFile:
     """Return the only file of a zip file, or say what else there is."""
     names = [info.filename for info in _safe_members(archive) if not info.is_dir()]
     names = [name for name in names if not name.startswith("__MACOSX/")]
     if len(names) == 1:
         return require_member(archive, PurePosixPath(names[0]).name)
-    shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
     raise DataError(
-        f"{archive}: a zip file with {len(names)} files is not a table ({shown}); extract it and "
-        'name the file with the ratings, or name the data set, as in "ml-1m" with path=FILE'
+        f"{archive}: a zip file with {len(names)} files is not a table ({_some(names)}); "
+        'extract it and name the file with the ratings, or name the data set, as in "ml-1m" with '
+        "path=FILE"
     )
+
+
+def _some(names: Iterable[str]) -> str:
+    """Return the first names for a message."""
+    listed = list(names)
+    return ", ".join(listed[:5]) + (", ..." if len(listed) > 5 else "")
 
 
 def check_zip(path: Path) -> None:

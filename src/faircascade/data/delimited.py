@@ -64,11 +64,17 @@ def read_text(source: TextFile, layout: Layout, progress: Progress | None = None
     """Read the wanted columns of a whole file as an Arrow table."""
     import pyarrow as pa
 
+    return pa.concat_tables(stream_text(source, layout, progress)).unify_dictionaries()
+
+
+def stream_text(
+    source: TextFile, layout: Layout, progress: Progress | None = None
+) -> Iterator[Any]:
+    """Read the wanted columns of a file as Arrow tables, one for each block of lines."""
     skip = _header_lines(source, layout)
     with source.open() as stream:
         batches = _quoted_batches if layout.quoted else _batches
-        tables = list(batches(stream, source, layout, skip, progress))
-    return pa.concat_tables(tables).unify_dictionaries()
+        yield from batches(stream, source, layout, skip, progress)
 
 
 def parse(

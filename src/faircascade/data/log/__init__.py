@@ -1,0 +1,6 @@
+"""Click logs: what was shown to whom, and what was clicked."""
+
+from faircascade.data.log.impressions import Impressions, Propensity
+from faircascade.data.log.log import Log, as_log
+
+__all__ = ["Impressions", "Log", "Propensity", "as_log"]

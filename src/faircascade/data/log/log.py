@@ -1,0 +1,266 @@
+"""A click log: where it is, which column is which, and its impressions block by block."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from faircascade.data.base import DataError, Progress
+from faircascade.data.log.faults import Faults, Invalid
+from faircascade.data.log.impressions import Impressions
+from faircascade.data.log.log_columns import LogColumns, find_log_columns
+from faircascade.data.log.row_streams import RowStream, open_rows
+from faircascade.data.log.slate_rows import ImpressionRows, PositionRows, SlateRows
+from faircascade.data.log.values import one_array
+from faircascade.data.log.vocabulary import Vocabulary
+from faircascade.errors import ParameterError, check_choice
+from faircascade.parameters import checked_arguments
+from faircascade.types import Ids
+
+TRACE = b"faircascade"
+"""Key of the metadata of our own traces, whose positions begin with 0."""
+RowsOf = Literal["positions", "impressions"]
+
+
+@dataclass(frozen=True)
+class LogSummary:
+    """What a log had when it was read to its end."""
+
+    impressions: int
+    users: int
+    items: int
+    k: int
+    """The longest slate."""
+    clicks: int
+    dropped: dict[str, int]
+    """Impressions that were left out, by the rule that they break."""
+
+
+class Log:
+    """Impressions with their clicks, read in blocks, so that a log of any size will do.
+
+    >>> import pandas as pd
+    >>> rows = {"user": ["u", "u", "v"], "item": ["a", "b", "b"], "position": [1, 2, 1]}
+    >>> log = Log(pd.DataFrame(rows | {"click": [0, 1, 0]}))
+    >>> log.read().clicks.tolist(), log.item_ids.tolist()
+    ([[False, True], [False, False]], ['a', 'b'])
+    """
+
+    @checked_arguments
+    def __init__(
+        self,
+        source: Any,
+        *,
+        impression: str | None = None,
+        user: str | None = None,
+        item: str | None = None,
+        position: str | None = None,
+        click: str | None = None,
+        clicked_positions: str | None = None,
+        clicked_items: str | None = None,
+        shown: str | None = None,
+        time: str | None = None,
+        slate_propensity: str | None = None,
+        cascade_propensity: str | None = None,
+        item_position_propensity: str | None = None,
+        rows: RowsOf | None = None,
+        first_position: int | None = None,
+        invalid: Invalid = "refuse",
+        member: str | None = None,
+        sep: str | None = None,
+        encoding: str = "utf-8",
+        name: str | None = None,
+    ) -> None:
+        """Open a log: Parquet, CSV, TSV or JSON lines (gzip too), a folder of such files, a zip
+        file (`member` says which of its files), a DataFrame, or a trace of a simulation.
+
+        The other parameters name columns; those with usual names are found. `rows` says whether
+        a row is a position or a whole impression, `first_position` whether positions begin with 0
+        or 1; both are found out if left out. A row that breaks a rule is refused;
+        `invalid="drop"` leaves out its impression and counts it.
+        """
+        check_choice("invalid", invalid, get_args(Invalid))
+        if rows is not None:
+            check_choice("rows", rows, get_args(RowsOf))
+        if first_position not in (None, 0, 1):
+            raise ParameterError("first_position", "must be 0 or 1", first_position)
+        self._source: RowStream = open_rows(source, member=member, sep=sep, encoding=encoding)
+        self.columns = find_log_columns(
+            self._source,
+            LogColumns(
+                impression=impression,
+                user=user,
+                item=item,
+                position=position,
+                click=click,
+                clicked_positions=clicked_positions,
+                clicked_items=clicked_items,
+                shown=shown,
+                time=time,
+                slate_propensity=slate_propensity,
+                cascade_propensity=cascade_propensity,
+                item_position_propensity=item_position_propensity,
+            ),
+        )
+        self.name = name or _name_of(source, self._source)
+        self._rows, self._invalid = rows, invalid
+        self._first_position = first_position
+        if first_position is None and TRACE in self._source.metadata:
+            self._first_position = 0
+        self._users, self._items = Vocabulary(), Vocabulary()
+        self.summary: LogSummary | None = None
+        """What it had; None until it has been read to its end."""
+
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{role}={name!r}" for role, name in self.columns.used())
+        return f"Log({self.name!r}: {columns})"
+
+    @property
+    def user_ids(self) -> Ids:
+        """Ids of the users that were read so far, by their codes."""
+        return self._users.ids
+
+    @property
+    def item_ids(self) -> Ids:
+        """Ids of the items that were read so far, by their codes."""
+        return self._items.ids
+
+    @property
+    def has_users(self) -> bool:
+        """False if every impression counts as a user of its own."""
+        return self.columns.user is not None
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """What a trace says of the run it is of: version, policy and seed; else empty."""
+        found = self._source.metadata.get(TRACE)
+        return {} if found is None else dict(json.loads(found))
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know about how the log is read."""
+        notes = []
+        if not self.has_users:
+            notes.append("there is no column of users: every impression counts as one of its own")
+        if self.row_is == "positions" and self.columns.impression is None:
+            how = (
+                "an impression begins where the user changes or the position does not grow"
+                if self.has_users and self.columns.position is not None
+                else "every row counts as an impression of its own"
+            )
+            notes.append(f"there is no column of impressions: {how}")
+        return tuple(notes)
+
+    @cached_property
+    def row_is(self) -> RowsOf:
+        """What a row is: a position, or a whole impression."""
+        if self._rows is not None:
+            return self._rows
+        columns = self.columns
+        assert columns.item is not None
+        some = (block for block in self._source.blocks([columns.item]) if block.num_rows)
+        block = next(some, None)
+        if block is None:
+            raise DataError(f"{self._source.label}: there are no rows in it")
+        return "impressions" if _has_lists(block[columns.item], columns) else "positions"
+
+    def blocks(self, progress: Progress | None = None) -> Iterator[Impressions]:
+        """Yield all impressions in blocks that fit into memory.
+
+        Codes are the same each time; `summary` is set at the end.
+        """
+        faults = Faults(self._invalid, self._source.where)
+        reader = self._reader(faults)
+        impressions = clicks = k = 0
+        for block in self._parts(reader, progress):
+            if not self.has_users:
+                own = np.arange(impressions, impressions + len(block), dtype=np.int32)
+                block = replace(block, users=own)
+            yield replace(block, first=impressions)
+            impressions += len(block)
+            clicks += int(block.clicks.sum())
+            k = max(k, block.k)
+        if not impressions:
+            raise DataError(f"{self._source.label}: there are no impressions in it{_why(faults)}")
+        self.summary = LogSummary(
+            impressions=impressions,
+            users=len(self._users) if self.has_users else impressions,
+            items=len(self._items),
+            k=k,
+            clicks=clicks,
+            dropped=dict(faults.dropped),
+        )
+
+    def read(self, progress: Progress | None = None) -> Impressions:
+        """Return all impressions at once."""
+        return Impressions.join(list(self.blocks(progress)))
+
+    def _reader(self, faults: Faults) -> SlateRows:
+        kind = ImpressionRows if self.row_is == "impressions" else PositionRows
+        return kind(self.columns, self._users, self._items, faults, self._first_position)
+
+    def _parts(self, reader: SlateRows, progress: Progress | None) -> Iterator[Impressions]:
+        """Yield impressions; one that a block cuts in two is read with the next block."""
+        import pyarrow as pa
+
+        wanted = list(dict.fromkeys(name for _, name in self.columns.used()))
+        pending, row = None, 0
+        for block in self._source.blocks(wanted, progress):
+            if not block.num_rows:
+                continue
+            if pending is not None:
+                try:
+                    block = pa.concat_tables([pending, block], promote_options="permissive")
+                except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+                    place = self._source.where(row + pending.num_rows)
+                    raise DataError(f"{place}: a column changes its type ({error})") from None
+            end = reader.whole(block)
+            if end:
+                yield from reader.impressions(block.slice(0, end), row)
+                row += end
+            pending = block.slice(end) if end < block.num_rows else None
+        if pending is not None:
+            yield from reader.impressions(pending, row)
+        self._first_position = reader.first_position
+
+
+def as_log(source: Any) -> Log:
+    """Return a log as it is, or open one."""
+    return source if isinstance(source, Log) else Log(source)
+
+
+def _name_of(source: Any, rows: RowStream) -> str:
+    return Path(source).name if isinstance(source, str | Path) else rows.label
+
+
+def _why(faults: Faults) -> str:
+    dropped: Counter[str] = faults.dropped
+    if not dropped:
+        return ""
+    rule, count = dropped.most_common(1)[0]
+    return f" that could be used: {count:,} were left out, as {rule}"
+
+
+def _has_lists(column: Any, columns: LogColumns) -> bool:
+    """Tell whether a column of items holds several items in a row."""
+    import pyarrow as pa
+
+    kind = column.type
+    if any(test(kind) for test in (pa.types.is_list, pa.types.is_large_list)):
+        return True
+    if pa.types.is_fixed_size_list(kind):
+        return True
+    if columns.position is not None:
+        return False
+    if columns.click is None:  # clicked positions or items are of a whole slate
+        return True
+    column = one_array(column.slice(0, 100))
+    texts = [str(value) for value in column.to_pylist() if value is not None]
+    return bool(texts) and all("|" in text or text.startswith("[") for text in texts)

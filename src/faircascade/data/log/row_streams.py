@@ -1,0 +1,301 @@
+"""Rows of a log, in blocks that fit into memory: Parquet, text, JSON lines, DataFrames."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+from faircascade.data.archive import named_member, only_member
+from faircascade.data.base import DataError, Progress
+from faircascade.data.delimited import BLOCK_BYTES, Layout, place_in, stream_text
+from faircascade.data.layouts import TextOptions, find_layout
+from faircascade.data.tables import FrameTable
+from faircascade.data.text_file import TextFile, plain_suffix
+
+BLOCK_ROWS = 1 << 20
+"""Rows of a Parquet file or DataFrame that are read at a time."""
+SUFFIXES = {
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".jsonl", ".ndjson"), "json"),
+    **dict.fromkeys((".csv", ".tsv", ".txt"), "text"),
+}
+"""What files of a folder are read as; others are left alone."""
+LEFT_OUT = ("item_context.csv",)
+"""Files beside the log in the Open Bandit layout."""
+
+
+class RowStream(ABC):
+    """A table that is read in blocks, with the columns that are wanted."""
+
+    label: str
+    """What error messages call it."""
+    names: tuple[str, ...]
+
+    @abstractmethod
+    def blocks(self, wanted: Sequence[str], progress: Progress | None = None) -> Iterator[Any]:
+        """Yield Arrow tables with the wanted columns, whatever their types."""
+
+    def where(self, row: int) -> str:
+        """Name the place of a row (0-based) for an error message."""
+        return f"{self.label}: row {row}"
+
+    @property
+    def metadata(self) -> dict[bytes, bytes]:
+        """What a Parquet file says of itself."""
+        return {}
+
+
+@dataclass(frozen=True)
+class ParquetRows(RowStream):
+    """A Parquet file."""
+
+    path: Path
+
+    def __post_init__(self) -> None:
+        _ = self._schema
+
+    @property
+    def label(self) -> str:  # type: ignore[override]
+        return str(self.path)
+
+    @cached_property
+    def _schema(self) -> Any:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        try:
+            return parquet.read_schema(self.path)
+        except (pa.ArrowInvalid, OSError):
+            rule = "this is not a Parquet file, or only a part of one"
+            raise DataError(f"{self.path}: {rule}") from None
+
+    @property
+    def names(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(self._schema.names)
+
+    @property
+    def metadata(self) -> dict[bytes, bytes]:
+        return dict(self._schema.metadata or {})
+
+    def blocks(self, wanted: Sequence[str], progress: Progress | None = None) -> Iterator[Any]:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        try:
+            with parquet.ParquetFile(self.path) as file:
+                done, total = 0, file.metadata.num_rows
+                for batch in file.iter_batches(BLOCK_ROWS, columns=list(wanted)):
+                    yield pa.Table.from_batches([batch])
+                    done += batch.num_rows
+                    if progress:
+                        progress(f"reading {self.path.name}", done, total)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise DataError(f"{self.path}: {' '.join(str(error).split())[:200]}") from None
+
+
+class FrameRows(RowStream):
+    """A DataFrame or an Arrow table."""
+
+    def __init__(self, native: Any) -> None:
+        self._table = FrameTable(native)
+        self.label, self.names = self._table.label, self._table.names
+
+    def blocks(self, wanted: Sequence[str], progress: Progress | None = None) -> Iterator[Any]:
+        import pyarrow as pa
+
+        table = pa.table(self._table.read(dict.fromkeys(wanted, "text")))
+        for first in range(0, table.num_rows, BLOCK_ROWS):
+            yield table.slice(first, BLOCK_ROWS)
+
+
+@dataclass(frozen=True)
+class TextRows(RowStream):
+    """A CSV or TSV file; every value comes as text."""
+
+    source: TextFile
+    layout: Layout
+
+    @property
+    def label(self) -> str:  # type: ignore[override]
+        return self.source.label
+
+    @property
+    def names(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.layout.columns
+
+    def blocks(self, wanted: Sequence[str], progress: Progress | None = None) -> Iterator[Any]:
+        layout = replace(self.layout, kinds=dict.fromkeys(wanted, "text"))
+        return stream_text(self.source, layout, progress)
+
+    def where(self, row: int) -> str:
+        return place_in(self.source, self.layout, row)
+
+
+@dataclass(frozen=True)
+class JsonRows(RowStream):
+    """A file with a JSON object on each line."""
+
+    source: TextFile
+
+    @property
+    def label(self) -> str:  # type: ignore[override]
+        return self.source.label
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The fields of the first block of lines."""
+        block = next(self._line_blocks(), (0, b""))
+        if not block[1].strip():
+            raise DataError(f"{self.label}: the file is empty")
+        return tuple(self._parsed(*block).column_names)
+
+    def blocks(self, wanted: Sequence[str], progress: Progress | None = None) -> Iterator[Any]:
+        import pyarrow as pa
+
+        done = 0
+        for first_line, block in self._line_blocks():
+            if not block.strip():
+                continue
+            found = self._parsed(first_line, block)
+            absent = pa.nulls(found.num_rows)
+            columns = {n: found[n] if n in found.column_names else absent for n in wanted}
+            yield pa.table(columns)
+            done += len(block)
+            if progress:
+                progress(f"reading {Path(self.label).name}", done, self.source.size)
+
+    def _line_blocks(self) -> Iterator[tuple[int, bytes]]:
+        """Yield whole lines with the number of the first."""
+        line = 1
+        with self.source.open() as stream:
+            while block := stream.read(BLOCK_BYTES):
+                block += stream.readline()
+                yield line, block
+                line += block.count(b"\n")
+
+    def _parsed(self, first_line: int, block: bytes) -> Any:
+        import pyarrow as pa
+        from pyarrow import json as arrow_json
+
+        options = arrow_json.ReadOptions(block_size=len(block) + 1)  # a line is never cut
+        try:
+            return arrow_json.read_json(pa.BufferReader(block), read_options=options)
+        except pa.ArrowInvalid as error:
+            for line, text in enumerate(block.splitlines(), first_line):
+                _check_json(text, f"{self.label}: line {line}")
+            reason = " ".join(str(error).split())[:200]
+            raise DataError(f"{self.label}: a field changes its type ({reason})") from None
+
+    def where(self, row: int) -> str:
+        with self.source.open() as stream:
+            return f"{self.label}: line {_line_of(stream, row)}"
+
+
+def _check_json(text: bytes, place: str) -> None:
+    if not text.strip():
+        return
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise DataError(f"{place}: must be a JSON object, got {error}") from None
+    if not isinstance(found, dict):
+        raise DataError(f"{place}: must be a JSON object, got {text[:40].decode(errors='replace')}")
+
+
+def _line_of(stream: IO[bytes], row: int) -> int:
+    """Return the line of an object, from 1 on; blank lines do not count as rows."""
+    lines = (line for line, text in enumerate(stream, 1) if text.strip())
+    return next(islice(lines, row, None))
+
+
+class FileSequence(RowStream):
+    """Several files, one after the other, as one log."""
+
+    def __init__(self, label: str, files: Sequence[RowStream]) -> None:
+        self.label, self.names, self._files = label, files[0].names, files
+        self._ends: list[int] = []
+        for file in files:
+            if type(file) is not type(files[0]):
+                rule = f"files of a log must be of one kind, as {files[0].label} is another"
+                raise DataError(f"{file.label}: {rule}")
+            missing = [name for name in self.names if name not in file.names]
+            if missing:
+                rule = f"there is no column {missing[0]!r}, which {files[0].label} has"
+                raise DataError(f"{file.label}: {rule}")
+
+    @property
+    def metadata(self) -> dict[bytes, bytes]:
+        return self._files[0].metadata
+
+    def blocks(self, wanted: Sequence[str], progress: Progress | None = None) -> Iterator[Any]:
+        self._ends, rows = [], 0
+        for file in self._files:
+            for block in file.blocks(wanted, progress):
+                rows += block.num_rows
+                yield block
+            self._ends.append(rows)
+
+    def where(self, row: int) -> str:
+        which = bisect_right(self._ends, row)
+        return self._files[which].where(row - (self._ends[which - 1] if which else 0))
+
+
+def open_rows(source: Any, *, member: str | None, sep: str | None, encoding: str) -> RowStream:
+    """Open a file, a folder of files or a DataFrame."""
+    if not isinstance(source, str | Path):
+        return FrameRows(source)
+    path = Path(source).expanduser()
+    if not path.exists():
+        raise DataError(f"{path}: no such file or folder")
+    options = TextOptions(header=True, sep=sep, encoding=encoding)
+    if not path.is_dir():
+        return _open_file(path, member, options)
+    files = sorted(
+        file
+        for file in path.iterdir()
+        if plain_suffix(file) in SUFFIXES and file.name not in LEFT_OUT
+    )
+    if not files:
+        raise DataError(f"{path}: there is no Parquet, CSV or JSON lines file in it")
+    streams = [_open_file(file, None, options) for file in files]
+    return streams[0] if len(streams) == 1 else FileSequence(str(path), streams)
+
+
+def _open_file(path: Path, member: str | None, options: TextOptions) -> RowStream:
+    file, name = TextFile.at(path), path
+    head = _head(file)
+    if head.startswith(b"PAR1"):
+        return ParquetRows(path)
+    if head.startswith(b"PK\x03\x04"):
+        file = _only_log(path) if member is None else named_member(path, member)
+        head, name = _head(file), Path(file.label)
+    elif member is not None:
+        raise DataError(f"{path}: member= goes with a zip file")
+    if not head.strip():
+        raise DataError(f"{file.label}: the file is empty")
+    if b"\0" in head:
+        rule = "this is binary data; Parquet, CSV, TSV or JSON lines is expected"
+        raise DataError(f"{file.label}: {rule}")
+    if SUFFIXES.get(plain_suffix(name)) == "json" or head.lstrip()[:1] == b"{":
+        return JsonRows(file)
+    layout, _ = find_layout(file, options)
+    return TextRows(file, layout)
+
+
+def _only_log(path: Path) -> TextFile:
+    try:
+        return only_member(path)
+    except DataError as error:
+        raise DataError(f"{str(error).partition(';')[0]}; name one of them with member=") from None
+
+
+def _head(file: TextFile) -> bytes:
+    with file.open() as stream:
+        return stream.read(1 << 12)

@@ -1,0 +1,143 @@
+"""Columns of a log as arrays, whatever types they came in."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from faircascade.types import Floats, Ints
+
+_WORDS = {"true": 1.0, "yes": 1.0, "y": 1.0, "t": 1.0, "false": 0.0, "no": 0.0, "n": 0.0, "f": 0.0}
+
+
+def one_array(column: Any) -> Any:
+    """Return a column that may be in chunks as one Arrow array."""
+    import pyarrow as pa
+
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    if pa.types.is_dictionary(column.type):
+        column = column.unify_dictionaries()
+    joined = column.combine_chunks()
+    if isinstance(joined, pa.ChunkedArray):
+        return joined.chunk(0) if joined.num_chunks else pa.array([], column.type)
+    return joined
+
+
+def numbers(column: Any) -> Floats:
+    """Return numbers, (n,): NaN for what is missing or is none. Words such as "true" count."""
+    import pyarrow as pa
+
+    column = one_array(column)
+    kind = column.type
+    if pa.types.is_null(kind):
+        return np.full(len(column), np.nan)
+    if pa.types.is_dictionary(kind):
+        return _of_dictionary(column, _number)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _of_dictionary(column.dictionary_encode(), _number)
+    if pa.types.is_list(kind) or pa.types.is_struct(kind) or pa.types.is_binary(kind):
+        return np.full(len(column), np.nan)
+    if pa.types.is_floating(kind) or pa.types.is_integer(kind):
+        found = column.to_numpy(zero_copy_only=False).astype(np.float64)
+    else:
+        found = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return np.asarray(found, dtype=np.float64)
+
+
+def times(column: Any) -> Floats:
+    """Return seconds since 1970, (n,), or numbers as they are; NaN for what is neither."""
+    import pyarrow as pa
+
+    column = one_array(column)
+    kind = column.type
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        exact = column.cast(pa.timestamp("us")).cast(pa.int64())
+        missing = exact.is_null().to_numpy(zero_copy_only=False)
+        micros = exact.fill_null(0).to_numpy(zero_copy_only=False)
+        return np.where(missing, np.nan, micros / 1e6)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        column = column.dictionary_encode()
+    if pa.types.is_dictionary(column.type):
+        return _of_dictionary(column, _moment)
+    return numbers(column)
+
+
+def lists(column: Any) -> tuple[Any, Ints]:
+    """Return all values of lists and how many each list has, (n,); -1 where there is no list.
+
+    A list is one of Arrow's, a single value, or text: JSON, or values with `|`, `,`, `;` or
+    spaces between them.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = one_array(column)
+    kind = column.type
+    if pa.types.is_fixed_size_list(kind):
+        column = column.cast(pa.list_(kind.value_type))
+        kind = column.type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        sizes = pc.list_value_length(column).fill_null(-1).to_numpy(zero_copy_only=False)
+        return pc.list_flatten(column), sizes.astype(np.int64)
+    if pa.types.is_dictionary(kind):
+        column = column.dictionary_decode()
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        parts = [_parts(text) for text in column.to_pylist()]
+        sizes = np.array([-1 if part is None else len(part) for part in parts], dtype=np.int64)
+        flat = [str(value) for part in parts if part for value in part]
+        return pa.array(flat, pa.string()), sizes
+    there = column.is_valid().to_numpy(zero_copy_only=False)
+    return column.drop_null(), there.astype(np.int64)
+
+
+def _parts(text: str | None) -> list[Any] | None:
+    if text is None:
+        return None
+    text = text.strip()
+    if text.startswith("["):
+        try:
+            found = json.loads(text)
+        except ValueError:
+            text = text.strip("[]").replace("'", "").replace('"', "")
+        else:
+            return found if isinstance(found, list) else None
+    for separator in ("|", ",", ";"):
+        if separator in text:
+            return [part.strip() for part in text.split(separator) if part.strip()]
+    return text.split()
+
+
+def _of_dictionary(column: Any, convert: Any) -> Floats:
+    values = [convert(value) for value in column.dictionary.to_pylist()]
+    table = np.array([*values, np.nan], dtype=np.float64)
+    indices = column.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
+    return np.asarray(table[indices])
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return _WORDS.get(str(value).strip().lower(), np.nan)
+
+
+def _moment(value: Any) -> float:
+    number = _number(value)
+    if not np.isnan(number) or value is None:
+        return number
+    try:
+        moment = datetime.fromisoformat(str(value).strip())
+    except ValueError:
+        return np.nan
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def raw(column: Any, row: int) -> Any:
+    """Return the value of a row as it came, for a message."""
+    return one_array(column)[row].as_py()

@@ -1,0 +1,346 @@
+"""Logs are read whatever their layout, block by block, and every mistake is one line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import faircascade as fc
+from faircascade.data.log import Impressions, Log, row_streams
+
+SLATES = [
+    ("u", ["a", "b", "c"], [2]),
+    ("v", ["b", "a"], []),
+    ("u", ["d"], [1]),
+    ("w", ["c", "d", "a"], [1, 3]),
+]
+"""User, items, clicked positions."""
+
+
+def by_position(slates: Any = SLATES) -> dict[str, list[Any]]:
+    """Return the same slates with one row a position."""
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("slate_id", "user", "item", "position", "click")
+    }
+    for number, (user, items, clicked) in enumerate(slates):
+        for position, item in enumerate(items, 1):
+            row = (number, user, item, position, int(position in clicked))
+            for name, value in zip(columns, row, strict=True):
+                columns[name].append(value)
+    return columns
+
+
+def objects(slates: Any = SLATES) -> list[dict[str, Any]]:
+    """Return the same slates with one row an impression."""
+    return [
+        {"user": user, "items": items, "clicked_positions": clicked}
+        for user, items, clicked in slates
+    ]
+
+
+def plain(log: Log) -> list[tuple[str, list[str], list[int]]]:
+    """Return the slates of a log in the form of SLATES."""
+    found, users, items = log.read(), log.user_ids, log.item_ids
+    return [
+        (
+            str(users[found.users[row]]),
+            [str(items[code]) for code in found.items[row] if code >= 0],
+            (np.flatnonzero(found.clicks[row]) + 1).tolist(),
+        )
+        for row in range(len(found))
+    ]
+
+
+def written(folder: Path, kind: str) -> Any:
+    """Write SLATES and return where they are."""
+    frame = pd.DataFrame(by_position())
+    lines = "".join(json.dumps(each) + "\n" for each in objects())
+    if kind == "parquet":
+        frame.to_parquet(folder / "log.parquet")
+        return folder / "log.parquet"
+    if kind == "lists":
+        pq.write_table(pa.Table.from_pylist(objects()), folder / "lists.parquet")
+        return folder / "lists.parquet"
+    if kind == "csv":
+        frame.to_csv(folder / "log.csv", index=False)
+        return folder / "log.csv"
+    if kind == "csv.gz":
+        frame.to_csv(folder / "log.csv.gz", index=False)
+        return folder / "log.csv.gz"
+    if kind == "json":
+        (folder / "log.jsonl").write_text(lines)
+        return folder / "log.jsonl"
+    if kind == "json.gz":
+        (folder / "log.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+        return folder / "log.jsonl.gz"
+    if kind == "text lists":
+        rows = [f"{u},{'|'.join(i)},{'|'.join(map(str, c))}" for u, i, c in SLATES]
+        (folder / "lists.csv").write_text("\n".join(["user,items,clicked_positions", *rows]))
+        return folder / "lists.csv"
+    if kind == "zip":
+        with zipfile.ZipFile(folder / "log.zip", "w") as archive:
+            archive.writestr("log.csv", frame.to_csv(index=False))
+        return folder / "log.zip"
+    return pl.DataFrame(by_position()) if kind == "polars" else frame
+
+
+KINDS = (
+    *("parquet", "lists", "csv", "csv.gz", "json", "json.gz", "text lists", "zip", "pandas"),
+    "polars",
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_file_and_frame_gives_the_same_impressions(tmp_path: Path, kind: str) -> None:
+    log = Log(written(tmp_path, kind))
+    assert plain(log) == SLATES
+    assert log.summary is not None
+    assert (log.summary.impressions, log.summary.clicks, log.summary.k) == (4, 4, 3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_impression_may_be_cut_by_a_block(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_streams, "BLOCK_ROWS", 2)
+    monkeypatch.setattr(row_streams, "BLOCK_BYTES", 50)
+    assert plain(Log(written(tmp_path, kind))) == SLATES
+
+
+def test_a_folder_of_files_is_one_log(tmp_path: Path) -> None:
+    frame = pd.DataFrame(by_position())
+    frame[:4].to_parquet(tmp_path / "1.parquet")
+    frame[4:].to_parquet(tmp_path / "2.parquet")  # an impression goes on here
+    (tmp_path / "readme.md").write_text("not a log")
+    assert plain(Log(tmp_path)) == SLATES
+    frame[8:].assign(click=7).to_parquet(tmp_path / "3.parquet")
+    with pytest.raises(fc.DataError, match=r"3\.parquet: row 0: column 'click' must be 0 or 1"):
+        Log(tmp_path).read()
+    frame.to_csv(tmp_path / "4.csv", index=False)
+    with pytest.raises(fc.DataError, match="files of a log must be of one kind"):
+        Log(tmp_path)
+
+
+def test_codes_are_the_same_each_time(tmp_path: Path) -> None:
+    log = Log(written(tmp_path, "csv"))
+    assert (log.read().items == log.read().items).all()
+
+
+def test_columns_can_be_named() -> None:
+    frame = pd.DataFrame(by_position()).rename(
+        columns={"user": "who", "item": "what", "click": "hit", "position": "spot"}
+    )
+    with pytest.raises(fc.DataError, match="no column looks like the item"):
+        Log(frame)
+    assert plain(Log(frame, user="who", item="what", click="hit", position="spot")) == SLATES
+    with pytest.raises(fc.DataError, match=r"no column 'wat' \(item=\) \(did you mean 'what'\?\)"):
+        Log(frame, item="wat")
+
+
+def test_impressions_without_an_id_begin_where_user_or_position_say_so() -> None:
+    frame = pd.DataFrame(by_position()).drop(columns="slate_id")
+    log = Log(frame)
+    assert plain(log) == SLATES
+    assert "there is no column of impressions" in log.notes[0]
+
+
+def test_without_users_every_row_is_an_impression_as_in_open_bandit_logs() -> None:
+    frame = pd.DataFrame(
+        {
+            "timestamp": ["2019-11-24 00:00:00.5+00:00", "2019-11-24 00:00:01+00:00"],
+            "item_id": [7, 3],
+            "position": [3, 1],
+            "click": [0, 1],
+            "propensity_score": [0.25, 0.5],
+        }
+    )
+    log = Log(frame)
+    found = log.read()
+    assert found.items.tolist() == [[-1, -1, 0], [1, -1, -1]]
+    assert found.users.tolist() == [0, 1]
+    assert found.times is not None
+    assert np.diff(found.times).tolist() == [0.5]
+    assert found.item_position is not None
+    assert found.item_position[1, 0] == 0.5
+
+
+def test_clicks_are_flags_positions_or_items() -> None:
+    items = [["a", "b"], ["b", "c"]]
+    ways = [
+        {"clicks": [[0, 1], [0, 0]]},
+        {"clicked_positions": [[2], None]},
+        {"clicked_positions": [2, None]},
+        {"clicked_items": [["b"], []]},
+        {"clicked_item": ["b", None]},
+    ]
+    for way in ways:
+        found = Log(pa.table({"items": items, **way})).read()
+        assert found.clicks.tolist() == [[False, True], [False, False]], way
+
+
+def test_traces_say_how_likely_slates_were(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    env = fc.Environment.from_arrays(rng.normal(size=(6, 3)), rng.normal(size=(9, 3)), k=3)
+    path = tmp_path / "trace.parquet"
+    result = fc.simulate(env, fc.EpsilonGreedy(epsilon=0.5), rounds=5, seed=1, trace=path)
+    log = Log(path)
+    found = log.read()
+    assert found.clicks.sum() == round(result.clicks * 45)
+    assert found.cascade is not None
+    assert found.slate is not None
+    assert (found.cascade[:, -1] == found.slate).all()
+    assert log.origin["policy"]["epsilon"] == 0.5
+    assert found.times is not None
+    assert (np.diff(found.times) >= 0).all()
+
+
+WRONG = {
+    "no user": ({"user": [None, "v"]}, 0, "column 'user' must name a user"),
+    "no item": ({"item": ["a", None]}, 1, "column 'item' must name an item"),
+    "half a position": ({"position": [1.0, 1.5]}, 1, "column 'position' must be a position"),
+    "position too far": ({"position": [1, 5000]}, 1, "whole number from 1 to 1000"),
+    "click of two": ({"click": [0, 2]}, 1, "column 'click' must be 0 or 1, got 2"),
+    "no click": ({"click": [0.0, None]}, 1, "column 'click' must be 0 or 1"),
+    "propensity": ({"pscore": [0.5, 1.5]}, 1, "'pscore' must be above 0 and at most 1, got 1.5"),
+    "propensity of 0": ({"pscore": [0.0, 0.5]}, 0, "must be above 0"),
+    "time": ({"time": ["2026-01-01", "soon"]}, 1, "column 'time' must be a time"),
+    "another user": ({"slate_id": [1, 1], "user": ["u", "v"]}, 1, "must be of one user"),
+    "position twice": ({"slate_id": [1, 1], "user": ["u", "u"]}, 1, "position must be there once"),
+    "item twice": (
+        {"slate_id": [1, 1], "user": ["u", "u"], "position": [1, 2], "item": ["a", "a"]},
+        *(1, "an item must be there once"),
+    ),
+    "click beyond": ({"shown": [1, 0]}, 1, "a click must be on a position that was shown"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_mistake_is_one_line_with_file_row_and_rule(case: str) -> None:
+    changes, row, rule = WRONG[case]
+    frame = pd.DataFrame(
+        {"user": ["u", "v"], "item": ["a", "b"], "position": [1, 1], "click": [0, 1]} | changes
+    )
+    with pytest.raises(fc.DataError) as caught:
+        Log(frame).read()
+    message = str(caught.value)
+    assert message.startswith(f"DataFrame: row {row}: ")
+    assert rule in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_impressions_with_a_mistake_can_be_left_out_and_are_counted(case: str) -> None:
+    changes, _, rule = WRONG[case]
+    good = {"user": ["w"], "item": ["c"], "position": [1], "click": [0]}
+    one = pd.DataFrame(
+        {"user": ["u", "v"], "item": ["a", "b"], "position": [1, 1], "click": [0, 1]} | changes
+    )
+    other = {
+        "slate_id": [9], "shown": [1], "pscore": [0.5], "time": ["2026-01-02"]
+    }  # fmt: skip
+    last = pd.DataFrame(good | {name: other[name] for name in changes if name in other})
+    log = Log(pd.concat([one, last], ignore_index=True), invalid="drop")
+    found = log.read()
+    assert log.summary is not None
+    dropped = log.summary.dropped
+    assert sum(dropped.values()) == (3 if "slate_id" not in changes else 2) - len(found)
+    assert any(name.split(", got")[0] in rule or rule in name for name in dropped) or dropped
+    assert str(log.item_ids[found.items[-1, 0]]) == "c"
+
+
+def test_rows_of_an_impression_stand_together() -> None:
+    frame = pd.DataFrame(by_position())
+    shuffled = frame.iloc[[0, 3, 1, 2, 4, 5, 6, 7, 8]]
+    with pytest.raises(fc.DataError, match="must stand together"):
+        Log(shuffled).read()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"user": "u", "items": ["a"], "clicked_positions": [1]}\n{"user"', "line 2: must be"),
+        ('{"user": "u", "items": ["a"], "clicked_positions": [1]}\n[1]', "line 2: must be a JSON"),
+        ('{"user": "u", "items": ["a"], "clicked_positions": [2]}', "line 1: column 'clicked_p"),
+        ('{"user": "u", "items": ["a"], "clicked_items": ["b"]}', "must be items of the slate"),
+        ('{"user": "u", "items": [], "clicked_items": []}', "must be a list of 1 to 1000 items"),
+        ('{"user": "u", "items": ["a", "b"], "click": [1]}', "as many values as the slate"),
+        ("", "the file is empty"),
+        ("\n\n", "the file is empty"),
+    ],
+)
+def test_broken_json_lines_are_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(text)
+    with pytest.raises(fc.DataError, match=message):
+        Log(path).read()
+
+
+def test_what_is_no_log_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(fc.DataError, match="no such file"):
+        Log(tmp_path / "none.csv")
+    with pytest.raises(fc.DataError, match="no Parquet, CSV or JSON lines"):
+        Log(tmp_path)
+    (tmp_path / "x.bin").write_bytes(b"\0\1\2")
+    with pytest.raises(fc.DataError, match="binary data"):
+        Log(tmp_path / "x.bin")
+    with pytest.raises(fc.DataError, match="no column looks like the click"):
+        Log(pd.DataFrame({"user": [1], "item": [2]}))
+    with pytest.raises(ValueError, match="invalid must be one of refuse, drop"):
+        Log(pd.DataFrame(by_position()), invalid="ignore")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="first_position must be 0 or 1"):
+        Log(pd.DataFrame(by_position()), first_position=2)
+    with pytest.raises(fc.DataError, match="there are no rows"):
+        Log(pd.DataFrame(by_position())[:0]).read()
+    with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
+        archive.writestr("a.csv", "user,item,click\n1,2,0\n")
+        archive.writestr("b/b.csv", "user,item,click\n1,2,0\n")
+    with pytest.raises(fc.DataError, match="name one of them with member="):
+        Log(tmp_path / "two.zip")
+    assert len(Log(tmp_path / "two.zip", member="b/b.csv").read()) == 1
+
+
+slates = st.lists(
+    st.tuples(
+        st.sampled_from(["u", "v", "7"]),
+        st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=4, unique=True),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(slates, st.data())
+def test_blocks_of_any_size_give_the_same_impressions(given_slates: Any, data: Any) -> None:
+    chosen = [
+        (user, items, sorted(data.draw(st.sets(st.integers(1, len(items))))))
+        for user, items in given_slates
+    ]
+    frame, lists = pd.DataFrame(by_position(chosen)), pa.Table.from_pylist(objects(chosen))
+    size = data.draw(st.integers(1, 5))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_streams, "BLOCK_ROWS", size)
+        assert plain(Log(frame)) == chosen
+        assert plain(Log(lists)) == chosen
+
+
+def test_impressions_join_and_take() -> None:
+    narrow = Log(pd.DataFrame(by_position(SLATES[1:3]))).read()
+    wide = Log(pd.DataFrame(by_position(SLATES[3:]))).read()
+    joined = Impressions.join([narrow, wide])
+    assert joined.items.shape == (3, 3)
+    assert joined.items[1].tolist()[1:] == [-1, -1]
+    assert joined.take(slice(1, 2)).items.shape == (1, 3)
+    with pytest.raises(ValueError, match="at least one block"):
+        Impressions.join([])
