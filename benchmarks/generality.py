@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import argparse
 import csv
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from matplotlib.figure import Figure
 
-import faircascade as fc
 from faircascade.report.style import DIVERGING, INK, drawing, file_bytes
 
 ROOT = Path(__file__).parents[1]
@@ -57,19 +58,28 @@ def kept() -> list[dict[str, str]]:
 
 
 def collected(dataset: str, folder: str) -> list[dict[str, str]]:
-    """Return one line for each finished cell of a folder of runs."""
-    found = fc.load_results(folder, backend="pyarrow").to_pylist()
-    lines: dict[str, dict[str, str]] = {}
-    for row in found:
-        if row["last"] and row["metric"] in METRICS:
-            model = row["spec"].removeprefix("generality-").removeprefix("shape-")
-            where = (dataset, row["world"], model)
-            line = lines.setdefault(
-                row["cell"],
-                dict(zip(WHERE, (*where, row["policy"], str(row["seed"])), strict=True)),
-            )
-            line[row["metric"]] = f"{row['value']:.6g}"
-    return list(lines.values())
+    """Return one line for each finished cell of a folder, whichever runs it is from."""
+    lines = []
+    for path in sorted(Path(folder).glob("cells/*/cell.json")):
+        cell = json.loads(path.read_text(encoding="utf-8"))
+        settings = cell["settings"]
+        environment = settings["environment"]
+        model, policy = environment["click_model"]["name"], label(cell)
+        where = (dataset, environment["world"], model, policy)
+        line = dict(zip(WHERE, (*where, str(settings["seed"])), strict=True))
+        lines.append(line | {name: f"{cell['metrics'][name]:.6g}" for name in METRICS})
+    if not lines:
+        raise SystemExit(f"{folder}: there are no finished cells in it")
+    return lines
+
+
+def label(cell: dict[str, Any]) -> str:
+    """Return the label of a cell, which says how it weighs whatever else its run had."""
+    name = cell["label"].partition(" (weighs=")[0]
+    policy = cell["settings"]["policy"]
+    weight = policy.get("weight") or policy.get("reward", {}).get("weight")
+    unscaled = weight is not None and "scaled" not in name
+    return f"{name} (weighs={policy['weighs']})" if unscaled else str(name)
 
 
 def figure() -> Figure:

@@ -628,8 +628,8 @@ def two_worlds() -> str:
     return _in_both_worlds("worlds", policies, [["LinUCB", *levels]])
 
 
-MODELS = ("cascade", "dbn", "pbm")
-"""Click models of which all runs are there."""
+MODELS = ("cascade", "dcm", "dbn", "pbm")
+"""Click models of the study."""
 BANDITS = {
     "LinUCB": "EALinUCB",
     "LinTS": "EALinTS",

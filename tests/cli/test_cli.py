@@ -500,3 +500,10 @@ def test_a_click_model_is_named_on_the_command_line(run) -> None:
     code, _, err = run(*small, "--set", "click_model.stop=0.7")
     assert code == 2
     assert "click_model 'cascade' has no parameter 'stop'" in err
+
+
+@pytest.mark.parametrize("option", [("--no-run",), ("--executor", "ray"), ("--data", "ml-1m")])
+def test_options_that_mean_nothing_to_a_study_are_refused(run, option: tuple[str, ...]) -> None:
+    code, _, err = run("reproduce", "kveton2015", *option)
+    assert code == 2
+    assert f"{option[0]} must be left out with kveton2015" in err

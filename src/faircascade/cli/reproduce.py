@@ -88,7 +88,14 @@ def reproduce(
                 quick=quick,
                 threads=threads,
                 as_json=as_json,
-                refused={"data": data, "reading": reading, "address": address, "workers": workers},
+                refused={
+                    "data": data,
+                    "reading": reading,
+                    "address": address,
+                    "workers": workers,
+                    "executor": None if executor == "local" else executor,
+                    "no-run": no_run or None,
+                },
             )
         )
         return
