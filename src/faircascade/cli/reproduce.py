@@ -94,7 +94,7 @@ def reproduce(
                     "address": address,
                     "workers": workers,
                     "executor": None if executor == "local" else executor,
-                    "no-run": no_run or None,
+                    "--no-run": no_run or None,
                 },
             )
         )
