@@ -217,7 +217,7 @@ WRONG = {
     "propensity of 0": ({"pscore": [0.0, 0.5]}, 0, "must be above 0"),
     "time": ({"time": ["2026-01-01", "soon"]}, 1, "column 'time' must be a time"),
     "another user": ({"slate_id": [1, 1], "user": ["u", "v"]}, 1, "must be of one user"),
-    "position twice": ({"slate_id": [1, 1], "user": ["u", "u"]}, 1, "a position must be in a slate once"),
+    "position twice": ({"slate_id": [1, 1], "user": ["u", "u"]}, 1, "a position must be in a "),
     "item twice": (
         {"slate_id": [1, 1], "user": ["u", "u"], "position": [1, 2], "item": ["a", "a"]},
         *(1, "an item must be in a slate once"),

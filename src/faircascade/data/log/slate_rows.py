@@ -124,8 +124,8 @@ class SlateRows(ABC):
         shown_here = last if shown is None else shown
         beyond = rows.clicks & (rows.position >= shown_here[rows.which])
         self._check_rows(beyond, "a click must be on a position that was shown", row_of)
-        self._check_rows(_repeated(rows, rows.position), "a position must be in a slate once", row_of)
-        self._check_rows(_repeated(rows, rows.items), "an item must be in a slate once", row_of)
+        for what, values in (("a position", rows.position), ("an item", rows.items)):
+            self._check_rows(_repeated(rows, values), f"{what} must be in a slate once", row_of)
         bad = self.faults.impressions(self._which_of_rows(rows, row_of), n)
         k = int(last.max(initial=1))
         step = max(1, _CELLS // k)
