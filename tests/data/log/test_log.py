@@ -311,6 +311,39 @@ def test_what_is_no_log_is_refused(tmp_path: Path) -> None:
     assert len(Log(tmp_path / "two.zip", member="b/b.csv").read()) == 1
 
 
+def test_columns_come_in_many_types() -> None:
+    frame = pd.DataFrame(by_position())
+    several = [
+        frame.astype({"user": "category", "item": "category", "click": bool}),
+        frame.assign(time=pd.Timestamp("2026-11-18", tz="Europe/Paris")),
+        frame.assign(time=pd.Timestamp("2026-11-18").date()),
+        frame.astype({"position": "float32", "slate_id": "uint64", "click": "string"}),
+        frame.assign(click=frame["click"].map({0: "false", 1: "True"})),
+        pd.DataFrame(objects()),
+        pl.DataFrame(objects()),
+    ]
+    for each in several:
+        assert plain(Log(each)) == SLATES
+
+
+def test_ids_of_any_size_and_kind_are_told_apart() -> None:
+    ids = [2**63 + 5, 3, 7]
+    frame = pd.DataFrame({"user": np.array(ids, dtype=np.uint64), "item": [1, 2, 3], "click": 0})
+    log = Log(frame)
+    log.read()
+    assert log.user_ids.tolist() == [str(each) for each in ids]
+    sparse = Log(pd.DataFrame({"user": [-5, 10**15, -5], "item": [1, 2, 3], "click": 0}))
+    assert sparse.read().users.tolist() == [0, 1, 0]
+
+
+def test_a_slate_that_is_too_long_does_not_widen_the_others() -> None:
+    long = {"user": "u", "items": [f"i{n}" for n in range(5000)], "clicked_positions": []}
+    log = Log(pa.Table.from_pylist([*objects(), long]), invalid="drop")
+    assert log.read().k == 3
+    assert log.summary is not None
+    assert sum(log.summary.dropped.values()) == 1
+
+
 slates = st.lists(
     st.tuples(
         st.sampled_from(["u", "v", "7"]),

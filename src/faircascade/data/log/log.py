@@ -14,10 +14,12 @@ import numpy as np
 
 from faircascade.data.base import DataError, Progress
 from faircascade.data.log.faults import Faults, Invalid
+from faircascade.data.log.impression_rows import ImpressionRows
 from faircascade.data.log.impressions import Impressions
 from faircascade.data.log.log_columns import LogColumns, find_log_columns
+from faircascade.data.log.position_rows import PositionRows
 from faircascade.data.log.row_streams import RowStream, open_rows
-from faircascade.data.log.slate_rows import ImpressionRows, PositionRows, SlateRows
+from faircascade.data.log.slate_rows import SlateRows
 from faircascade.data.log.values import one_array
 from faircascade.data.log.vocabulary import Vocabulary
 from faircascade.errors import ParameterError, check_choice

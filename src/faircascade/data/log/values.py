@@ -41,13 +41,11 @@ def numbers(column: Any) -> Floats:
         return _of_dictionary(column, _number)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return _of_dictionary(column.dictionary_encode(), _number)
-    if pa.types.is_list(kind) or pa.types.is_struct(kind) or pa.types.is_binary(kind):
-        return np.full(len(column), np.nan)
     if pa.types.is_floating(kind) or pa.types.is_integer(kind):
-        found = column.to_numpy(zero_copy_only=False).astype(np.float64)
-    else:
-        found = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    return np.asarray(found, dtype=np.float64)
+        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+    if pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
+        return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False))
+    return np.full(len(column), np.nan)
 
 
 def times(column: Any) -> Floats:

@@ -59,7 +59,7 @@ class Vocabulary:
                 column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
         if pa.types.is_null(column.type):
             return np.full(len(column), MISSING, dtype=np.int32)
-        if pa.types.is_integer(column.type) and not self._text:
+        if pa.types.is_signed_integer(column.type) and not self._text:
             return self._of_integers(column)
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
@@ -130,6 +130,8 @@ class Vocabulary:
             return text
         if not isinstance(value, int):
             return None
+        if abs(value) >= 2**63 and not self._text:
+            self._become_text()
         return str(value) if self._text else value
 
     def _become_text(self) -> None:

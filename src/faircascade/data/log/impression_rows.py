@@ -1,0 +1,124 @@
+"""Logs with one row an impression."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from faircascade.data.log.impressions import Impressions
+from faircascade.data.log.slate_rows import (
+    IN_RANGE,
+    MOST_POSITIONS,
+    PROPENSITIES,
+    Codes,
+    Rows,
+    SlateRows,
+)
+from faircascade.data.log.values import lists, numbers, raw
+from faircascade.data.log.vocabulary import MISSING
+from faircascade.types import Bools, Floats, Ints
+
+
+class ImpressionRows(SlateRows):
+    """One row an impression; its items are in a list."""
+
+    def whole(self, table: Any) -> int:
+        return int(table.num_rows)
+
+    def impressions(self, table: Any, first_row: int) -> Iterator[Impressions]:
+        self._begin(table, first_row)
+        n = table.num_rows
+        column = table[self.columns.item]
+        flat, sizes = lists(column)
+        wrong = (sizes < 1) | (sizes > MOST_POSITIONS)
+        rule = f"column {self.columns.item!r} must be a list of 1 to {MOST_POSITIONS} items"
+        self.faults.check(wrong, rule, lambda row: raw(column, row))
+        sizes = np.maximum(sizes, 0)
+        which = np.repeat(np.arange(n), sizes)
+        position = np.arange(len(which)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        codes = self.items.codes(flat)
+        rule = "an item must be text or a whole number"
+        self._check_rows(codes == MISSING, rule, which)
+        shown = self._checked_shown(table)
+        clicks = self._clicks(table, which, position, codes, sizes)
+        of_position = [self._lists_of_numbers(table, role, sizes) for role in PROPENSITIES]
+        for found in of_position:
+            if found is not None:
+                wrong = ~(np.isnan(found) | ((found > 0) & (found <= 1)))
+                self._check_rows(wrong, f"a propensity {IN_RANGE}", which)
+        yield from self._blocks(
+            n, Rows(which, position, codes, clicks, *of_position), self._checked_users(table),
+            shown, self._checked_times(table),
+            self._checked_propensity(table, "slate_propensity"), which,
+        )  # fmt: skip
+
+    def _which_of_rows(self, rows: Rows, row_of: Ints) -> Ints:
+        return np.arange(self._table_rows)
+
+    def _clicks(self, table: Any, which: Ints, position: Ints, codes: Codes, sizes: Ints) -> Bools:
+        """Return whether each position of each impression was clicked."""
+        columns = self.columns
+        flags = self._lists_of_numbers(table, "click", sizes)
+        if flags is not None:
+            self._check_rows((flags != 0) & (flags != 1), "clicks must be 0 or 1", which)
+            return np.asarray(flags == 1)
+        name = columns.clicked_positions or columns.clicked_items
+        column = table[name]
+        flat, counts = lists(column)
+        counts = np.maximum(counts, 0)  # no list, no click
+        of_row = np.repeat(np.arange(len(counts)), counts)
+        clicks = np.zeros(len(which), dtype=bool)
+        begin = np.cumsum(sizes) - sizes
+        if columns.clicked_positions is not None:
+            base = 1 if self.first_position is None else self.first_position
+            found = numbers(flat) - base
+            good = (found >= 0) & (found < sizes[of_row]) & (found == np.floor(found))
+            rule = f"column {name!r} must be positions of the slate, the first being {base}"
+            self._refuse(of_row[~good], rule, column)
+            clicks[begin[of_row[good]] + found[good].astype(np.int64)] = True
+            return clicks
+        wanted = self.items.find(flat.to_pylist())
+        hits = _places_of(wanted, of_row, codes, sizes)
+        rule = f"column {name!r} must be items of the slate"
+        self._refuse(of_row[hits < 0], rule, column)
+        clicks[hits[hits >= 0]] = True
+        return clicks
+
+    def _refuse(self, rows: Ints, rule: str, column: Any) -> None:
+        wrong = np.zeros(self._table_rows, dtype=bool)
+        wrong[rows] = True
+        self.faults.check(wrong, rule, lambda row: raw(column, row))
+
+    def _lists_of_numbers(self, table: Any, role: str, sizes: Ints) -> Floats | None:
+        """Return the values of lists as long as the slates, (rows,); NaN where there is none."""
+        name = getattr(self.columns, role)
+        if name is None:
+            return None
+        column = table[name]
+        flat, counts = lists(column)
+        none = counts < 0
+        if role == "click":
+            none = np.zeros(len(counts), dtype=bool)
+        wrong = ~none & (counts != sizes)
+        rule = f"column {name!r} must have as many values as the slate has items"
+        self.faults.check(wrong, rule, lambda row: raw(column, row))
+        found = np.full(int(sizes.sum()), np.nan)
+        if role == "click":
+            found[:] = 0.0
+        values, right = numbers(flat), ~wrong & ~none
+        found[np.repeat(right, sizes)] = values[np.repeat(right, np.maximum(counts, 0))]
+        return found
+
+
+def _places_of(wanted: Ints, of_row: Ints, codes: Codes, sizes: Ints) -> Ints:
+    """Return where in `codes` the wanted item of a row stands; -1 if it does not."""
+    begin = np.cumsum(sizes) - sizes
+    places = np.full(len(wanted), -1, dtype=np.int64)
+    for position in range(int(sizes.max(initial=0))):
+        inside = np.flatnonzero((position < sizes[of_row]) & (places < 0))
+        at = begin[of_row[inside]] + position
+        same = codes[at] == wanted[inside]
+        places[inside[same]] = at[same]
+    return places
