@@ -660,7 +660,7 @@ def generality_changes(
     pairs = {}
     for world, model in product(WORLDS, models):
         runs = _generality(dataset, world, model)
-        for bandit, weight, way in product(bandits_run(dataset, weights[0]), weights, ways):
+        for bandit, weight, way in product(BANDITS, weights, ways):
             weighted = _weighted(bandit, weight, way)
             for metric in PRICE:
                 values = runs.of(weighted, metric), runs.of(bandit, metric)
@@ -668,12 +668,6 @@ def generality_changes(
     found = contrasts(pairs)
     places = dict.fromkeys(place[:-1] for place in pairs)
     return {place: tuple(found[*place, metric] for metric in PRICE) for place in places}
-
-
-def bandits_run(dataset: str, weight: str) -> list[str]:
-    """Return the bandits that were run with a weight on a data set."""
-    run = {line["policy"] for line in results("generality") if line["dataset"] == dataset}
-    return [bandit for bandit in BANDITS if _weighted(bandit, weight, WAYS[0]) in run]
 
 
 def _weighted(bandit: str, weight: str, way: str) -> str:
@@ -700,6 +694,19 @@ def generality() -> str:
     return markdown(["bandit", "world", *(f"`{model}`" for model in MODELS)], rows, left=2)
 
 
+def _verdict(cells: Sequence[tuple[Contrast, ...]]) -> list[str]:
+    """Count where exposure is significantly more and less equal; return the range of clicks."""
+    sure = [equality for _, equality in cells if equality.corrected < 1 - LEVEL]
+    fairer = sum(equality.percent > 0 for equality in sure)
+    clicks = sorted(clicks.percent for clicks, _ in cells)
+    least, most = (signed(end, 1) for end in (clicks[0], clicks[-1]))
+    return [f"{fairer}, {len(sure) - fairer} of {len(cells)}", f"{least}% to {most}%"]
+
+
+VERDICTS = [head for w in WORLDS for head in (f"fairer, less fair, {w}", f"clicks, {w}")]
+"""Heads of the columns of verdicts."""
+
+
 @table
 def generality_verdicts() -> str:
     """How often each weight makes exposure more or less equal, over bandits and click models."""
@@ -708,15 +715,9 @@ def generality_verdicts() -> str:
     for weight, way in product(WEIGHTS, WAYS):
         row = [weight, way]
         for world in WORLDS:
-            cells = [found[world, b, m, weight, way] for b, m in product(BANDITS, MODELS)]
-            sure = [equality for _, equality in cells if equality.corrected < 1 - LEVEL]
-            fairer = sum(equality.percent > 0 for equality in sure)
-            clicks = sorted(clicks.percent for clicks, _ in cells)
-            least, most = (signed(end, 1) for end in (clicks[0], clicks[-1]))
-            row += [f"{fairer}, {len(sure) - fairer} of {len(cells)}", f"{least}% to {most}%"]
+            row += _verdict([found[world, b, m, weight, way] for b, m in product(BANDITS, MODELS)])
         rows.append(row)
-    heads = [head for w in WORLDS for head in (f"fairer, less fair, {w}", f"clicks, {w}")]
-    return markdown(["weight", "weighs", *heads], rows, left=2)
+    return markdown(["weight", "weighs", *VERDICTS], rows, left=2)
 
 
 def _generality_of(world: str) -> str:
@@ -751,17 +752,36 @@ def generality_shape() -> str:
                 for weight, model in product(SCALED, ELSEWHERE)
             ),
         ]
-        for bandit, world in product(bandits_run("ml-1m", SCALED[0]), WORLDS)
+        for bandit, world in product(BANDITS, WORLDS)
     ]
     heads = [f"{weight}, `{model}`" for weight, model in product(SCALED, ELSEWHERE)]
     return markdown(["bandit", "world", *heads], rows, left=2)
 
 
+def _elsewhere() -> tuple[list[str], dict[str, dict[Place, tuple[Contrast, ...]]]]:
+    """Return the other data sets, and what log weights do there."""
+    others = [dataset for dataset in DATASETS if dataset != "ml-1m"]
+    return others, {d: generality_changes(d, ELSEWHERE, ("log",)) for d in others}
+
+
+@table
+def generality_elsewhere_verdicts() -> str:
+    """How often log weights make exposure more or less equal on other data sets."""
+    others, found = _elsewhere()
+    rows = []
+    for way in WAYS:
+        row = [way]
+        for world in WORLDS:
+            places = product(others, BANDITS, ELSEWHERE)
+            row += _verdict([found[d][world, b, m, "log", way] for d, b, m in places])
+        rows.append(row)
+    return markdown(["weighs", *VERDICTS], rows)
+
+
 @table
 def generality_elsewhere() -> str:
     """What log weights cost and bring on other data sets, both ways."""
-    others = [dataset for dataset in DATASETS if dataset != "ml-1m" and bandits_run(dataset, "log")]
-    found = {dataset: generality_changes(dataset, ELSEWHERE, ("log",)) for dataset in others}
+    others, found = _elsewhere()
     rows = [
         [
             *(bandit, world, way),
@@ -770,7 +790,7 @@ def generality_elsewhere() -> str:
                 for dataset, model in product(others, ELSEWHERE)
             ),
         ]
-        for bandit, world, way in product(bandits_run(others[0], "log"), WORLDS, WAYS)
+        for bandit, world, way in product(BANDITS, WORLDS, WAYS)
     ]
     heads = [f"{DATASETS[dataset]}, `{model}`" for dataset, model in product(others, ELSEWHERE)]
     return markdown(["bandit", "world", "weighs", *heads], rows, left=3)
