@@ -16,6 +16,7 @@ from faircascade.errors import ParameterError
 from faircascade.history import LearnedLog, LogReader, check_learnable
 from faircascade.parameters import checked_arguments
 from faircascade.policies import Policy
+from faircascade.propensities import is_drawn, knows_chances
 from faircascade.ranker_feedback import Answer, Positions, clicks_of, names_of, read_answer
 from faircascade.ranker_file import SavedRanker
 from faircascade.ranker_models import UserModels
@@ -28,6 +29,7 @@ from faircascade.types import (
     Items,
     Pool,
     Slate,
+    SlatePropensities,
     Users,
     as_ids,
     check_finite,
@@ -109,6 +111,7 @@ class Ranker:
         self._slates: dict[str, int] = {}  # slates each user has had
         self._open: dict[str, dict[str, None]] = {}  # ids that wait for feedback, oldest first
         self._answers: dict[str, dict[str, Answer]] = {}  # what was learned, oldest first
+        self._rates = is_drawn(chosen) and knows_chances(chosen)
         self._set_items(items)
         self._states = UserModels(chosen, chosen.dim_of(items))
 
@@ -171,6 +174,7 @@ class Ranker:
         pool = self._pool(candidates, exclude)
         round = self._slates.get(name, 0) + 1
         state = self._states[name]
+        before = self.policy.take(state, slice(None)) if self._rates else None
         slates = self.policy.recommend(
             state, slice(None), pool, min(k, len(pool)), round=round, seed=self.seed
         )
@@ -189,6 +193,27 @@ class Ranker:
             features=self._items.features[rows].copy(),
             topics=self._items.topics[rows].copy(),
             round=round,
+            propensities=self._propensities(before, pool, slates.items, round),
+            explored=slates.explored is not None and bool(slates.explored[0]),
+        )
+
+    def _propensities(
+        self, before: Any, pool: Pool, slates: Ints, round: int
+    ) -> SlatePropensities | None:
+        """Return how likely a slate was, given the state from before it was chosen."""
+        if not self._rates:
+            return None
+        found = self.policy.propensities(
+            before, slice(None), pool, slates, round=round, seed=self.seed
+        )
+        if found is None:  # which is so for all slates
+            self._rates = False
+            return None
+        single = found.item_position
+        return SlatePropensities.of(
+            slate=float(found.whole[0]),
+            cascade=found.cascade[0].tolist(),
+            item_position=None if single is None else single[0].tolist(),
         )
 
     def update(
