@@ -236,7 +236,7 @@ def test_a_log_that_is_refused_changes_nothing(tmp_path: Path) -> None:
     path.write_text(good * 3 + bad)
     for policy in (fc.LinUCB(), fc.LogisticUCB()):
         ranker = fc.Ranker(policy, items=catalogue())
-        with pytest.raises(DataError, match="once a slate"):
+        with pytest.raises(DataError, match="in a slate once"):
             ranker.learn(path)
         assert ranker.users == ()
 

@@ -265,11 +265,11 @@ class Ranker:
     ) -> LearnedLog:
         """Learn from history: an `fc.Log`, or what it opens (a file, a folder, a DataFrame).
 
-        Every impression counts as answered, and as a slate that its user has had: clicks, several
-        too, and `shown` go through the policy's observation. Items are found by id; an impression
-        with one that is not in the catalogue is left out as a whole and counted, since what was
-        seen of the others depends on it. The same log twice is learned twice. `threads` are those
-        that compute sums; default: the cores of this process.
+        An impression counts as answered, unless the log says that it was not, and as a slate that
+        its user has had. Clicks, several too, and `shown` go through the policy's observation.
+        Items are found by id; an impression with one that is not in the catalogue is left out as a
+        whole and counted, since what was seen of the others depends on it. The same log twice is
+        learned twice. `threads` are those that compute sums; default: the cores of this process.
 
         Policies that keep sums have those that feeding slate by slate gives, up to rounding, and
         exactly if the sums are whole numbers; all others are fed in order and end in the same

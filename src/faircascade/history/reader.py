@@ -17,6 +17,7 @@ from faircascade.types import Bools, Feedback, Ints, Items
 
 UNKNOWN_ITEM = "an item is not in the catalogue"
 NOT_SHOWN = "no position was shown"
+UNANSWERED = "no feedback came"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,11 +68,15 @@ class LogReader:
             empty = block.items < 0
             gap = empty[:, :-1] & ~empty[:, 1:]  # an item below a position nobody knows
             unknown = ((items < 0) & ~empty).any(axis=1) | gap.any(axis=1)
-            hidden = ~unknown & (block.shown < 1)
-            for wrong, why in ((unknown, UNKNOWN_ITEM), (hidden, NOT_SHOWN)):
-                if wrong.any():
-                    self.left_out[why] += int(wrong.sum())
-            good = ~(unknown | hidden)
+            good = np.ones(len(block), dtype=bool)
+            for wrong, why in (
+                (unknown, UNKNOWN_ITEM),
+                (block.shown < 1, NOT_SHOWN),
+                (np.False_ if block.answered is None else ~block.answered, UNANSWERED),
+            ):
+                if count := int((wrong & good).sum()):
+                    self.left_out[why] += count
+                good &= ~wrong
             whole = replace(block, items=items.astype(np.int32))
             learned = whole if good.all() else whole.take(good)
             self.impressions += len(learned)
