@@ -43,6 +43,9 @@ ClickedItems = Annotated[
 Shown = Annotated[
     Column, typer.Option(metavar="COLUMN", help="Column of how many positions were on the screen.")
 ]
+Answered = Annotated[
+    Column, typer.Option(metavar="COLUMN", help="Column of whether feedback came, 1 or 0.")
+]
 Time = Annotated[Column, typer.Option(metavar="COLUMN", help="Column of times.")]
 SlatePropensity = Annotated[
     Column, typer.Option(metavar="COLUMN", help="Column of probabilities of whole slates.")
@@ -64,6 +67,10 @@ FirstPosition = Annotated[
 Invalid = Annotated[
     str, typer.Option(help="What to do with impressions that break a rule: refuse or drop.")
 ]
+Unanswered = Annotated[
+    str,
+    typer.Option(help="Impressions without feedback: keep them as not clicked, or drop them."),
+]
 Member = Annotated[str | None, typer.Option(metavar="FILE", help="The file of a zip file.")]
 Separator = Annotated[str | None, typer.Option(help="Separator of a text file.")]
 Encoding = Annotated[str, typer.Option(help="Encoding of a text file.")]
@@ -80,6 +87,7 @@ def _settings(
     clicked_positions: ClickedPositions = None,
     clicked_items: ClickedItems = None,
     shown: Shown = None,
+    answered: Answered = None,
     time: Time = None,
     slate_propensity: SlatePropensity = None,
     cascade_propensity: CascadePropensity = None,
@@ -87,12 +95,18 @@ def _settings(
     rows: Rows = None,
     first_position: FirstPosition = None,
     invalid: Invalid = "refuse",
+    unanswered: Unanswered = "keep",
     member: Member = None,
     sep: Separator = None,
     encoding: Encoding = "utf-8",
     name: LogName = None,
 ) -> LogSettings:
     return {key: value for key, value in locals().items() if value is not None}
+
+
+def defaults() -> LogSettings:
+    """Return what the options say if none is given."""
+    return _settings()
 
 
 def with_log_options(command: Callable[..., None]) -> Callable[..., None]:
