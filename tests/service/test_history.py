@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Coroutine, Iterator
@@ -270,6 +271,52 @@ def test_a_folder_of_logs_has_one_fingerprint(tmp_path: Path, logged: Path) -> N
         _ = History(path=tmp_path / "nowhere").fingerprint
 
 
+KILLED = """
+import asyncio, os, signal
+from pathlib import Path
+from faircascade.policies import LinUCB
+from faircascade.service import history
+from faircascade.service.bootstrap import start_service
+from faircascade.service.catalogue.sources import ItemsFile
+from faircascade.service.stores.sqlite import SQLiteStore
+
+history.CHUNK, done, whole = 7, [], SQLiteStore.put_users
+
+
+async def put_users(self, *given):
+    await whole(self, *given)
+    done.append(given)
+    if len(done) == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+SQLiteStore.put_users = put_users
+log = history.History(path=Path("log.parquet"))
+asyncio.run(
+    start_service(
+        "sqlite:store.db", source=ItemsFile("i.parquet"), policy=LinUCB(), history=log
+    )
+)
+"""
+
+
+def test_a_process_that_is_killed_in_the_middle_is_made_good_by_the_next(
+    tmp_path: Path, items: ItemsFile, logged: Path
+) -> None:
+    ended = subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path, check=False, timeout=60)
+    assert ended.returncode == -signal.SIGKILL
+    address, policy = f"sqlite:{tmp_path / 'store.db'}", fc.LinUCB()
+    everybody = expected(policy, items, logged)
+
+    async def work() -> None:
+        with pytest.raises(ValueError, match="in the middle of learning"):
+            await start_service(address, policy=policy)
+        async with started(address, policy=policy, history=History(path=logged)) as s:
+            assert await models(s.store) == everybody
+
+    run(work())
+
+
 def serve(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "faircascade", "serve", "--port", "0", *arguments],
@@ -303,6 +350,9 @@ def test_the_command_line_learns_before_it_serves(
     with running(*given, folder=tmp_path) as server:
         assert "learned 1" in server.logs
         with fc.Client(server.url) as client:
-            assert client.user("u3").rounds == expected(fc.LinUCB(), items, logged)["u3"][1]
+            assert (
+                client.user("u3")["recommendations"]
+                == expected(fc.LinUCB(), items, logged)["u3"][1]
+            )
     with running(*given, folder=tmp_path) as server:
         assert "learned before" in server.logs
