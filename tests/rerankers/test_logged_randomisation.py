@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
 
@@ -184,3 +185,69 @@ def test_an_exploration_that_draws_is_refused() -> None:
     for policy in (fc.LinTS, fc.EpsilonGreedy, fc.CascadeTS):
         with pytest.raises(ValueError, match="leaves nothing to chance, and"):
             policy(reranker="logged-randomisation")
+
+
+K, L = 3, 6
+SLATES = np.array(list(permutations(range(L), K)))
+EXAMINED, LIKED = 1 / np.log2(np.arange(2, K + 2)), np.linspace(0.4, 0.05, L)
+
+
+def uniform_slates(share: float) -> np.ndarray:
+    """Whole slates at random: what logged randomisation is compared with, (slates,)."""
+    chances = np.full(len(SLATES), share / len(SLATES))
+    chances[0] += 1 - share
+    return chances
+
+
+def random_positions(share: float) -> np.ndarray:
+    rate = LoggedRandomisation(share=share).rate(K)
+    chances = np.ones(len(SLATES))
+    for row, slate in enumerate(SLATES.tolist()):
+        for place in range(K):
+            best = min(set(range(L)) - set(slate[:place]))
+            chances[row] *= rate / (L - place) + (1 - rate) * (slate[place] == best)
+    return chances
+
+
+def at_the_same_cost(family: Callable[[float], np.ndarray], loss: float) -> np.ndarray:
+    """Return the chances of slates for which so large a share of the clicks is lost under PBM."""
+    values = (EXAMINED * LIKED[SLATES]).sum(axis=1)
+    low, high = 0.0, 0.999
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (
+            (middle, high) if family(middle) @ values > (1 - loss) * values[0] else (low, middle)
+        )
+    return family(low)
+
+
+def variances(chances: np.ndarray, target: list[int]) -> tuple[float, float, float]:
+    """Of estimates by slates, prefixes and items at positions, one impression each, under PBM."""
+    same = np.array(target) == SLATES  # (slates, K)
+    kinds = (
+        np.broadcast_to(same.all(axis=1)[:, None], same.shape),
+        np.logical_and.accumulate(same, axis=1),
+        same,
+    )
+    clicks = EXAMINED * LIKED[SLATES]  # (slates, K)
+    found = []
+    for matches in kinds:
+        weights = matches / (chances @ matches)  # (slates, K)
+        mean = (weights * clicks).sum(axis=1)
+        spread = (weights**2 * clicks * (1 - clicks)).sum(axis=1)
+        found.append(float(chances @ (mean**2 + spread) - (chances @ mean) ** 2))
+    return found[0], found[1], found[2]
+
+
+@pytest.mark.parametrize("target", [[0, 5, 1], [1, 0, 2], [0, 1, 5]], ids=["in", "swap", "last"])
+def test_random_positions_tell_more_for_the_same_lost_clicks_than_random_slates(
+    target: list[int],
+) -> None:
+    ours, theirs = (
+        variances(at_the_same_cost(family, 0.002), target)
+        for family in (random_positions, uniform_slates)
+    )
+    by_slate, by_prefix, by_item = (other / our for our, other in zip(ours, theirs, strict=True))
+    assert by_slate > 10
+    assert by_prefix > 3
+    assert by_item > 1
