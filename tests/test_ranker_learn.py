@@ -254,6 +254,14 @@ def test_what_cannot_be_learned_is_refused_in_a_line() -> None:
         fc.Ranker(fc.LinUCB(), items=huge).learn(log_of([("u", ["i1"], [], 1)]))
 
 
+def test_a_slate_with_a_gap_is_left_out() -> None:
+    rows = {"impression": [1, 1, 2], "user": ["u"] * 3, "item": ["i1", "i2", "i1"]}
+    ranker = fc.Ranker(fc.LinUCB(), items=catalogue())
+    report = ranker.learn(pa.table(rows | {"position": [1, 3, 1], "click": [0, 1, 0]}))
+    assert report.left_out == {"an item is not in the catalogue": 1}
+    assert report.impressions == 1
+
+
 def test_slates_of_which_nothing_was_shown_are_left_out() -> None:
     ranker = fc.Ranker(fc.LinUCB(), items=catalogue())
     report = ranker.learn(log_of([("u", ["i1"], [], 0), ("u", ["i2"], [1], 1)]))

@@ -21,6 +21,7 @@ import pytest
 import faircascade as fc
 from faircascade.data.base import DataError
 from faircascade.policies import Policy
+from faircascade.rerankers import LoggedRandomisation
 from faircascade.service import history as histories
 from faircascade.service.bootstrap import start_service
 from faircascade.service.catalogue.sources import ItemsFile
@@ -163,6 +164,30 @@ def test_the_service_goes_on_with_what_a_log_taught(
             )
             ranker.learn(logged)
             assert list(slate.items) == list(ranker.recommend("u3", k=4).items)
+
+    run(work())
+
+
+def test_a_policy_with_logged_randomisation_is_served(tmp_path: Path, items: ItemsFile) -> None:
+    """Slates are those of a ranker, random positions included."""
+    policy = fc.LinUCB(reranker=LoggedRandomisation(share=0.5, shortlist=8))
+    changes = items.contents().items
+    ranker = fc.Ranker(
+        policy,
+        items=np.array([change.features for change in changes]),
+        item_ids=[change.item for change in changes],
+    )
+
+    async def work() -> None:
+        async with started(f"sqlite:{tmp_path / 's.db'}", source=items, policy=policy) as s:
+            explored = 0
+            for _ in range(20):
+                (slate,) = await s.recommend([RecommendationRequest(user="ann", k=4)])
+                assert isinstance(slate, Recommendation)
+                ours = ranker.recommend("ann", k=4)
+                assert list(slate.items) == list(ours.items)
+                explored += ours.explored
+            assert explored
 
     run(work())
 
