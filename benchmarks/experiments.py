@@ -22,8 +22,8 @@ from tempfile import TemporaryDirectory
 
 import pyarrow.parquet as pq
 
+from faircascade.cores import cores
 from faircascade.engine import simulate
-from faircascade.engine.simulation import cores
 from faircascade.experiment.bench import warm_up
 from faircascade.experiment.machine import describe_machine
 from faircascade.experiment.running.cost_model import seconds_of

@@ -9,7 +9,7 @@ import argparse
 import time
 
 import faircascade as fc
-from faircascade.engine.simulation import cores
+from faircascade.cores import cores
 from faircascade.experiment.bench.environments import low_rank
 
 

@@ -13,6 +13,7 @@ import pytest
 from faircascade import registry, testing
 from faircascade.engine import simulate, simulation
 from faircascade.policies import Bandit
+from faircascade.propensities import is_drawn
 from faircascade.rerankers import Reranker
 from faircascade.testing.policies import estimator_for
 from tests.environments import small_environment
@@ -107,6 +108,10 @@ def test_every_reranker_works_with_every_exploration_in_compiled_engines_too(
     estimator = estimator_for(part)
     if not reranker.asks <= estimator.offers:
         with pytest.raises(ValueError, match="does not offer"):
+            Bandit(exploration=part, reranker=reranker, estimator=estimator)
+        return
+    if reranker.needs_fixed_ranking and is_drawn(part):
+        with pytest.raises(ValueError, match="leaves nothing to chance"):
             Bandit(exploration=part, reranker=reranker, estimator=estimator)
         return
     policy = Bandit(exploration=part, reranker=reranker, estimator=estimator)

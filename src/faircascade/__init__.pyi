@@ -2,7 +2,7 @@ from . import theory
 from .client import AsyncClient, Client
 from .data.base import DataError, Ratings
 from .data.load import load_dataset
-from .data.log import Log
+from .data.log import EventLogWriter, Log, LoggedImpression
 from .engine import Result, simulate
 from .environment import Environment, load_instances
 from .experiment import Comparison, compare, load_results, run_experiment
@@ -60,10 +60,12 @@ __all__ = [
     "EARSLinUCB",
     "Environment",
     "EpsilonGreedy",
+    "EventLogWriter",
     "FRMLinUCB",
     "LinTS",
     "LinUCB",
     "Log",
+    "LoggedImpression",
     "LogisticTS",
     "LogisticUCB",
     "MostPopular",

@@ -10,11 +10,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from faircascade.data.base import Progress
+from faircascade.data.log import as_log
 from faircascade.errors import ParameterError
+from faircascade.history import LearnedLog, LogReader, check_learnable
 from faircascade.parameters import checked_arguments
 from faircascade.policies import Policy
+from faircascade.propensities import is_drawn, knows_chances
 from faircascade.ranker_feedback import Answer, Positions, clicks_of, names_of, read_answer
 from faircascade.ranker_file import SavedRanker
+from faircascade.ranker_models import UserModels
 from faircascade.registry import as_component, declared
 from faircascade.types import (
     Feedback,
@@ -24,6 +29,7 @@ from faircascade.types import (
     Items,
     Pool,
     Slate,
+    SlatePropensities,
     Users,
     as_ids,
     check_finite,
@@ -102,11 +108,12 @@ class Ranker:
         self.seed = whole(seed, "seed")
         self.max_open = whole(max_open, "max_open")
         self._run = secrets.token_hex(4)  # tells the slates of this process from all others
-        self._states: dict[str, Any] = {}
         self._slates: dict[str, int] = {}  # slates each user has had
         self._open: dict[str, dict[str, None]] = {}  # ids that wait for feedback, oldest first
         self._answers: dict[str, dict[str, Answer]] = {}  # what was learned, oldest first
+        self._rates = is_drawn(chosen) and knows_chances(chosen)
         self._set_items(items)
+        self._states = UserModels(chosen, chosen.dim_of(items))
 
     @classmethod
     def from_state(
@@ -166,7 +173,8 @@ class Ranker:
         name = id_text(user, "user")
         pool = self._pool(candidates, exclude)
         round = self._slates.get(name, 0) + 1
-        state = self._state(name)
+        state = self._states[name]
+        before = self.policy.take(state, slice(None)) if self._rates else None
         slates = self.policy.recommend(
             state, slice(None), pool, min(k, len(pool)), round=round, seed=self.seed
         )
@@ -185,6 +193,27 @@ class Ranker:
             features=self._items.features[rows].copy(),
             topics=self._items.topics[rows].copy(),
             round=round,
+            propensities=self._propensities(before, pool, slates.items, round),
+            explored=slates.explored is not None and bool(slates.explored[0]),
+        )
+
+    def _propensities(
+        self, before: Any, pool: Pool, slates: Ints, round: int
+    ) -> SlatePropensities | None:
+        """Return how likely a slate was, given the state from before it was chosen."""
+        if not self._rates:
+            return None
+        found = self.policy.propensities(
+            before, slice(None), pool, slates, round=round, seed=self.seed
+        )
+        if found is None:  # which is so for all slates
+            self._rates = False
+            return None
+        single = found.item_position
+        return SlatePropensities.of(
+            slate=float(found.whole[0]),
+            cascade=found.cascade[0].tolist(),
+            item_position=None if single is None else single[0].tolist(),
         )
 
     def update(
@@ -230,6 +259,35 @@ class Ranker:
         answers = self._answers.setdefault(slate.user, {})
         answers[slate.slate_id] = answer
         _keep_last(answers, self.max_open)
+
+    def learn(
+        self, log: Any, *, threads: int | None = None, progress: Progress | None = None
+    ) -> LearnedLog:
+        """Learn from history: an `fc.Log`, or what it opens (a file, a folder, a DataFrame).
+
+        An impression counts as answered, unless the log says that it was not, and as a slate that
+        its user has had. Clicks, several too, and `shown` go through the policy's observation.
+        Items are found by id; an impression with one that is not in the catalogue is left out as a
+        whole and counted, since what was seen of the others depends on it. The same log twice is
+        learned twice. `threads` are those that compute sums; default: the cores of this process.
+
+        Policies that keep sums have those that feeding slate by slate gives, up to rounding, and
+        exactly if the sums are whole numbers; all others are fed in order and end in the same
+        bits. A log that is refused changes nothing.
+        """
+        log = as_log(log)
+        check_learnable(self.policy, log)
+        reader = LogReader(log, self._items, self._row)
+        try:
+            had = self._states.learn(reader, threads, progress)
+        except FloatingPointError as error:
+            raise FloatingPointError(
+                f"{log.name} cannot be learned: {error}; check the scale of the features, sigma "
+                "and the reward weights"
+            ) from error
+        for name, slates in had:
+            self._slates[name] = self._slates.get(name, 0) + slates
+        return reader.report()
 
     def _check_repeated(self, slate: Slate, answer: Answer) -> None:
         """Accept the answer that a slate had before, and refuse any other."""
@@ -314,10 +372,7 @@ class Ranker:
         policy that does not learn has none (s is 0).
         """
         rounds = np.array([self._slates[name] for name in self.users], dtype=np.int64)
-        state = self._everybody()
-        if state is None:
-            state = self.policy.start(Users(ids=np.empty(0, dtype=str)), self._dim)
-        return self.policy.sums(state), rounds
+        return self._states.sums(self.users), rounds
 
     def save(self, path: str | Path) -> None:
         """Write the policy, the catalogue and everything learned to one .npz file."""
@@ -330,7 +385,7 @@ class Ranker:
             slates=[self._slates[name] for name in self.users],
             open=[list(self._open.get(name, ())) for name in self.users],
             answers=[self._answers.get(name, {}) for name in self.users],
-            state=self._everybody(),
+            state=self._states.joined(self.users) if self.users else None,
         ).write(path)
 
     @classmethod
@@ -345,25 +400,10 @@ class Ranker:
             ranker._answers[name] = saved.answers[row]
         return ranker
 
-    def _everybody(self) -> Any:
-        """Return the state of all users in their order, None if there are none."""
-        states = [self._states[name] for name in self.users]
-        return self.policy.join(states) if states else None
-
     def _set_items(self, items: Items) -> None:
         self.policy.dim_of(items)  # items that it cannot learn from are an error now
         self._items = replace(items, ids=items.ids.astype(str))
         self._row = {name: row for row, name in enumerate(self._items.ids.tolist())}
-
-    @property
-    def _dim(self) -> int:
-        return self.policy.dim_of(self._items)
-
-    def _state(self, name: str) -> Any:
-        known = self._states.get(name)
-        if known is not None:
-            return known
-        return self.policy.start(Users(ids=np.array([name])), self._dim)
 
     def _rows(self, item_ids: Iterable[object]) -> Ints:
         names = names_of(item_ids, "item_ids")

@@ -322,6 +322,8 @@ class Slates:
     """Item rows, (n, K)."""
     scores: Floats
     """Their scores, (n, K)."""
+    explored: Bools | None = None
+    """Whether logged randomisation drew a position of each, (n,)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -369,6 +371,26 @@ def clicks_at(positions: Ints, k: int) -> Bools:
     return np.asarray(np.arange(1, k + 1) == positions[:, None])
 
 
+@dataclass(frozen=True, kw_only=True)
+class SlatePropensities:
+    """How likely a slate was when it was chosen."""
+
+    slate: float
+    """As a whole."""
+    cascade: tuple[float, ...]
+    """Its items down to each position, in this order, (K,)."""
+    item_position: tuple[float, ...] | None = None
+    """Each item at its position, whatever stands elsewhere, (K,); None if that is not known."""
+
+    @classmethod
+    def of(
+        cls, slate: float, cascade: Sequence[float], item_position: Sequence[float] | None
+    ) -> SlatePropensities:
+        """Return propensities from lists of any kind."""
+        single = None if item_position is None else tuple(item_position)
+        return cls(slate=slate, cascade=tuple(cascade), item_position=single)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Slate:
     """One slate shown to one user online, with the features that it showed."""
@@ -384,6 +406,10 @@ class Slate:
     """How far they cover each topic, as shown, (K, t)."""
     round: int
     """How many slates this user has had, this one included."""
+    propensities: SlatePropensities | None = None
+    """How likely it was; None if nothing was drawn, or that is not known exactly."""
+    explored: bool = False
+    """Whether logged randomisation drew a position of it."""
 
     def __len__(self) -> int:
         return len(self.items)
@@ -399,8 +425,11 @@ class Slate:
         try:
             tuples = {name: tuple(plain[name]) for name in ("items", "scores")}
             arrays = {n: np.array(plain[n], dtype=np.float64) for n in ("features", "topics")}
-            return cls(**{**plain, **tuples, **arrays})
-        except (KeyError, TypeError, ValueError):
+            known = plain.get("propensities")
+            if known is not None:
+                known = SlatePropensities.of(**known)
+            return cls(**{**plain, **tuples, **arrays, "propensities": known})
+        except (KeyError, TypeError, ValueError, AttributeError):
             raise ParameterError("slate", "must be what Slate.to_dict returned", plain) from None
 
     def __repr__(self) -> str:

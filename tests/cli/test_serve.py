@@ -6,6 +6,7 @@ import socket
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import get_type_hints
 
 import numpy as np
 import pytest
@@ -106,7 +107,10 @@ def test_simulate_and_serve_have_the_same_policy_options() -> None:
         command.name or command.callback.__name__: command for command in app.registered_commands
     }
     shared = ["policy", *POLICY_FLAGS, "settings"]
-    simulate, serve = (commands[name].callback.__annotations__ for name in ("simulate", "serve"))
+    simulate, serve = (
+        get_type_hints(commands[name].callback, include_extras=True)
+        for name in ("simulate", "serve")
+    )
     assert [simulate[name] for name in shared] == [serve[name] for name in shared]
 
 

@@ -21,6 +21,7 @@ from faircascade.policies import (
     PBMTS,
     Bandit,
     CascadeTS,
+    EALinUCB,
     EARSLinUCB,
     EpsilonGreedy,
     FRMLinUCB,
@@ -36,7 +37,7 @@ from faircascade.policies import (
     TSCascade,
 )
 from faircascade.propensities import Propensities
-from faircascade.rerankers import EARS, FairCo, FairX, Reorder
+from faircascade.rerankers import EARS, FairCo, FairX, LoggedRandomisation, Reorder
 from faircascade.rerankers.fairx import choices
 from tests.environments import small_environment
 
@@ -54,6 +55,10 @@ KNOWN = [
     FRMLinUCB(variant="fairx", sharpness=0.0),
     FRMLinUCB(variant="fairx", sharpness=5.0),
     FRMLinUCB(variant="fairx", sharpness=400.0),
+    LinUCB(reranker=LoggedRandomisation(share=0.3, shortlist=4)),
+    LinUCB(reranker=LoggedRandomisation(share=0.5)),
+    EALinUCB(reranker=LoggedRandomisation(share=0.6, shortlist=1)),
+    EpsilonGreedy(epsilon=0.0, reranker=LoggedRandomisation(share=0.4)),
     Random(),
     TopRank(delta=0.99),
 ]
@@ -63,6 +68,7 @@ UNKNOWN = [
     LinTS(scale=0.0),
     EpsilonGreedy(epsilon=0.0),
     EARSLinUCB(tolerance=0.0),
+    LinUCB(reranker=LoggedRandomisation(share=0.0)),
     FRMLinUCB(variant="fairco"),
     FRMLinUCB(variant="reorder"),
     EpsilonGreedy(reranker=EARS()),

@@ -53,7 +53,7 @@ def examine() -> dict[str, Any]:
     import numpy as np
     from threadpoolctl import threadpool_info
 
-    from faircascade.engine.simulation import cores
+    from faircascade.cores import cores
     from faircascade.storage import cache_folder
 
     np.ones((2, 2)) @ np.ones((2, 2))  # makes NumPy load its BLAS

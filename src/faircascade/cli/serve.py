@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from faircascade.cli.console import remark
+from faircascade.cli.log_options import LogSettings, defaults, with_log_options
 from faircascade.cli.options import (
     Alpha,
     Beta,
@@ -36,12 +37,14 @@ from faircascade.installation import install_command
 if TYPE_CHECKING:
     from faircascade.service.bootstrap import PolicyChoice
     from faircascade.service.catalogue.sources import Source
+    from faircascade.service.history import History
     from faircascade.service.logs import Style
     from faircascade.service.server import ServerInfo
 
 DEFAULT_STORE = "sqlite:faircascade.db"
 
 
+@with_log_options
 def serve(
     context: typer.Context,
     items: Annotated[
@@ -56,6 +59,20 @@ def serve(
     ranker: Annotated[
         Path | None, typer.Option(help="A saved ranker: its policy, items and user models.")
     ] = None,
+    learn: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="LOG",
+            help="Click log to learn from before serving; the last options say how it is read.",
+        ),
+    ] = None,
+    learn_new_users: Annotated[
+        bool,
+        typer.Option(
+            "--learn-new-users",
+            help="Let --learn leave users alone that the store knows, and learn of the others.",
+        ),
+    ] = False,
     demo: Annotated[
         bool, typer.Option("--demo", help="Serve generated items to simulated users.")
     ] = False,
@@ -106,6 +123,8 @@ def serve(
             help="Format of log lines: json or text.", show_default="text on a terminal, else json"
         ),
     ] = None,
+    *,
+    log_settings: LogSettings,
 ) -> None:
     """Recommend and learn over HTTP, and show who gets exposure.
 
@@ -128,13 +147,14 @@ def serve(
     style = _style(log_format)
     if demo_rate < 0:
         raise ParameterError("demo_rate", "must be at least 0", demo_rate)
-    chosen, source = _policy(flags), _source(flags)
+    chosen, source, history = _policy(flags), _source(flags), _history(flags)
     with listen(host, port) as listener, _place(store, demo=demo) as address:
         allowed = None if keys is None or no_keys else Keys.load(keys)
         _check_reach(listener, known=allowed is not None or no_keys)
         plan = ServerConfig(
             store=address,
             source=source,
+            history=history,
             policy=chosen,
             seed=seed,
             settings=ServiceSettings(ttl=ttl * DAY, max_k=max_k, max_body=max_body),
@@ -208,6 +228,25 @@ def _source(flags: Mapping[str, Any]) -> Source | None:
     if flags["ranker"] is not None:
         return RankerFile(flags["ranker"])
     return Demo() if flags["demo"] else None
+
+
+def _history(flags: Mapping[str, Any]) -> History | None:
+    from faircascade.service.history import History
+
+    settings: LogSettings = flags["log_settings"]
+    if flags["learn"] is not None:
+        history = History(
+            path=flags["learn"], settings=settings, new_users=flags["learn_new_users"]
+        )
+        for note in history.log.notes:  # a mistake is told before anything is opened
+            remark(f"Note: {note}")
+        return history
+    told = [name for name, value in settings.items() if value != defaults().get(name)]
+    told += ["learn_new_users"] if flags["learn_new_users"] else []
+    if told:
+        option = told[0].replace("_", "-")
+        raise ValueError(f"--{option} needs --learn, the log that it is about")
+    return None
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from faircascade.cores import cores
 from faircascade.engine import loop
 from faircascade.engine.gpu.device import NoGPU
 from faircascade.engine.job import Job, Outcome, Progress
@@ -308,13 +308,6 @@ def _on_processor(engine: str, job: Job) -> tuple[Callable[[Job], Outcome], str,
     if engine == "cpu":
         raise EngineError("cpu", lacking, instead=["loop", "auto"])
     return loop.run, "loop", f"cpu does not support {lacking}"
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def look_at(wanted: Sequence[int] | int, rounds: int) -> tuple[int, ...]:

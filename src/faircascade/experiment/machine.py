@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from faircascade.engine.simulation import cores
+from faircascade.cores import cores
 from faircascade.version import __version__
 
 _PACKAGES = ("numpy", "numba", "cupy-cuda12x", "cupy-cuda13x")

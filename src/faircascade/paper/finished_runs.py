@@ -12,10 +12,11 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import Any, TypeVar
 
+from faircascade.cores import cores
 from faircascade.data.base import DataError
 from faircascade.engine.job import Progress
 from faircascade.engine.result import Result
-from faircascade.engine.simulation import cores, simulate
+from faircascade.engine.simulation import simulate
 from faircascade.environment import Environment
 from faircascade.errors import ParameterError, shown
 from faircascade.policies import Policy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -58,6 +58,11 @@ class Parts:
                     f"{kind} {asking.name!r} needs the {' and '.join(missing)} of beliefs, which "
                     f"estimator {self.estimator.name!r} does not offer"
                 )
+        if self.reranker.needs_fixed_ranking and is_drawn(self.exploration):
+            raise ValueError(
+                f"re-ranker {self.reranker.name!r} needs an exploration that leaves nothing to "
+                f"chance, and {self.exploration.name!r} draws"
+            )
         if self.estimator.refuses_weights and not declared(self.reward, "plain"):
             raise ValueError(
                 f"estimator {self.estimator.name!r} cannot have reward {self.reward.name!r}: "
@@ -169,7 +174,8 @@ class ComposedPolicy(Policy):
         self.parts.regression(k)  # a slate that could not be learned from is not shown
         request = self._request(state, users, pool, k, round, seed)
         scores = reranker.adjust(request, exploration.scores(request), state.ledger)
-        slates = reranker.arrange(request, exploration.slates(request, scores), state.ledger)
+        longer = replace(request, k=reranker.considers(k, len(pool)))
+        slates = reranker.arrange(request, exploration.slates(longer, scores), state.ledger)
         if state.ledger is not None:
             state.ledger.enter(users, slates.items, pool.items)
         return slates
@@ -338,7 +344,7 @@ class Bandit(ComposedPolicy):
             ucb, ucb1
         reward: exposure-aware, standard
         observation: all, examination, first-click, last-click
-        reranker: discount, ears, fairco, fairx, identity, reorder
+        reranker: discount, ears, fairco, fairx, identity, logged-randomisation, reorder
     """
 
     estimator: Estimator = field(default_factory=Ridge)

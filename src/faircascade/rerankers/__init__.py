@@ -6,6 +6,7 @@ from faircascade.rerankers.ears import EARS
 from faircascade.rerankers.fairco import FairCo
 from faircascade.rerankers.fairx import FairX
 from faircascade.rerankers.ledger import Ledger
+from faircascade.rerankers.logged_randomisation import LoggedRandomisation
 from faircascade.rerankers.reorder import Reorder
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "FairX",
     "Identity",
     "Ledger",
+    "LoggedRandomisation",
     "Reorder",
     "Reranker",
     "Shown",

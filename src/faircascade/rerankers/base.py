@@ -46,6 +46,8 @@ class Reranker(Component):
     """The beliefs that it needs: see `Exploration.asks`."""
     needs_all_scores: ClassVar[bool] = False
     """True if it may lift any item of the pool into a slate, whatever its score."""
+    needs_fixed_ranking: ClassVar[bool] = False
+    """True if it refuses explorations that leave something to chance."""
 
     @property
     def scope(self) -> Scope | None:
@@ -56,8 +58,13 @@ class Reranker(Component):
         """Return the scores that the slate is chosen by, of every item in the pool."""
         return scores
 
+    def considers(self, k: int, items: int) -> int:
+        """Return how many of the best items `arrange` is given for slates of length k, at most all
+        of the pool."""
+        return k
+
     def arrange(self, request: SlateRequest, slates: Slates, ledger: Ledger | None) -> Slates:
-        """Return the chosen items in the order in which they are shown."""
+        """Return k of the items that it considers, in the order in which they are shown."""
         return slates
 
     @property

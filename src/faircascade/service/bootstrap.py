@@ -13,6 +13,7 @@ from faircascade.registry import declared, from_spec, to_spec
 from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.catalogue.importer import import_items
 from faircascade.service.catalogue.sources import RankerFile, Source
+from faircascade.service.history import History, learn_history, refuse_half_learned
 from faircascade.service.service import Service, numbers_learned
 from faircascade.service.settings import ServiceSettings
 from faircascade.service.stores.base import Store, StoreShape
@@ -51,8 +52,10 @@ async def start_service(
     policy: Policy | PolicyChoice | None = None,
     seed: int | None = None,
     settings: ServiceSettings | None = None,
+    history: History | None = None,
 ) -> Service:
-    """Return a service whose store is open and holds the contents of the source.
+    """Return a service whose store is open and holds the contents of the source, and what a log
+    of the past teaches about users, if there is one.
 
     Without a source, the store must have items already. The default policy is that of a ranker, or
     the one that the store was last served with, or `EALinUCB()`; likewise the seed, or 0. A
@@ -86,8 +89,12 @@ async def start_service(
             log.warning(store.durability)
         if source is not None:
             log.info(await import_items(service, source, contents))
+        if history is None:
+            await refuse_half_learned(store)
         if len(service.catalogue) == 0:
             raise ValueError(_no_items(address))
+        if history is not None:
+            log.info(await learn_history(service, history))
         if last is not None and last.plain() != served.plain():
             log.warning("policy changed; user models are kept", extra=_change(last, served))
         await store.set_meta(_SERVED, served.plain())

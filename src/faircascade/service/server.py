@@ -22,6 +22,7 @@ from faircascade.policies import Policy
 from faircascade.service.bootstrap import PolicyChoice, start_service
 from faircascade.service.catalogue.sources import Source
 from faircascade.service.demo import Demo, SimulatedUsers
+from faircascade.service.history import History
 from faircascade.service.http import create_app
 from faircascade.service.http.connections import GuardedProtocol
 from faircascade.service.keys import Keys
@@ -55,6 +56,7 @@ class ServerConfig:
     store: str
     """Address of the store."""
     source: Source | None = None
+    history: History | None = None
     policy: Policy | PolicyChoice | None = None
     seed: int | None = None
     settings: ServiceSettings
@@ -109,7 +111,12 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 async def _serve(plan: ServerConfig, listener: socket.socket, announce: Announce) -> None:
     service = await start_service(
-        plan.store, source=plan.source, policy=plan.policy, seed=plan.seed, settings=plan.settings
+        plan.store,
+        source=plan.source,
+        policy=plan.policy,
+        seed=plan.seed,
+        settings=plan.settings,
+        history=plan.history,
     )
     beside = []
     if isinstance(plan.source, Demo) and plan.demo_rate > 0:

@@ -48,10 +48,12 @@ class ImpressionRows(SlateRows):
             if found is not None:
                 wrong = ~(np.isnan(found) | ((found > 0) & (found <= 1)))
                 self._check_rows(wrong, f"a propensity {IN_RANGE}", which)
+        clicked = np.bincount(which, weights=clicks, minlength=n) > 0
         yield from self._blocks(
             n, Rows(which, position, codes, clicks, *of_position), self._checked_users(table),
             shown, self._checked_times(table),
-            self._checked_propensity(table, "slate_propensity"), which,
+            self._checked_propensity(table, "slate_propensity"),
+            self._checked_answered(table, clicked), which,
         )  # fmt: skip
 
     def _which_of_rows(self, rows: Rows, row_of: Ints) -> Ints:

@@ -37,6 +37,8 @@ class Impressions:
     """Of the items down to each position, in this order, (n, K)."""
     item_position: Floats | None = None
     """Of each item at its position, whatever stood elsewhere, (n, K)."""
+    answered: Bools | None = None
+    """Whether feedback came, (n,); where none did, nothing counts as clicked."""
     first: int = 0
     """Number of the first impression in the log, from 0 on."""
 
@@ -89,7 +91,7 @@ _BLANK: dict[str, float] = {
     "item_position": np.nan,
 }
 """Arrays with a column for each position, and what stands where there is none."""
-_ARRAYS = ("users", "shown", "times", "slate", *_BLANK)
+_ARRAYS = ("users", "shown", "times", "slate", "answered", *_BLANK)
 
 
 def _wide(array: Any, k: int, blank: float) -> Any:

@@ -29,6 +29,7 @@ from faircascade.types import Ids
 TRACE = b"faircascade"
 """Key of the metadata of our own traces, whose positions begin with 0."""
 RowsOf = Literal["positions", "impressions"]
+Unanswered = Literal["keep", "drop"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class LogSummary:
     clicks: int
     dropped: dict[str, int]
     """Impressions that were left out, by the rule that they break."""
+    unanswered: int = 0
+    """Impressions without feedback, left out or not."""
 
 
 class Log:
@@ -68,6 +71,7 @@ class Log:
         clicked_positions: str | None = None,
         clicked_items: str | None = None,
         shown: str | None = None,
+        answered: str | None = None,
         time: str | None = None,
         slate_propensity: str | None = None,
         cascade_propensity: str | None = None,
@@ -75,6 +79,7 @@ class Log:
         rows: RowsOf | None = None,
         first_position: int | None = None,
         invalid: Invalid = "refuse",
+        unanswered: Unanswered = "keep",
         member: str | None = None,
         sep: str | None = None,
         encoding: str = "utf-8",
@@ -87,7 +92,12 @@ class Log:
         a row is a position or a whole impression, `first_position` whether positions begin with 0
         or 1; both are found out if left out. A row that breaks a rule is refused;
         `invalid="drop"` leaves out its impression and counts it.
+
+        Impressions that were not `answered` count as not clicked, which is wrong by their share at
+        most; without them, a log of clients that report clicks alone would have nothing else.
+        `unanswered="drop"` leaves them out.
         """
+        check_choice("unanswered", unanswered, get_args(Unanswered))
         check_choice("invalid", invalid, get_args(Invalid))
         if rows is not None:
             check_choice("rows", rows, get_args(RowsOf))
@@ -105,6 +115,7 @@ class Log:
                 clicked_positions=clicked_positions,
                 clicked_items=clicked_items,
                 shown=shown,
+                answered=answered,
                 time=time,
                 slate_propensity=slate_propensity,
                 cascade_propensity=cascade_propensity,
@@ -112,7 +123,7 @@ class Log:
             ),
         )
         self.name = name or _name_of(source, self._source)
-        self._rows, self._invalid = rows, invalid
+        self._rows, self._invalid, self._unanswered = rows, invalid, unanswered
         self._first_position = first_position
         if first_position is None and TRACE in self._source.metadata:
             self._first_position = 0
@@ -180,8 +191,14 @@ class Log:
         """
         faults = Faults(self._invalid, self._source.where)
         reader = self._reader(faults)
-        impressions = clicks = k = 0
+        impressions = clicks = k = unanswered = 0
         for block in self._parts(reader, progress):
+            if block.answered is not None:
+                unanswered += int((~block.answered).sum())
+                if self._unanswered == "drop":
+                    block = block.take(block.answered)
+            if not len(block):
+                continue
             if not self.has_users:
                 own = np.arange(impressions, impressions + len(block), dtype=np.int32)
                 block = replace(block, users=own)
@@ -198,6 +215,7 @@ class Log:
             k=k,
             clicks=clicks,
             dropped=dict(faults.dropped),
+            unanswered=unanswered,
         )
 
     def read(self, progress: Progress | None = None) -> Impressions:

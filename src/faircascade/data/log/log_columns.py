@@ -29,6 +29,8 @@ class LogColumns:
     """The items that were clicked, one or several."""
     shown: str | None = None
     """How many positions were on the screen."""
+    answered: str | None = None
+    """1 or 0: whether feedback came at all."""
     time: str | None = None
     slate_propensity: str | None = None
     cascade_propensity: str | None = None
@@ -59,6 +61,7 @@ USUAL: dict[str, tuple[str, ...]] = {
     "clicked_positions": ("clicked_positions", "clicked_position", "click_positions", "click_pos"),
     "clicked_items": ("clicked_items", "clicked_item", "clicked_item_id", "clicked_ids"),
     "shown": ("shown", "n_shown", "shown_positions", "displayed"),
+    "answered": ("answered", "is_answered"),
     "time": (
         *("time", "timestamp", "ts", "datetime", "event_time", "created_at", "date", "unixtime"),
         *("round",),

@@ -36,9 +36,11 @@ class PositionRows(SlateRows):
         moments, shown = self._checked_times(table), self._checked_shown(table)
         slate = self._checked_propensity(table, "slate_propensity")
         of_position = [self._checked_propensity(table, role) for role in PROPENSITIES]
+        clicks = self._clicks(table)
+        answered = self._checked_answered(table, clicks)
         rows = Rows(
             which, self._positions(table, starts, which, firsts), self._item_codes(table),
-            self._clicks(table), *of_position,
+            clicks, *of_position,
         )  # fmt: skip
 
         def of_impression(values: Any) -> Any:
@@ -46,7 +48,7 @@ class PositionRows(SlateRows):
 
         yield from self._blocks(
             len(firsts), rows, of_impression(users), of_impression(shown), of_impression(moments),
-            of_impression(slate), np.arange(table.num_rows),
+            of_impression(slate), of_impression(answered), np.arange(table.num_rows),
         )  # fmt: skip
 
     def _starts(self, table: Any) -> Bools:

@@ -163,7 +163,7 @@ class JsonRows(RowStream):
         for first_line, block in self._line_blocks():
             if not block.strip():
                 continue
-            found = self._parsed(first_line, block)
+            found = self._parsed(first_line, block, wanted)
             absent = pa.nulls(found.num_rows)
             columns = {n: found[n] if n in found.column_names else absent for n in wanted}
             yield pa.table(columns)
@@ -180,16 +180,29 @@ class JsonRows(RowStream):
                 yield line, block
                 line += block.count(b"\n")
 
-    def _parsed(self, first_line: int, block: bytes) -> Any:
+    def _parsed(self, first_line: int, block: bytes, wanted: Sequence[str] | None = None) -> Any:
         import pyarrow as pa
         from pyarrow import json as arrow_json
 
         options = arrow_json.ReadOptions(block_size=len(block) + 1)  # a line is never cut
         try:
             return arrow_json.read_json(pa.BufferReader(block), read_options=options)
-        except pa.ArrowInvalid as error:
+        except pa.ArrowInvalid:
             for line, text in enumerate(block.splitlines(), first_line):
                 _check_json(text, f"{self.label}: line {line}")
+            return self._parsed_in_part(block, wanted)
+
+    def _parsed_in_part(self, block: bytes, wanted: Sequence[str] | None) -> Any:
+        """Parse lines of which some field changes its type, such as a context: only the others."""
+        import pyarrow as pa
+
+        objects = [json.loads(line) for line in block.splitlines() if line.strip()]
+        names = dict.fromkeys(name for each in objects for name in each)
+        if wanted is None:
+            return pa.table({name: pa.nulls(len(objects)) for name in names})
+        try:
+            return pa.table({n: pa.array([o.get(n) for o in objects]) for n in wanted})
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             reason = " ".join(str(error).split())[:200]
             raise DataError(f"{self.label}: a field changes its type ({reason})") from None
 

@@ -102,6 +102,20 @@ class SlateRows(ABC):
         self.faults.check(wrong, rule, lambda row: raw(column, row))
         return np.where(everything | wrong, MOST_POSITIONS, found).astype(np.int64)
 
+    def _checked_answered(self, table: Any, clicked: Bools) -> Bools | None:
+        """Return whether feedback came, which it did where nothing is said."""
+        name = self.columns.answered
+        if name is None:
+            return None
+        column = table[name]
+        found = numbers(column)
+        there = one_array(column).is_valid().to_numpy(zero_copy_only=False)
+        wrong = there & (found != 0) & (found != 1)
+        self.faults.check(wrong, f"column {name!r} must be 0 or 1", lambda row: raw(column, row))
+        answered = np.asarray(found != 0)
+        self.faults.check(clicked & ~answered, f"column {name!r} must be 1 where a click is")
+        return answered
+
     def _blocks(
         self,
         n: int,
@@ -110,6 +124,7 @@ class SlateRows(ABC):
         shown: Ints | None,
         moments: Floats | None,
         slate: Floats | None,
+        answered: Bools | None,
         row_of: Ints,
     ) -> Iterator[Impressions]:
         """Yield n impressions in blocks, without the bad ones.
@@ -152,6 +167,7 @@ class SlateRows(ABC):
                 shown=shown_here[chosen].astype(np.int32),
                 times=None if moments is None else moments[chosen],
                 slate=None if slate is None else slate[chosen],
+                answered=None if answered is None else answered[chosen],
                 cascade=matrix(rows.cascade, np.nan, np.float64),
                 item_position=matrix(rows.item_position, np.nan, np.float64),
             )

@@ -8,7 +8,8 @@ from functools import cache, partial
 from typing import Any
 
 from faircascade.clicks import UBM
-from faircascade.engine.simulation import PRECISIONS, cores
+from faircascade.cores import cores
+from faircascade.engine.simulation import PRECISIONS
 from faircascade.environment import Environment
 from faircascade.errors import ParameterError, check_choice
 from faircascade.experiment.bench.environments import BenchEnvironments, low_rank

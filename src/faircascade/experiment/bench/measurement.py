@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from faircascade.cores import cores
 from faircascade.engine import Result, simulate
 from faircascade.engine.job import Progress
-from faircascade.engine.simulation import cores
 from faircascade.environment import Environment
 from faircascade.policies import EALinUCB, LinTS, LinUCB, Policy
 

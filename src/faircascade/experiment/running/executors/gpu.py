@@ -8,10 +8,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from faircascade.cores import cores
 from faircascade.engine import Result, Wanted, simulate_together
 from faircascade.engine.capabilities import unsupported
 from faircascade.engine.gpu.device import NoGPU
-from faircascade.engine.simulation import cores
 from faircascade.environment import Environment
 from faircascade.experiment.cell import Cell
 from faircascade.experiment.cell_result import CellOutput

@@ -9,7 +9,7 @@ from queue import Empty, Queue
 from typing import Any, ClassVar
 
 from faircascade.component_files import references
-from faircascade.engine.simulation import cores
+from faircascade.cores import cores
 from faircascade.experiment.cell import Cell, own_parts_of
 from faircascade.experiment.running.cost_model import CostModel
 from faircascade.experiment.running.executors.base import Plan, check_counts

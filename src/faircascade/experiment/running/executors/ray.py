@@ -17,9 +17,9 @@ from itertools import pairwise
 from math import ceil
 from typing import Any, ClassVar
 
+from faircascade.cores import cores
 from faircascade.engine import Result
 from faircascade.engine.merging import join_parts, splittable
-from faircascade.engine.simulation import cores
 from faircascade.environment import Environment
 from faircascade.experiment.cell import Cell, own_parts_of
 from faircascade.experiment.cell_result import CellOutput
