@@ -5,6 +5,7 @@ from .data.load import load_dataset
 from .data.log import Log
 from .engine import Result, simulate
 from .environment import Environment, load_instances
+from .evaluation.audit import Audit, audit
 from .experiment import Comparison, compare, load_results, run_experiment
 from .policies import (
     DCMKLUCB,
@@ -44,6 +45,7 @@ __all__ = [
     "PBMTS",
     "PBMUCB",
     "AsyncClient",
+    "Audit",
     "Bandit",
     "CascadeHybrid",
     "CascadeKLUCB",
@@ -76,6 +78,7 @@ __all__ = [
     "Slate",
     "TSCascade",
     "TopRank",
+    "audit",
     "compare",
     "load_dataset",
     "load_instances",
