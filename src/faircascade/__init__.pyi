@@ -36,7 +36,7 @@ from .policies import (
     TSCascade,
 )
 from .ranker import Ranker
-from .report import write_report
+from .report import write_audit, write_report
 from .types import Slate
 from .version import __version__ as __version__
 
@@ -86,5 +86,6 @@ __all__ = [
     "run_experiment",
     "simulate",
     "theory",
+    "write_audit",
     "write_report",
 ]

@@ -40,7 +40,6 @@ from faircascade.evaluation.audit.tables import (
 from faircascade.metrics.memberships import Memberships
 from faircascade.parameters import checked_arguments
 
-
 FEW_CLICKS = 10
 """Clicks per item below which estimated merit is mostly chance."""
 

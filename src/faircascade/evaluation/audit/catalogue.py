@@ -48,11 +48,11 @@ class ItemColumns:
         if self.items is not None:
             return
         if self.merit_column is not None:
-            rule = f"must be {ESTIMATED!r}, {EQUAL!r}, or a column of items="
+            rule = f"must be {ESTIMATED!r}, {EQUAL!r}, or a column of a table of items"
             raise ParameterError("merit", rule, self.merit)
         for name in ("groups", "supplier", "popularity", "items_id", "group_sep"):
             if getattr(self, name):
-                raise ParameterError(name, "needs a table of items, items=", getattr(self, name))
+                raise ParameterError(name, "must come with a table of items", getattr(self, name))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
