@@ -102,8 +102,8 @@ def _print(found: Audit) -> None:
     rows = [[title(name), *_cells(each), direction(name)] for name, each in found.metrics.items()]
     print_table(["Metric", "In the log", "95% interval", "Direction"], rows, numbers=True)
     for column, table in found.groups.items():
-        shown = table.by_share()[:_MOST]
-        more = f" (the {_MOST} most exposed of {len(table):,})" if len(table) > _MOST else ""
+        shown = table.largest(_MOST)
+        more = f" (the {_MOST} largest of {len(table):,})" if len(table) > _MOST else ""
         rows = [
             [
                 table.groups[g].strip() or "(none)",

@@ -23,8 +23,6 @@ from faircascade.types import Bools, Floats, Ints
 
 GROUPED = ("equality_b", "equality_p", "equity_b", "equity_p")
 """Registered metrics that are also taken over groups."""
-PERIOD_METRICS = ("clicks", "equality_p", "equity_p", "coverage")
-"""What is measured of each period."""
 _SHARES = (
     *("clicked", "coverage", "entropy", "tail_share", "merit_js", "top_items"),
     *(*GROUPED, *GROUP_METRICS),
@@ -177,6 +175,9 @@ def measure_extremes(sample: Sample, groups: Mapping[str, Memberships]) -> Value
         for name, metric in group_metrics().items():
             if name in EXTREMES:
                 found[f"group/{column}/metric/{name}"] = np.array([metric.measure(added)])
+    if sample.exposure is not None:
+        shown = (sample.exposure > 0).mean(axis=0)  # (p,)
+        found["period/coverage"] = np.where(sample.served > 0, shown, np.nan)
     return found
 
 
@@ -201,8 +202,6 @@ def _by_period(sample: Sample) -> Values:
     columns = list(sample.exposure.T)
     found["equality_p"] = np.array([evenness(each) for each in columns])
     found["equity_p"] = np.array([evenness(each / merit) for each in columns])
-    shown = np.array([(each > 0).mean() for each in columns])
-    found["coverage"] = np.where(sample.served > 0, shown, np.nan)
     return found
 
 

@@ -83,9 +83,12 @@ class GroupTable:
     def __len__(self) -> int:
         return len(self.groups)
 
-    def by_share(self) -> list[int]:
-        """Return the rows, the largest share of exposure first."""
-        return [int(g) for g in np.argsort(-self.share.value, kind="stable")]
+    def largest(self, n: int) -> list[int]:
+        """Return the rows of the largest groups, by exposure or by merit; the best-off first."""
+        size = np.maximum(self.share.value, self.merit_share.value)
+        chosen = np.argsort(-size, kind="stable")[:n]
+        order = np.argsort(-self.ratio.value[chosen], kind="stable")
+        return [int(g) for g in chosen[order]]
 
     def row(self, g: int) -> Row:
         """Return a group as plain values."""

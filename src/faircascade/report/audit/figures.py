@@ -15,8 +15,7 @@ from faircascade.evaluation.audit import Audit
 from faircascade.evaluation.audit.catalogue import EQUAL
 from faircascade.evaluation.audit.tables import GroupTable, PeriodTable
 from faircascade.metrics.exposure import lorenz
-from faircascade.report.audit.words import period_name, title
-from faircascade.report.numbers import share
+from faircascade.report.audit.words import period_name, share, title
 from faircascade.report.pages import CaptionedFigure
 from faircascade.report.style import DOTTED, HALO, legend_label, log_axis
 from faircascade.types import Floats, Ints
@@ -92,7 +91,7 @@ def _against_merit(ax: Axes, audit: Audit) -> str:
 
 def groups_figure(table: GroupTable, rows: list[int], name: str) -> CaptionedFigure:
     """Draw the exposure of groups relative to what they deserve, with intervals."""
-    figure = Figure(figsize=(7.2, 1.1 + 0.3 * len(rows)), layout="constrained")
+    figure = Figure(figsize=(4.6, 1.0 + 0.28 * len(rows)), layout="constrained")
     ax = figure.subplots()
     ratio, places = table.ratio, np.arange(len(rows))[::-1]
     ax.axvline(1, **DOTTED)

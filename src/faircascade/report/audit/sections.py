@@ -11,18 +11,29 @@ from faircascade.report.audit.figures import exposure_figure, groups_figure, per
 from faircascade.report.audit.words import (
     direction,
     estimate_lines,
-    meaning,
     period_start,
+    ratio,
+    share,
     title,
 )
-from faircascade.report.blocks import Block, Group, Head, Lead, Prose, Row, Section, Table, text
-from faircascade.report.numbers import number, share, signed
+from faircascade.report.blocks import (
+    Block,
+    Group,
+    Head,
+    Lead,
+    Prose,
+    Row,
+    Section,
+    Table,
+    text,
+)
+from faircascade.report.numbers import number, signed
 from faircascade.types import Ints
 
 MOST_ITEMS = 10
 """Items at either end that the page lists."""
 MOST_GROUPS = 15
-"""Groups that the page lists, the most exposed first."""
+"""Groups that the page lists: the largest by exposure or merit."""
 
 
 def sections(audit: Audit) -> Iterator[Section]:
@@ -41,18 +52,19 @@ def _metrics(name: str, metrics: dict[str, Estimate]) -> Table:
     rows = [
         Row(
             title(metric),
-            (estimate_lines(found), text(direction(metric), "soft"), text(meaning(metric))),
+            (estimate_lines(found), text(number(found.corrected), "soft")),
+            tags=(direction(metric),),
         )
         for metric, found in metrics.items()
     ]
-    heads = (Head("In the log", "95% interval"), Head("Direction"), Head("Meaning", prose=True))
+    heads = (Head("In the log"), Head("Corrected", meaning="Without the bias of few users"))
     return Table(name, heads, (Group(tuple(rows)),), corner="Metric")
 
 
 def _items(audit: Audit) -> Iterator[Block]:
     yield Prose(
         "Items whose exposure is furthest above and below what their merit asks for, by how much "
-        "exposure that is. Over merit is their share of exposure over their share of merit."
+        "exposure that is. Over merit: the share of exposure over the share of merit."
     )
     ends = (("Over-exposed", audit.items.most_over), ("Under-exposed", audit.items.most_under))
     for name, chosen in ends:
@@ -65,39 +77,37 @@ def _item_table(audit: Audit, name: str, chosen: Ints) -> Table:
         Row(
             str(items.ids[i]),
             (
+                estimate_lines(items.ratio[i], ratio),
+                estimate_lines(items.share[i], share),
+                text(share(items.merit_share.value[i])),
+                text(signed(items.excess[i], decimals=0)),
                 text(f"{items.appearances[i]:,}"),
                 text(f"{items.clicks[i]:,}"),
-                text(number(items.merit[i])),
-                estimate_lines(items.share[i], shares=True),
-                text(signed(items.excess[i], decimals=0)),
-                estimate_lines(items.ratio[i]),
             ),
         )
         for i in chosen.tolist()
     ]
     heads = (
-        *(Head("Shown"), Head("Clicks"), Head("Merit"), Head("Share of exposure")),
-        *(Head("Excess exposure"), Head("Over merit")),
+        *(Head("Over merit"), Head("Share of exposure"), Head("Share of merit")),
+        *(Head("Excess exposure"), Head("Shown"), Head("Clicks")),
     )
     return Table(name, heads, (Group(tuple(rows)),), corner="Item")
 
 
 def _groups(table: GroupTable, place: int) -> Iterator[Block]:
-    rows = table.by_share()[:MOST_GROUPS]
-    most = f": the {len(rows)} most exposed of {len(table):,}" if len(rows) < len(table) else ""
-    several = int(table.sizes.sum())
+    rows = table.largest(MOST_GROUPS)
+    most = f": the {len(rows)} largest of {len(table):,}" if len(rows) < len(table) else ""
     yield Prose(
-        "What each group has, the merit of its items added up. "
-        f"There are {len(table):,} groups with {several:,} memberships of items; an item in "
-        "several groups counts in each."
+        "What each group has, the exposure and the merit of its items added up. An item in several "
+        "groups counts in each."
     )
     plain = re.sub(r"[^a-z0-9]+", "-", table.column.lower()).strip("-") or "column"
     yield groups_figure(table, rows, f"{place}-{plain}")
     yield Table(
         f"Shares by {table.column}{most}",
         (
-            *(Head("Items"), Head("Shown"), Head("Clicks"), Head("Share of exposure")),
-            *(Head("Share of merit"), Head("Over merit"), Head("Clicks per appearance")),
+            *(Head("Over merit"), Head("Share of exposure"), Head("Share of merit")),
+            *(Head("Clicks per appearance"), Head("Items"), Head("Shown"), Head("Clicks")),
         ),
         (Group(tuple(_group_row(table, g) for g in rows)),),
         corner="Group",
@@ -109,13 +119,13 @@ def _group_row(table: GroupTable, g: int) -> Row:
     return Row(
         table.groups[g].strip() or "(none)",
         (
+            estimate_lines(table.ratio[g], ratio),
+            estimate_lines(table.share[g], share),
+            text(share(table.merit_share.value[g])),
+            estimate_lines(table.rate[g]),
             text(f"{table.sizes[g]:,}"),
             text(f"{table.appearances[g]:,}"),
             text(f"{table.clicks[g]:,}"),
-            estimate_lines(table.share[g], shares=True),
-            text(share(table.merit_share.value[g])),
-            estimate_lines(table.ratio[g]),
-            estimate_lines(table.rate[g]),
         ),
     )
 

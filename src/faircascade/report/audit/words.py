@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from faircascade.evaluation.audit import Audit, Estimate
@@ -11,7 +12,10 @@ from faircascade.evaluation.audit.measures import group_metrics, log_metrics
 from faircascade.evaluation.audit.tables import PeriodTable
 from faircascade.metrics import Metric
 from faircascade.report.blocks import Line
-from faircascade.report.numbers import number, share
+from faircascade.report.numbers import DASH, number
+
+Shown = Callable[[float], str]
+"""How a number is written."""
 
 _UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 
@@ -45,20 +49,35 @@ def direction(name: str) -> str:
     return f"{'higher' if metric_of(name).higher_is_better else 'lower'} is better"
 
 
-def estimate_lines(of: Estimate, *, shares: bool = False) -> tuple[Line, ...]:
+def estimate_lines(of: Estimate, shown: Shown = number) -> tuple[Line, ...]:
     """Return a number and its interval as lines of a cell."""
-    shown = share if shares else number
-    first = Line(shown(of.value), "strong")
-    return first, *([Line(interval(of, shares=shares), "soft")] if interval(of) else [])
+    around = interval(of, shown)
+    return Line(shown(of.value), "strong"), *([Line(around, "soft")] if around else [])
 
 
-def interval(of: Estimate, *, shares: bool = False) -> str:
+def interval(of: Estimate, shown: Shown = number) -> str:
     """Return the interval; nothing if there is none."""
-    if math.isnan(of.low):
-        return ""
-    if shares:
-        return f"[{share(of.low)}, {share(of.high)}]"
-    return f"[{number(of.low, like=of.value)}, {number(of.high, like=of.value)}]"
+    return "" if math.isnan(of.low) else f"[{shown(of.low)}, {shown(of.high)}]"
+
+
+def share(value: float) -> str:
+    """Return a share in percent, small ones with more digits.
+
+    >>> share(0.1234), share(0.00056), share(0.0), share(float("nan"))
+    ('12.3%', '0.056%', '0%', '–')
+    """
+    if not math.isfinite(value):
+        return DASH
+    return f"{100 * value:.1f}%" if value >= 0.01 else f"{100 * value:.2g}%"
+
+
+def ratio(value: float) -> str:
+    """Return a ratio.
+
+    >>> ratio(1.8442), ratio(0.0676)
+    ('1.84', '0.07')
+    """
+    return f"{value:,.2f}" if math.isfinite(value) else DASH
 
 
 def merit_words(audit: Audit) -> str:
