@@ -12,6 +12,7 @@ from pydantic import Field
 from faircascade.data.base import Progress
 from faircascade.data.log import Log, as_log
 from faircascade.data.log.log import LogSummary
+from faircascade.errors import ParameterError
 from faircascade.evaluation.audit.assembly import (
     estimate_all,
     group_table,
@@ -146,6 +147,8 @@ def audit(
         encoding=encoding,
     )
     columns.check()
+    if periods == 1:
+        raise ParameterError("periods", "must be 0 or at least 2", periods)
     source = as_log(log)
     counts = count(source, blocks=BLOCKS, periods=periods, progress=progress)
     catalogue = Catalogue.of(source, columns)
@@ -189,8 +192,6 @@ def _notes(
             f"merit is estimated from {clicks:.1f} clicks per item: what depends on it is rough, "
             "and its intervals are too narrow"
         )
-    if counts.untimed:
-        yield f"{counts.untimed:,} impressions have no time and are in no period"
     if counts.periods is not None and counts.periods.exposure is None:
         yield "there are too many items to follow their exposure over time"
     if len(counts.blocks) < FEWEST:

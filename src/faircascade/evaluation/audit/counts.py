@@ -71,8 +71,6 @@ class LogCounts:
     clicked: Ints
     """Slates with a click, (b,)."""
     periods: PeriodCounts | None
-    untimed: int
-    """Impressions without a time."""
 
     @property
     def blocks(self) -> Ints:
@@ -98,7 +96,6 @@ class _Counter:
         self.timed: bool | None = None
         self.by_period = np.zeros((2, periods, blocks), dtype=np.int64)  # served, clicks
         self.exposure: ItemCells | None = ItemCells((periods, blocks), np.int64)
-        self.untimed = 0
 
     def add(self, impressions: Impressions, block: Ints) -> None:
         """Count impressions whose users are in these blocks, (n,)."""
@@ -123,13 +120,6 @@ class _Counter:
         self, impressions: Impressions, block: Ints, there: NDArray[np.bool_], hits: Ints
     ) -> None:
         times = self._times(impressions)
-        known = np.isfinite(times)
-        if not known.all():
-            self.untimed += int((~known).sum())
-            impressions, times = impressions.take(known), times[known]
-            block, there, hits = block[known], there[known], hits[known]
-        if not len(times):
-            return
         if self.periods is None:
             calendar = self.timed is True and is_calendar(times)
             self.periods = Periods(self.most, calendar=calendar, whole=not self.timed)
@@ -190,7 +180,6 @@ class _Counter:
             clicks=clicks,
             clicked=clicked,
             periods=self._period_counts(items),
-            untimed=self.untimed,
         )
 
     def _period_counts(self, items: int) -> PeriodCounts | None:

@@ -10,9 +10,10 @@ impressions a user has. T is a number of the whole log.
   Where items differ by more than chance, that bias falls as 1/n and the jackknife removes it. Where
   they do not, it falls as 1/√n, and the jackknife removes half. The interval covers both: it is
   longer by the correction, on the side to which that points.
-- Extremes (ranks, the worst-off of all): T jumps as blocks are left out, which the jackknife
-  cannot bear. The error is the spread of T over halves of the blocks, which are balanced: any two
-  halves share as many blocks as they do not. The interval lies around T itself.
+- Extremes (ranks, the worst-off of all, distances near 0): T jumps, or turns, as blocks are left
+  out, which the jackknife cannot bear. The error is the root of the mean square of the distance
+  between T and its value in halves of the blocks; halves are balanced, that is, any two share half
+  of their blocks. The interval lies around T itself.
 """
 
 from __future__ import annotations
@@ -107,13 +108,18 @@ def extreme(whole: Floats, halves: Floats, bounds: Bounds = ANY) -> Estimates:
     """Return numbers with half-sample intervals; `halves` has one row for each half."""
     if not len(halves):
         return _nothing(whole)
-    error = np.sqrt(((halves - halves.mean(axis=0)) ** 2).mean(axis=0))
+    error = np.sqrt(((halves - whole) ** 2).mean(axis=0))
     half = quantile(len(halves)) * error
     return _within(bounds, whole, whole, whole - half, whole + half)
 
 
 def left_out(blocks: Bools) -> Bools:
-    """Return which blocks each jackknife sample has, (samples, b): all but one that has users."""
+    """Return which blocks each jackknife sample has, (samples, b): all but one that has users.
+
+    There is none if too few have users.
+    """
+    if np.count_nonzero(blocks) < FEWEST:
+        return np.zeros((0, len(blocks)), dtype=bool)
     return np.array([np.arange(len(blocks)) != j for j in np.flatnonzero(blocks)])
 
 

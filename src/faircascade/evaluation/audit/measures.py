@@ -34,11 +34,8 @@ BOUNDS: Mapping[str, Bounds] = {
     "popularity_correlation": (-1.0, 1.0),
 }
 """The values that metrics can have, beyond which no interval goes."""
-EXTREMES = (
-    *("popularity_correlation", "coverage"),
-    *("disparate_treatment", "disparate_impact", "max_min_share"),
-)
-"""Metrics that jump as users are left out."""
+EXTREMES = ("popularity_correlation", "coverage")
+"""Metrics of items that jump as users are left out; those of groups all may."""
 UNEVEN = (*GROUPED, "top_items")
 """Metrics in which chance looks like unequal exposure."""
 
@@ -153,9 +150,6 @@ def measure(sample: Sample, groups: Mapping[str, Memberships]) -> Values:
     found["position/examination"] = sample.examination
     for column, memberships in groups.items():
         added = record.added_up(memberships)
-        for name, metric in group_metrics().items():
-            if name not in EXTREMES:
-                found[f"group/{column}/metric/{name}"] = np.array([metric.measure(added)])
         for name, values in _against_merit(added).items():
             found[f"group/{column}/{name}"] = values
     for name, values in _by_period(sample).items():
@@ -164,7 +158,7 @@ def measure(sample: Sample, groups: Mapping[str, Memberships]) -> Values:
 
 
 def measure_extremes(sample: Sample, groups: Mapping[str, Memberships]) -> Values:
-    """Return the metrics that are extremes: ranks, and the worst-off of all groups."""
+    """Return the metrics that are extremes: ranks, items shown at all, and those of groups."""
     found = {
         f"metric/{name}": np.array([metric.measure(sample.record)])
         for name, metric in log_metrics().items()
@@ -173,8 +167,7 @@ def measure_extremes(sample: Sample, groups: Mapping[str, Memberships]) -> Value
     for column, memberships in groups.items():
         added = sample.record.added_up(memberships)
         for name, metric in group_metrics().items():
-            if name in EXTREMES:
-                found[f"group/{column}/metric/{name}"] = np.array([metric.measure(added)])
+            found[f"group/{column}/metric/{name}"] = np.array([metric.measure(added)])
     if sample.exposure is not None:
         shown = (sample.exposure > 0).mean(axis=0)  # (p,)
         found["period/coverage"] = np.where(sample.served > 0, shown, np.nan)
@@ -184,7 +177,8 @@ def measure_extremes(sample: Sample, groups: Mapping[str, Memberships]) -> Value
 def _against_merit(record: Record) -> Values:
     """Return shares of exposure and of merit, the ratio of these, and clicks per appearance."""
     exposure, merit = exposure_p(record), record.merit
-    share, deserved = exposure / exposure.sum(), merit / merit.sum()
+    total = exposure.sum() or np.nan
+    share, deserved = exposure / total, merit / merit.sum()
     clicks, shown = record.item_clicks.sum(axis=1), record.appearances.sum(axis=1)
     return {
         "share": share,
