@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -188,9 +189,7 @@ def test_few_users_have_no_intervals() -> None:
 
 
 def test_nothing_clicked_is_no_reason_to_stop() -> None:
-    found = fc.audit(
-        table([(f"u{i}", ["a", "b"], []) for i in range(50)]), merit="estimated"
-    )
+    found = fc.audit(table([(f"u{i}", ["a", "b"], []) for i in range(50)]), merit="estimated")
     assert found.items.merit.tolist() == [1.0, 1.0]
     assert found.metrics["clicks"].value == 0
 
@@ -227,7 +226,6 @@ def test_too_many_items_are_not_followed_over_time(monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_a_mistake_is_one_line(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match="(?s)") as error:
+    with pytest.raises(ValueError, match=re.escape(message)) as error:
         fc.audit(table(random_slates(9)), **given)
-    assert message in str(error.value)
     assert "\n" not in str(error.value)
