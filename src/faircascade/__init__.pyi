@@ -5,6 +5,7 @@ from .data.load import load_dataset
 from .data.log import EventLogWriter, Log, LoggedImpression
 from .engine import Result, simulate
 from .environment import Environment, load_instances
+from .evaluation.audit import Audit, audit
 from .experiment import Comparison, compare, load_results, run_experiment
 from .policies import (
     DCMKLUCB,
@@ -35,7 +36,7 @@ from .policies import (
     TSCascade,
 )
 from .ranker import Ranker
-from .report import write_report
+from .report import write_audit, write_report
 from .types import Slate
 from .version import __version__ as __version__
 
@@ -44,6 +45,7 @@ __all__ = [
     "PBMTS",
     "PBMUCB",
     "AsyncClient",
+    "Audit",
     "Bandit",
     "CascadeHybrid",
     "CascadeKLUCB",
@@ -78,6 +80,7 @@ __all__ = [
     "Slate",
     "TSCascade",
     "TopRank",
+    "audit",
     "compare",
     "load_dataset",
     "load_instances",
@@ -85,5 +88,6 @@ __all__ = [
     "run_experiment",
     "simulate",
     "theory",
+    "write_audit",
     "write_report",
 ]

@@ -43,8 +43,9 @@ class Command(TyperCommand):
     @property
     def _options(self) -> dict[str, str]:
         """The options as they are typed, by name."""
-        given = (p.opts[0] for p in self.params if isinstance(p, TyperOption))
-        return {option.lstrip("-").replace("-", "_"): option for option in given}
+        given = [p for p in self.params if isinstance(p, TyperOption)]
+        typed = {p.opts[0].lstrip("-").replace("-", "_"): p.opts[0] for p in given}
+        return {p.name: p.opts[0] for p in given if p.name} | typed
 
     def _typed(self, keyword: re.Match[str]) -> str:
         """Return an option of the data as it is typed: `--path FILE`, `--set data.sep=...`."""

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from faircascade import __version__
+from faircascade.cli.audit import audit
 from faircascade.cli.bench import bench
 from faircascade.cli.command import Command
 from faircascade.cli.compare import compare
@@ -44,6 +45,7 @@ app.command(cls=Command)(tune)
 app.command(cls=Command)(report)
 app.command(cls=Command)(diff)
 app.command(cls=Command)(reproduce)
+app.command(cls=Command)(audit)
 app.command(cls=Command)(theory)
 app.add_typer(data)
 app.command(cls=Command)(serve)

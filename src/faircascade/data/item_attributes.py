@@ -84,18 +84,13 @@ class ItemAttributes:
         """Read a table of items; its ids are in the column `item`, or in one named like `like`."""
         if not self.named:
             return self._guessed(table).from_table(table, items, item=item, like=like)
-        name = _id_column_name(table, item, like)
-        columns = table.read({**self.wanted(table), name: "id"})
-        coded = id_column(columns[name], table, name)
-        last = last_row_of_each(coded.codes, len(coded.ids))
-        row_of = dict(zip(map(str, coded.ids), last, strict=True))
-        rows = np.array([row_of.get(str(item), -1) for item in items.ids], dtype=np.intp)
-        if (rows < 0).all():
-            raise DataError(
-                f"{table.label}: column {name!r} has none of the items that are rated, such as "
-                f"{items.ids[0]!s}; name the column of their ids with items_id="
-            )
+        rows = item_rows(table, items, item=item, like=like)
+        columns = table.read(self.wanted(table))
         return self.of_items(table, columns, rows, items)
+
+    def guesses(self, table: Table) -> bool:
+        """Tell whether there are columns to take if none is named."""
+        return bool(usual_column(table, GROUPS)) or any(map(_TOKENS.search, table.names))
 
     def _guessed(self, table: Table) -> ItemAttributes:
         """Take the columns that have several tokens, or else one with a usual name."""
@@ -117,6 +112,30 @@ class Attributes:
     groups: dict[str, NDArray[np.str_]]
     merit: NDArray[np.float64] | None
     notes: tuple[str, ...]
+
+
+def table_ids(table: Table, *, item: str | None, like: str) -> list[int | str]:
+    """Return the ids of a table of items, each once, in their order."""
+    name = _id_column_name(table, item, like)
+    coded = id_column(table.read({name: "id"})[name], table, name)
+    first = np.unique(coded.codes, return_index=True)[1]
+    found: list[int | str] = coded.ids[coded.codes[np.sort(first)]].tolist()
+    return found
+
+
+def item_rows(table: Table, items: Coded, *, item: str | None, like: str) -> NDArray[np.intp]:
+    """Return the last row of each item in a table of items, -1 if it has none, (n,)."""
+    name = _id_column_name(table, item, like)
+    coded = id_column(table.read({name: "id"})[name], table, name)
+    last = last_row_of_each(coded.codes, len(coded.ids))
+    row_of = dict(zip(map(str, coded.ids), last, strict=True))
+    rows = np.array([row_of.get(str(item), -1) for item in items.ids], dtype=np.intp)
+    if (rows < 0).all():
+        raise DataError(
+            f"{table.label}: column {name!r} has none of the items that are rated, such as "
+            f"{items.ids[0]!s}; name the column of their ids with items_id="
+        )
+    return rows
 
 
 def _id_column_name(table: Table, given: str | None, like: str) -> str:

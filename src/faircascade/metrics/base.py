@@ -17,6 +17,8 @@ class Metric(Component):
     title: ClassVar[str] = ""
     """How tables and figures name it."""
     higher_is_better: ClassVar[bool] = True
+    simulated: ClassVar[bool] = False
+    """True if it needs what only a simulation knows, so that a log has no such number."""
 
     @abstractmethod
     def measure(self, record: Record) -> float:

@@ -29,6 +29,7 @@ class Regret(Metric):
 
     title: ClassVar[str] = "Regret"
     higher_is_better: ClassVar[bool] = False
+    simulated: ClassVar[bool] = True
 
     realised: bool = False
     """True counts drawn clicks instead of expectations, both slates under the same draws."""

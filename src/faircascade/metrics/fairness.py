@@ -71,6 +71,7 @@ class FairnessRegret(ItemMetric):
 
     title: ClassVar[str] = "Fairness regret"
     higher_is_better: ClassVar[bool] = False
+    simulated: ClassVar[bool] = True
 
     def of(self, record: Record) -> float:
         return record.fairness_regret

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.errors import check_choice
+from faircascade.metrics.memberships import Memberships
 from faircascade.types import Bools, Floats, Ints, Items
 
 UNIT = 2.0**-32
@@ -245,18 +246,13 @@ class Record:
             raise ValueError(
                 f"labels must be one for each of the {len(self.merit)} items, got {len(labels)}"
             )
-        memberships = [str(label).split("|") for label in labels]
-        groups = tuple(sorted({group for row in memberships for group in row}))
-        place = {group: g for g, group in enumerate(groups)}
-        items = np.array([i for i, row in enumerate(memberships) for _ in row])
-        into = np.array([place[group] for row in memberships for group in row])
+        memberships = Memberships.of(labels)
+        return memberships.groups, self.added_up(memberships)
 
-        def add(values: np.ndarray) -> np.ndarray:
-            total = np.zeros((len(groups), *values.shape[1:]), dtype=values.dtype)
-            np.add.at(total, into, values[items])
-            return total
-
-        return groups, Record(
+    def added_up(self, memberships: Memberships) -> Record:
+        """Return the record with the items of each group added up."""
+        add = memberships.add
+        return Record(
             appearances=add(self.appearances),
             item_clicks=add(self.item_clicks),
             merit=add(self.merit),

@@ -140,6 +140,10 @@ class Log:
         """Ids of the users that were read so far, by their codes."""
         return self._users.ids
 
+    def user_ids_from(self, code: int) -> list[int | str]:
+        """Return the ids of users from a code on, which may become text as the log goes on."""
+        return self._users.ids_from(code)
+
     @property
     def item_ids(self) -> Ids:
         """Ids of the items that were read so far, by their codes."""

@@ -49,6 +49,10 @@ class Vocabulary:
             return np.array([str(value) for value in self._values], dtype=np.str_)
         return np.array(self._values, dtype=np.int64)
 
+    def ids_from(self, code: int) -> list[int | str]:
+        """Return the ids from a code on, as they are so far."""
+        return self._values[code:]
+
     def codes(self, column: Any) -> Codes:
         """Return the code of each value of an Arrow array; MISSING for none, or a broken one."""
         import pyarrow as pa
