@@ -6,6 +6,7 @@ from .data.log import Log
 from .engine import Result, simulate
 from .environment import Environment, load_instances
 from .experiment import Comparison, compare, load_results, run_experiment
+from .fitting import ClickCounts, FittedClickModel, fit_click_model
 from .policies import (
     DCMKLUCB,
     PBMTS,
@@ -50,6 +51,7 @@ __all__ = [
     "CascadeLSB",
     "CascadeTS",
     "CascadeUCB1",
+    "ClickCounts",
     "Client",
     "Comparison",
     "DataError",
@@ -61,6 +63,7 @@ __all__ = [
     "Environment",
     "EpsilonGreedy",
     "FRMLinUCB",
+    "FittedClickModel",
     "LinTS",
     "LinUCB",
     "Log",
@@ -77,6 +80,7 @@ __all__ = [
     "TSCascade",
     "TopRank",
     "compare",
+    "fit_click_model",
     "load_dataset",
     "load_instances",
     "load_results",

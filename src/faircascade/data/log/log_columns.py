@@ -30,6 +30,8 @@ class LogColumns:
     shown: str | None = None
     """How many positions were on the screen."""
     time: str | None = None
+    context: str | None = None
+    """What it was shown for, such as a query; never found by its name."""
     slate_propensity: str | None = None
     cascade_propensity: str | None = None
     item_position_propensity: str | None = None

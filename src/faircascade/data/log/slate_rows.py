@@ -49,6 +49,7 @@ class SlateRows(ABC):
     columns: LogColumns
     users: Vocabulary
     items: Vocabulary
+    contexts: Vocabulary
     faults: Faults
     first_position: int | None
     """What the first position is called, 0 or 1; None is found out from the first block."""
@@ -67,6 +68,15 @@ class SlateRows(ABC):
         column = table[self.columns.user]
         codes = self.users.codes(column)
         rule = f"column {self.columns.user!r} must name a user, by text or a whole number"
+        self.faults.check(codes == MISSING, rule, lambda row: raw(column, row))
+        return codes
+
+    def _checked_contexts(self, table: Any) -> Codes | None:
+        if self.columns.context is None:
+            return None
+        column = table[self.columns.context]
+        codes = self.contexts.codes(column)
+        rule = f"column {self.columns.context!r} must be text or a whole number"
         self.faults.check(codes == MISSING, rule, lambda row: raw(column, row))
         return codes
 
@@ -111,6 +121,7 @@ class SlateRows(ABC):
         shown: Ints | None,
         moments: Floats | None,
         slate: Floats | None,
+        contexts: Codes | None,
         row_of: Ints,
     ) -> Iterator[Impressions]:
         """Yield n impressions in blocks, without the bad ones.
@@ -154,6 +165,7 @@ class SlateRows(ABC):
                 clicks=matrix(rows.clicks, 0, np.bool_),
                 shown=np.minimum(shown_here, last)[keep].astype(np.int32),
                 times=None if moments is None else moments[keep],
+                contexts=None if contexts is None else contexts[keep],
                 slate=None if slate is None else slate[keep],
                 cascade=matrix(rows.cascade, np.nan, np.float64),
                 item_position=matrix(rows.item_position, np.nan, np.float64),
@@ -196,6 +208,10 @@ class PositionRows(SlateRows):
             self.faults.check(users != users[firsts][which], rule)
         moments, shown = self._checked_times(table), self._checked_shown(table)
         slate = self._checked_propensity(table, "slate_propensity")
+        contexts = self._checked_contexts(table)
+        if contexts is not None:
+            rule = "the rows of an impression must be of one context"
+            self.faults.check(contexts != contexts[firsts][which], rule)
         of_position = [self._checked_propensity(table, role) for role in PROPENSITIES]
         rows = Rows(
             which, self._positions(table, starts, which, firsts), self._item_codes(table),
@@ -207,7 +223,7 @@ class PositionRows(SlateRows):
 
         yield from self._blocks(
             len(firsts), rows, of_impression(users), of_impression(shown), of_impression(moments),
-            of_impression(slate), np.arange(table.num_rows),
+            of_impression(slate), of_impression(contexts), np.arange(table.num_rows),
         )  # fmt: skip
 
     def _starts(self, table: Any) -> Bools:
@@ -316,7 +332,8 @@ class ImpressionRows(SlateRows):
         yield from self._blocks(
             n, Rows(which, position, codes, clicks, *of_position), self._checked_users(table),
             shown, self._checked_times(table),
-            self._checked_propensity(table, "slate_propensity"), which,
+            self._checked_propensity(table, "slate_propensity"),
+            self._checked_contexts(table), which,
         )  # fmt: skip
 
     def _which_of_rows(self, rows: Rows, row_of: Ints) -> Ints:
