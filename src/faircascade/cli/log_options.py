@@ -44,6 +44,10 @@ Shown = Annotated[
     Column, typer.Option(metavar="COLUMN", help="Column of how many positions were on the screen.")
 ]
 Time = Annotated[Column, typer.Option(metavar="COLUMN", help="Column of times.")]
+Context = Annotated[
+    Column,
+    typer.Option(metavar="COLUMN", help="Column of what slates were shown for, such as a query."),
+]
 SlatePropensity = Annotated[
     Column, typer.Option(metavar="COLUMN", help="Column of probabilities of whole slates.")
 ]
@@ -81,6 +85,7 @@ def _settings(
     clicked_items: ClickedItems = None,
     shown: Shown = None,
     time: Time = None,
+    context: Context = None,
     slate_propensity: SlatePropensity = None,
     cascade_propensity: CascadePropensity = None,
     item_position_propensity: ItemPositionPropensity = None,

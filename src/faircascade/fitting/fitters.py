@@ -76,7 +76,7 @@ class Fitter:
             raise ParameterError("method", f"must be 'em', except for {able}", task.method)
         if self.needs_slates and data.gaps:
             raise DataError(
-                f"{self.name} needs whole slates: {data.gaps:,} of {data.impressions:,} impressions "
+                f"{self.name} needs whole slates: {data.gaps:,} of {data.impressions:,} slates "
                 "have a position of which nothing is known; pbm does without"
             )
         if self.needs_tails and data.tails is None:

@@ -59,6 +59,6 @@ def prior_words(smoothing: float, click_rate: float) -> str:
     if smoothing == 0:
         return "none: maximum likelihood"
     return (
-        f"{smoothing:g} imagined impression(s) of each item with a click rate of {click_rate:.3g}; "
-        f"of every other parameter {smoothing:g} imagined trial(s), half of them successes"
+        f"imagined impressions of each item, {smoothing:g} at a click rate of {click_rate:.3g}; "
+        f"imagined trials of every other parameter, {smoothing:g}, half of them successes"
     )
