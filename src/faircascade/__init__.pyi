@@ -7,6 +7,7 @@ from .engine import Result, simulate
 from .environment import Environment, load_instances
 from .evaluation.audit import Audit, audit
 from .experiment import Comparison, compare, load_results, run_experiment
+from .fitting import ClickCounts, FittedClickModel, fit_click_model
 from .policies import (
     DCMKLUCB,
     PBMTS,
@@ -52,6 +53,7 @@ __all__ = [
     "CascadeLSB",
     "CascadeTS",
     "CascadeUCB1",
+    "ClickCounts",
     "Client",
     "Comparison",
     "DataError",
@@ -64,6 +66,7 @@ __all__ = [
     "EpsilonGreedy",
     "EventLogWriter",
     "FRMLinUCB",
+    "FittedClickModel",
     "LinTS",
     "LinUCB",
     "Log",
@@ -82,6 +85,7 @@ __all__ = [
     "TopRank",
     "audit",
     "compare",
+    "fit_click_model",
     "load_dataset",
     "load_instances",
     "load_results",

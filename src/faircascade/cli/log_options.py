@@ -47,6 +47,10 @@ Answered = Annotated[
     Column, typer.Option(metavar="COLUMN", help="Column of whether feedback came, 1 or 0.")
 ]
 Time = Annotated[Column, typer.Option(metavar="COLUMN", help="Column of times.")]
+Context = Annotated[
+    Column,
+    typer.Option(metavar="COLUMN", help="Column of what slates were shown for, such as a query."),
+]
 SlatePropensity = Annotated[
     Column, typer.Option(metavar="COLUMN", help="Column of probabilities of whole slates.")
 ]
@@ -89,6 +93,7 @@ def _settings(
     shown: Shown = None,
     answered: Answered = None,
     time: Time = None,
+    context: Context = None,
     slate_propensity: SlatePropensity = None,
     cascade_propensity: CascadePropensity = None,
     item_position_propensity: ItemPositionPropensity = None,

@@ -17,6 +17,7 @@ from faircascade.cli.data import data
 from faircascade.cli.demo import demo
 from faircascade.cli.diff import diff
 from faircascade.cli.doctor import doctor
+from faircascade.cli.fit import fit
 from faircascade.cli.keys import keys
 from faircascade.cli.report import report
 from faircascade.cli.reproduce import reproduce
@@ -48,6 +49,7 @@ app.command(cls=Command)(reproduce)
 app.command(cls=Command)(audit)
 app.command(cls=Command)(theory)
 app.add_typer(data)
+app.command(cls=Command)(fit)
 app.command(cls=Command)(serve)
 app.add_typer(keys)
 app.command(cls=Command)(bench)

@@ -284,6 +284,57 @@ class Construction:
             name=name,
         )
 
+    @classmethod
+    @checked_arguments
+    def from_log(
+        cls,
+        log: Any,
+        *,
+        k: int | None = None,
+        dim: int = 10,
+        click_model: Any = "auto",
+        features: Any = None,
+        held_out: float = 0.2,
+        smoothing: float = 1.0,
+        seed: int = 0,
+        dynamics: Dynamics | None = None,
+        delay: Delay | None = None,
+    ) -> Self:
+        """Build an environment calibrated on a click log: its items, its users, and how they click.
+
+        A click model is fitted, which says how likely users looked at a position. Clicks over looks
+        make the mean attraction of items and, beyond it, features and preferences; those of users
+        with few clicks shrink to the mean. How well held-out clicks are predicted, position by
+        position, is in `info["calibration"]`.
+
+        Args:
+            log: A `Log`, or what it takes. Pairs of user and item that occur are kept in memory.
+            k: Length of a slate; that of the longest in the log unless given.
+            dim: Number of features, d: mean attraction, and d - 1 factors of clicks beyond it.
+            click_model: The name of a click model, "auto", which takes the one that predicts best,
+                or what `fit_click_model` returned for this log.
+            features: A table of items with numbers (a file or a DataFrame), instead of factors.
+            held_out: Share of the impressions that preferences are not made of: one half decides
+                how far they shrink, the other is predicted.
+            smoothing: Imagined impressions of each item, clicked at the click rate of the log.
+            seed: Of what is held out.
+            dynamics: How users and items change by round, a component or its name.
+            delay: When feedback reaches the policy, likewise.
+        """
+        from faircascade.environment.log_environment import world_of_log
+
+        world = world_of_log(
+            log,
+            k=k,
+            dim=dim,
+            click_model=click_model,
+            features=features,
+            held_out=held_out,
+            smoothing=smoothing,
+            seed=seed,
+        )
+        return cls(**world._asdict(), **_given(dynamics=dynamics, delay=delay))
+
 
 def _factorise(split: Split, dim: int, k: int, world: World, align: Align) -> tuple[Floats, Floats]:
     """Return features of items (m, d) and preferences of users (n, d), scaled as the world says."""

@@ -50,10 +50,11 @@ class ImpressionRows(SlateRows):
                 self._check_rows(wrong, f"a propensity {IN_RANGE}", which)
         clicked = np.bincount(which, weights=clicks, minlength=n) > 0
         yield from self._blocks(
-            n, Rows(which, position, codes, clicks, *of_position), self._checked_users(table),
-            shown, self._checked_times(table),
-            self._checked_propensity(table, "slate_propensity"),
-            self._checked_answered(table, clicked), which,
+            n, Rows(which, position, codes, clicks, *of_position), which,
+            users=self._checked_users(table), shown=shown, times=self._checked_times(table),
+            slate=self._checked_propensity(table, "slate_propensity"),
+            answered=self._checked_answered(table, clicked),
+            contexts=self._checked_contexts(table),
         )  # fmt: skip
 
     def _which_of_rows(self, rows: Rows, row_of: Ints) -> Ints:

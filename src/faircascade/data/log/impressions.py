@@ -31,6 +31,8 @@ class Impressions:
     """How many positions were on the screen, from the top, (n,)."""
     times: Floats | None = None
     """Seconds since 1970, or any number that grows with time, (n,)."""
+    contexts: NDArray[np.int32] | None = None
+    """What it was shown for, such as a query: codes, (n,)."""
     slate: Floats | None = None
     """Probability of the slate under the policy that showed it, NaN where unknown, (n,)."""
     cascade: Floats | None = None
@@ -91,7 +93,7 @@ _BLANK: dict[str, float] = {
     "item_position": np.nan,
 }
 """Arrays with a column for each position, and what stands where there is none."""
-_ARRAYS = ("users", "shown", "times", "slate", "answered", *_BLANK)
+_ARRAYS = ("users", "shown", "times", "contexts", "slate", "answered", *_BLANK)
 
 
 def _wide(array: Any, k: int, blank: float) -> Any:

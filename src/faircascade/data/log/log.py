@@ -73,6 +73,7 @@ class Log:
         shown: str | None = None,
         answered: str | None = None,
         time: str | None = None,
+        context: str | None = None,
         slate_propensity: str | None = None,
         cascade_propensity: str | None = None,
         item_position_propensity: str | None = None,
@@ -88,7 +89,8 @@ class Log:
         """Open a log: Parquet, CSV, TSV or JSON lines (gzip too), a folder of such files, a zip
         file (`member` says which of its files), a DataFrame, or a trace of a simulation.
 
-        The other parameters name columns; those with usual names are found. `rows` says whether
+        The other parameters name columns; those with usual names are found, except for `context`,
+        what a slate was shown for, such as a query. `rows` says whether
         a row is a position or a whole impression, `first_position` whether positions begin with 0
         or 1; both are found out if left out. A row that breaks a rule is refused;
         `invalid="drop"` leaves out its impression and counts it.
@@ -117,6 +119,7 @@ class Log:
                 shown=shown,
                 answered=answered,
                 time=time,
+                context=context,
                 slate_propensity=slate_propensity,
                 cascade_propensity=cascade_propensity,
                 item_position_propensity=item_position_propensity,
@@ -127,7 +130,7 @@ class Log:
         self._first_position = first_position
         if first_position is None and TRACE in self._source.metadata:
             self._first_position = 0
-        self._users, self._items = Vocabulary(), Vocabulary()
+        self._users, self._items, self._contexts = Vocabulary(), Vocabulary(), Vocabulary()
         self.summary: LogSummary | None = None
         """What it had; None until it has been read to its end."""
 
@@ -148,6 +151,16 @@ class Log:
     def item_ids(self) -> Ids:
         """Ids of the items that were read so far, by their codes."""
         return self._items.ids
+
+    @property
+    def context_ids(self) -> Ids:
+        """Ids of the contexts that were read so far, by their codes."""
+        return self._contexts.ids
+
+    @property
+    def has_contexts(self) -> bool:
+        """True if a column says what slates were shown for."""
+        return self.columns.context is not None
 
     @property
     def has_users(self) -> bool:
@@ -228,7 +241,8 @@ class Log:
 
     def _reader(self, faults: Faults) -> SlateRows:
         kind = ImpressionRows if self.row_is == "impressions" else PositionRows
-        return kind(self.columns, self._users, self._items, faults, self._first_position)
+        vocabularies = (self._users, self._items, self._contexts)
+        return kind(self.columns, *vocabularies, faults, self._first_position)
 
     def _parts(self, reader: SlateRows, progress: Progress | None) -> Iterator[Impressions]:
         """Yield impressions; one that a block cuts in two is read with the next block."""

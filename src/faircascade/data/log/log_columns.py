@@ -32,6 +32,8 @@ class LogColumns:
     answered: str | None = None
     """1 or 0: whether feedback came at all."""
     time: str | None = None
+    context: str | None = None
+    """What it was shown for, such as a query; never found by its name."""
     slate_propensity: str | None = None
     cascade_propensity: str | None = None
     item_position_propensity: str | None = None

@@ -35,6 +35,10 @@ class PositionRows(SlateRows):
             self.faults.check(users != users[firsts][which], rule)
         moments, shown = self._checked_times(table), self._checked_shown(table)
         slate = self._checked_propensity(table, "slate_propensity")
+        contexts = self._checked_contexts(table)
+        if contexts is not None:
+            rule = "the rows of an impression must be of one context"
+            self.faults.check(contexts != contexts[firsts][which], rule)
         of_position = [self._checked_propensity(table, role) for role in PROPENSITIES]
         clicks = self._clicks(table)
         answered = self._checked_answered(table, clicks)
@@ -47,8 +51,10 @@ class PositionRows(SlateRows):
             return None if values is None else values[firsts]
 
         yield from self._blocks(
-            len(firsts), rows, of_impression(users), of_impression(shown), of_impression(moments),
-            of_impression(slate), of_impression(answered), np.arange(table.num_rows),
+            len(firsts), rows, np.arange(table.num_rows),
+            users=of_impression(users), shown=of_impression(shown), times=of_impression(moments),
+            slate=of_impression(slate), answered=of_impression(answered),
+            contexts=of_impression(contexts),
         )  # fmt: skip
 
     def _starts(self, table: Any) -> Bools:

@@ -48,6 +48,7 @@ class SlateRows(ABC):
     columns: LogColumns
     users: Vocabulary
     items: Vocabulary
+    contexts: Vocabulary
     faults: Faults
     first_position: int | None
     """What the first position is called, 0 or 1; None is found out from the first block."""
@@ -66,6 +67,15 @@ class SlateRows(ABC):
         column = table[self.columns.user]
         codes = self.users.codes(column)
         rule = f"column {self.columns.user!r} must name a user, by text or a whole number"
+        self.faults.check(codes == MISSING, rule, lambda row: raw(column, row))
+        return codes
+
+    def _checked_contexts(self, table: Any) -> Codes | None:
+        if self.columns.context is None:
+            return None
+        column = table[self.columns.context]
+        codes = self.contexts.codes(column)
+        rule = f"column {self.columns.context!r} must be text or a whole number"
         self.faults.check(codes == MISSING, rule, lambda row: raw(column, row))
         return codes
 
@@ -120,17 +130,16 @@ class SlateRows(ABC):
         self,
         n: int,
         rows: Rows,
+        row_of: Ints,
+        *,
         users: Codes | None,
         shown: Ints | None,
-        moments: Floats | None,
-        slate: Floats | None,
-        answered: Bools | None,
-        row_of: Ints,
+        **others: NDArray[Any] | None,
     ) -> Iterator[Impressions]:
         """Yield n impressions in blocks, without the bad ones.
 
-        What is not in `rows` has an entry for each impression; `row_of` is the row of the table
-        that a row stands in.
+        `row_of` is the row of the table that a row stands in. What is not in `rows` has an entry
+        for each impression; `others` go into `Impressions` as they are.
         """
         last = np.zeros(n, dtype=np.int64)
         np.maximum.at(last, rows.which, rows.position + 1)
@@ -149,6 +158,9 @@ class SlateRows(ABC):
             ends = np.searchsorted(rows.which, (first, first + len(chosen)))
             inside = slice(*ends)
             cells = (rows.which[inside] - first) * k + rows.position[inside]
+            known: dict[str, Any] = {
+                name: None if values is None else values[chosen] for name, values in others.items()
+            }
 
             def matrix(
                 values: NDArray[Any] | None, blank: float, dtype: type,
@@ -165,11 +177,9 @@ class SlateRows(ABC):
                 items=matrix(rows.items, NOTHING, np.int32),
                 clicks=matrix(rows.clicks, 0, np.bool_),
                 shown=shown_here[chosen].astype(np.int32),
-                times=None if moments is None else moments[chosen],
-                slate=None if slate is None else slate[chosen],
-                answered=None if answered is None else answered[chosen],
                 cascade=matrix(rows.cascade, np.nan, np.float64),
                 item_position=matrix(rows.item_position, np.nan, np.float64),
+                **known,
             )
 
     def _check_rows(self, wrong: Bools, rule: str, row_of: Ints) -> None:

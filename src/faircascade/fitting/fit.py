@@ -1,0 +1,209 @@
+"""Fit click models to a log, and choose the one that predicts best."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from faircascade.data.base import DataError
+from faircascade.data.log import Log
+from faircascade.errors import ParameterError, check_choice
+from faircascade.fitting.click_counts import ClickCounts
+from faircascade.fitting.count_fits import fit_counts
+from faircascade.fitting.em import ITERATIONS, TOLERANCE
+from faircascade.fitting.fitted import Candidate, FittedClickModel
+from faircascade.fitting.fitters import FITTERS, Fit, Method, Task
+from faircascade.fitting.priors import Priors, prior_words
+from faircascade.fitting.scores import Scored, difference, score
+from faircascade.fitting.statistics import Sample, Statistics, sample_of, statistics_of
+from faircascade.parameters import checked_arguments
+
+AUTO = "auto"
+By = Literal["item", "context"]
+
+
+@checked_arguments
+def fit_click_model(
+    log: Any,
+    model: str = AUTO,
+    *,
+    by: By | None = None,
+    method: Method = "em",
+    held_out: float = 0.2,
+    smoothing: float = 1.0,
+    seed: int = 0,
+    iterations: int = ITERATIONS,
+    tolerance: float = TOLERANCE,
+    progress: Any = None,
+    **columns: Any,
+) -> FittedClickModel:
+    """Fit a click model to a log by maximum likelihood.
+
+    Args:
+        log: A `Log`, or what it takes; or `ClickCounts`, aggregated counts by position.
+        model: The name of a click model, `sdbn` (`dbn` with continuation 1), or "auto", which
+            fits all that can be fitted and takes the one of the highest held-out log-likelihood.
+        by: Attraction is that of an "item", or that of an item in a "context" such as a query,
+            which is the default where the log has a column of contexts (`context=`).
+        method: "em", or "counting" (cascade, dcm, sdbn), which takes it that users stop at their
+            last click: quicker, and not quite right, see the page on fitting.
+        held_out: Share of the users whose impressions measure how well models predict; then the
+            parameters are fitted once more to all impressions. At most 1,000,000 impressions.
+        smoothing: Imagined impressions for each parameter, clicked at the click rate of the log;
+            parameters that are not attraction succeed in half of them. 0 is maximum likelihood.
+        seed: Of what is held out.
+        iterations: E-steps at most.
+        tolerance: EM ends when there is less than this left to gain in log-likelihood.
+        progress: Called with what is read, how much and of how much.
+        columns: Those of `Log`, if `log` is not one: `user=`, `item=`, `context=`, ...
+    """
+    names = _names_of(model)
+    if smoothing < 0:
+        raise ParameterError("smoothing", "must be at least 0", smoothing)
+    options: dict[str, Any] = {"iterations": iterations, "tolerance": tolerance}
+    if isinstance(log, ClickCounts):
+        wanted = None if model == AUTO else names
+        return fit_counts(log, wanted, held_out=held_out, smoothing=smoothing, seed=seed, **options)
+    opened = _opened(log, columns)
+    sample = sample_of(
+        opened,
+        by_context=_by_context(opened, by),
+        held_out=held_out,
+        seed=seed,
+        keep_tails=any(FITTERS[name].needs_tails for name in names),
+        progress=progress,
+    )
+    fitting = Fitting(sample, smoothing, method, options)
+    return fitting.chosen(names, opened)
+
+
+class Fitting(NamedTuple):
+    """Models fitted to a sample."""
+
+    sample: Sample
+    smoothing: float
+    method: Method
+    options: dict[str, Any]
+
+    def chosen(self, names: list[str], log: Log) -> FittedClickModel:
+        """Fit models, and return the best, fitted to all impressions."""
+        tried: dict[str, tuple[Fit, Scored | None]] = {}
+        refused: dict[str, str] = {}
+        for name in names:
+            try:
+                fit = self._fit(name, self.sample.train)
+            except DataError as error:
+                if len(names) == 1:
+                    raise DataError(f"{log.name}: {error}") from None
+                refused[name] = str(error)
+            else:
+                tried[name] = fit, self._score(fit)
+        if not tried:
+            raise DataError(f"{log.name}: no model could be fitted: {next(iter(refused.values()))}")
+        candidates = self._candidates(tried, refused)
+        best = candidates[0].name
+        fit, scored = tried[best]
+        everything = self.sample.train
+        if scored is not None:
+            everything = self._everything()
+            fit = self._fit(best, everything)
+        return self._fitted(best, fit, everything, log, scored, candidates)
+
+    def _fit(self, name: str, data: Statistics) -> Fit:
+        sample = self.sample
+        priors = Priors.of(self.smoothing, data.click_rate)
+        task = Task(data, len(sample.entries), sample.k, priors, self.method, self.options)
+        return FITTERS[name].fit(task)
+
+    def _score(self, fit: Fit) -> Scored | None:
+        held = self.sample.held_out
+        return None if held is None else score(fit.model, fit.attraction, held)
+
+    def _everything(self) -> Statistics:
+        held, train, size = self.sample.held_out, self.sample.train, len(self.sample.entries)
+        assert held is not None
+        rest = statistics_of(held, size, keep_tails=train.tails is not None)
+        return train.joined(rest).finished(size, self.sample.k)
+
+    def _candidates(
+        self, tried: dict[str, tuple[Fit, Scored | None]], refused: dict[str, str]
+    ) -> tuple[Candidate, ...]:
+        """Return all models, the best first."""
+
+        def quality(name: str) -> float:
+            scored = tried[name][1]
+            return -np.inf if scored is None else scored.scores.log_likelihood
+
+        ranked = sorted(tried, key=quality, reverse=True)
+        best = tried[ranked[0]][1]
+        held = self.sample.held_out
+        found = []
+        for name in ranked:
+            fit, scored = tried[name]
+            behind = None
+            if scored is not None and best is not None and held is not None and name != ranked[0]:
+                behind = difference(scored.log_likelihoods, best.log_likelihoods, held.users)
+            found.append(
+                Candidate(
+                    name=name,
+                    scores=None if scored is None else scored.scores,
+                    behind=behind,
+                    iterations=fit.optimum.steps,
+                    converged=fit.optimum.converged,
+                )
+            )
+        rest = [Candidate(name=name, refused=why, converged=False) for name, why in refused.items()]
+        return (*found, *rest)
+
+    def _fitted(
+        self, name: str, fit: Fit, data: Statistics, log: Log, scored: Scored | None,
+        candidates: tuple[Candidate, ...],
+    ) -> FittedClickModel:  # fmt: skip
+        entries = self.sample.entries
+        shown, clicks = data.table.counts.sum(axis=2)
+        notes = [*log.notes, *fit.notes]
+        if not fit.optimum.converged:
+            notes.append(f"EM did not converge in {fit.optimum.steps} steps: give more iterations")
+        contexts = entries.contexts
+        return FittedClickModel(
+            name=name,
+            click_model=fit.model,
+            item_ids=log.item_ids[entries.items],
+            context_ids=None if contexts is None else log.context_ids[contexts],
+            attraction=fit.attraction,
+            impressions=shown,
+            clicks=clicks,
+            total=data.impressions,
+            k=self.sample.k,
+            entry_parameters=fit.entry_parameters,
+            scores=None if scored is None else scored.scores,
+            errors=fit.errors,
+            iterations=fit.optimum.steps,
+            converged=fit.optimum.converged,
+            objectives=tuple(fit.optimum.objectives),
+            prior=prior_words(self.smoothing, data.click_rate),
+            candidates=candidates,
+            notes=tuple(notes),
+        )
+
+
+def _names_of(model: str) -> list[str]:
+    check_choice("model", model, (AUTO, *FITTERS))
+    return list(FITTERS) if model == AUTO else [model]
+
+
+def _opened(log: Any, columns: dict[str, Any]) -> Log:
+    if isinstance(log, Log):
+        if columns:
+            rule = "must be left out: the log is open already"
+            raise ParameterError(next(iter(columns)), rule, next(iter(columns.values())))
+        return log
+    return Log(log, **columns)
+
+
+def _by_context(log: Log, by: By | None) -> bool:
+    if by == "context" and not log.has_contexts:
+        rule = "must be 'item', or the log must be opened with context= (a column)"
+        raise ParameterError("by", rule, by)
+    return log.has_contexts if by is None else by == "context"

@@ -1,0 +1,103 @@
+"""faircascade fit: tables, the choice, files."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from pyarrow import csv as arrow_csv
+from pyarrow import parquet
+
+import faircascade as fc
+from tests.fitting.generated_logs import MODELS, K, slates_and_clicks, table
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    path = tmp_path_factory.mktemp("fit") / "log.parquet"
+    slates, clicks = slates_and_clicks(MODELS["dbn"], 6000)
+    query = np.where(np.arange(6000) % 3 == 0, "x", "y")
+    parquet.write_table(table(slates, clicks, query=query), path)
+    return path
+
+
+def test_all_models_are_compared(run, log) -> None:
+    code, out, _ = run("fit", str(log))
+    assert code == 0
+    assert "Perplexity by position" in out
+    assert "dbn predicts held-out clicks best" in out
+    assert "Not fitted: cascade has at most one click a slate" in out
+    assert "continuation" in out
+
+
+def test_json_and_a_file_that_can_be_loaded(run, log, tmp_path) -> None:
+    file = tmp_path / "model.json"
+    code, out, err = run(
+        "fit", str(log), "--model", "dcm", "--context", "query", "--out", str(file), "--json"
+    )
+    assert code == 0
+    assert f"The fitted model is in {file}" in err
+    found = json.loads(out)
+    assert found["model"] == "dcm"
+    assert len(found["candidates"][0]["held_out"]["perplexity_by_position"]) == K
+    loaded = fc.FittedClickModel.load(file)
+    assert sorted(loaded.contexts) == ["x", "y"]
+    assert loaded.click_model.stop == tuple(found["click_model"]["stop"])
+
+
+def test_counts(run, tmp_path) -> None:
+    file = tmp_path / "counts.csv"
+    rows = ["query,url,pos,Impression,Click"]
+    luck = np.random.default_rng(0)
+    for item in range(6):
+        rows += [f"q,{item},{p},1000,{luck.binomial(1000, 0.3 / (p + 1))}" for p in range(3)]
+    file.write_text("\n".join(rows) + "\n")
+    code, out, _ = run("fit", str(file), "--counts")
+    assert code == 0
+    assert "Not fitted: ubm cannot be fitted" in out
+    file.write_text("\n".join([*rows, "q,9,0,1,2"]) + "\n")
+    code, _, err = run("fit", str(file), "--counts")
+    assert code == 2
+    assert "(or cap them with --excess cap), got '2'" in err
+    code, out, _ = run("fit", str(file), "--counts", "--excess", "cap", "--model", "pbm")
+    assert code == 0
+    assert "1 rows have more clicks than impressions" in out
+    assert "kappa" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--model", "pbn"], "--model must be one of auto, cascade"),
+        (["--held-out", "1"], "--held-out must be at least 0 and below 1, got 1.0"),
+        (["--model", "cascade"], "cascade has at most one click a slate"),
+        (["--excess", "cap"], "--excess must come with --counts, got 'cap'"),
+        (["--counts", "--user", "user_id"], "--user must be left out"),
+        (["--out", "."], "--out must be a file, got '.'"),
+    ],
+)
+def test_a_mistake_is_one_line(run, log, options, message) -> None:
+    code, _, err = run("fit", str(log), *options)
+    assert code == 2
+    assert message in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_text_logs_are_read(run, tmp_path) -> None:
+    slates, clicks = slates_and_clicks(MODELS["pbm"], 500)
+    rows = np.repeat(np.arange(500), K)
+    import pyarrow as pa
+
+    frame = pa.table(
+        {
+            "impression_id": rows,
+            "item_id": slates.reshape(-1),
+            "click": clicks.reshape(-1).astype(int),
+        }
+    )
+    arrow_csv.write_csv(frame, tmp_path / "log.csv")
+    code, out, err = run("fit", str(tmp_path / "log.csv"), "--model", "pbm")
+    assert code == 0
+    assert "500 impressions of 12 items" in out
+    assert "there is no column of users" in err
