@@ -319,6 +319,10 @@ class Ranker:
             state = self.policy.start(Users(ids=np.empty(0, dtype=str)), self._dim)
         return self.policy.sums(state), rounds
 
+    def learned(self) -> tuple[Any, list[str], list[int]]:
+        """Return the state of all users (None if there are none), their ids and slates had."""
+        return self._everybody(), list(self.users), [self._slates[name] for name in self.users]
+
     def save(self, path: str | Path) -> None:
         """Write the policy, the catalogue and everything learned to one .npz file."""
         SavedRanker(

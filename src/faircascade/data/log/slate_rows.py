@@ -52,6 +52,8 @@ class SlateRows(ABC):
     faults: Faults
     first_position: int | None
     """What the first position is called, 0 or 1; None is found out from the first block."""
+    zero_allowed: bool = False
+    """True if a propensity may be 0: that of a policy that did not show the slate."""
 
     @abstractmethod
     def whole(self, table: Any) -> int:
@@ -87,9 +89,12 @@ class SlateRows(ABC):
         column = table[name]
         found = numbers(column)
         there = one_array(column).is_valid().to_numpy(zero_copy_only=False)
-        wrong = there & ~((found > 0) & (found <= 1))
+        wrong = there & ~(self._possible(found) & (found <= 1))
         self.faults.check(wrong, f"column {name!r} {_PROPENSITY}", lambda row: raw(column, row))
         return found
+
+    def _possible(self, propensity: Floats) -> Bools:
+        return np.asarray(propensity >= 0 if self.zero_allowed else propensity > 0)
 
     def _checked_shown(self, table: Any) -> Ints | None:
         """Return how many positions were on the screen at most; a missing number is all."""
@@ -311,7 +316,7 @@ class ImpressionRows(SlateRows):
         of_position = [self._lists_of_numbers(table, role, sizes) for role in PROPENSITIES]
         for found in of_position:
             if found is not None:
-                wrong = ~(np.isnan(found) | ((found > 0) & (found <= 1)))
+                wrong = ~(np.isnan(found) | (self._possible(found) & (found <= 1)))
                 self._check_rows(wrong, f"a propensity {_PROPENSITY}", which)
         yield from self._blocks(
             n, Rows(which, position, codes, clicks, *of_position), self._checked_users(table),
