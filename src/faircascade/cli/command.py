@@ -52,7 +52,8 @@ class Command(TyperCommand):
         if name not in self._options and "set" in self._options:
             return f"--set data.{name}={value or '...'}"
         known = name in self._options or name == "path"  # `data fetch` is about other commands
-        return f"--{name} {value}".rstrip() if known else keyword[0]
+        option = self._options.get(name, f"--{name}")
+        return f"{option} {value}".rstrip() if known else keyword[0]
 
 
 def _names(kind: re.Match[str]) -> str:
