@@ -11,7 +11,7 @@ from faircascade.errors import MissingParameterError, ParameterError, UnknownPar
 from faircascade.registry import components
 
 _PARTS = re.compile(r"\{(\w+)\}")
-_KEYWORD = re.compile(r"(?<![\w.'\"])([a-z_]+)=(?:'(\w+)'|([A-Z]+\b)|(?=[ ,;]|$))")
+_KEYWORD = re.compile(r"(?<![\w.'\"])([a-z_]+)=(?:'(\w+)'|([A-Z]+\b)|(?=[ ,;)]|$))")
 """`sep=`, `missing='drop'`, `path=FILE`: how messages about data name options."""
 
 
