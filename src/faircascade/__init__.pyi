@@ -5,6 +5,9 @@ from .data.load import load_dataset
 from .data.log import Log
 from .engine import Result, simulate
 from .environment import Environment, load_instances
+from .evaluation.evaluate import evaluate
+from .evaluation.given import Probabilities
+from .evaluation.results import Evaluation
 from .experiment import Comparison, compare, load_results, run_experiment
 from .policies import (
     DCMKLUCB,
@@ -35,7 +38,7 @@ from .policies import (
     TSCascade,
 )
 from .ranker import Ranker
-from .report import write_report
+from .report import write_evaluation, write_report
 from .types import Slate
 from .version import __version__ as __version__
 
@@ -60,6 +63,7 @@ __all__ = [
     "EARSLinUCB",
     "Environment",
     "EpsilonGreedy",
+    "Evaluation",
     "FRMLinUCB",
     "LinTS",
     "LinUCB",
@@ -68,6 +72,7 @@ __all__ = [
     "LogisticUCB",
     "MostPopular",
     "Optimal",
+    "Probabilities",
     "Random",
     "Ranker",
     "Ratings",
@@ -77,11 +82,13 @@ __all__ = [
     "TSCascade",
     "TopRank",
     "compare",
+    "evaluate",
     "load_dataset",
     "load_instances",
     "load_results",
     "run_experiment",
     "simulate",
     "theory",
+    "write_evaluation",
     "write_report",
 ]

@@ -16,6 +16,7 @@ from faircascade.cli.data import data
 from faircascade.cli.demo import demo
 from faircascade.cli.diff import diff
 from faircascade.cli.doctor import doctor
+from faircascade.cli.evaluate import evaluate
 from faircascade.cli.keys import keys
 from faircascade.cli.report import report
 from faircascade.cli.reproduce import reproduce
@@ -44,6 +45,7 @@ app.command(cls=Command)(tune)
 app.command(cls=Command)(report)
 app.command(cls=Command)(diff)
 app.command(cls=Command)(reproduce)
+app.command(cls=Command)(evaluate)
 app.command(cls=Command)(theory)
 app.add_typer(data)
 app.command(cls=Command)(serve)

@@ -146,7 +146,14 @@ class FrozenRun(PolicyRun):
     def exposure(self) -> ExposureSums:
         """Return the exposure that its own slates give to items."""
         sums = ExposureSums.empty(self.blocks, self.catalogue.size)
-        blocks = blocks_of(np.arange(len(self.shown), dtype=np.int32), self.blocks)
+        users = np.arange(len(self.shown))
+        blocks = blocks_of(users.astype(np.int32), self.blocks)
+        exact = self.query.exposure(self.state, users, self.rounds)
+        if exact is not None:
+            for item in range(exact.shape[1]):
+                rows = np.full((len(users), self.query.k), item)
+                sums.add(blocks, rows, self.shown * exact[:, item])
+            return sums
         for slates in self.own:
             sums.add(blocks, slates, self.shown / len(self.own))
         return sums

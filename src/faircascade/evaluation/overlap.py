@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from faircascade.evaluation.estimators.slates import last_positions
 from faircascade.evaluation.intervals import Jackknife, ratio_jackknife
 from faircascade.types import Bools, Floats, Ints
 
@@ -43,7 +44,11 @@ class Overlap:
 
 
 class WeightSums:
-    """Adds up importance weights of one kind: each slate counts with the mean of its positions."""
+    """Adds up importance weights of one kind.
+
+    A slate counts with the weight of its last position, where weights of items down to a position
+    are spread most; with the mean of its positions if these have weights of their own.
+    """
 
     def __init__(self, kind: str, blocks: int) -> None:
         """Begin with nothing, for so many blocks of users."""
@@ -58,8 +63,10 @@ class WeightSums:
         rows = np.flatnonzero(usable)
         if not len(rows):
             return
-        positions = np.maximum(known[rows].sum(axis=1), 1)
-        weight = weights[rows].sum(axis=1) / positions
+        if self.kind == "item_position":
+            weight = weights[rows].sum(axis=1) / np.maximum(known[rows].sum(axis=1), 1)
+        else:
+            weight = weights[rows, last_positions(known[rows])]
         n = len(self._by_block)
         self._by_block += np.bincount(blocks[rows], weights=weight, minlength=n)
         self._slates += np.bincount(blocks[rows], minlength=n)

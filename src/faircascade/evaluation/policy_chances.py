@@ -86,6 +86,24 @@ class PolicyQuery:
                 found[draw, rows] = slates
         return found
 
+    def exposure(self, state: Any, users: Ints, rounds: Ints) -> Floats | None:
+        """Return the chance of each item at each position for distinct users, (n, m, K).
+
+        Every item is asked for at every position by sliding a slate over the pool. None if the
+        policy does not know it, or if that would take too long.
+        """
+        n, p = len(users), len(self.pool)
+        if n * p > _QUERIES or n * p * p > _QUERY_CELLS:
+            return None
+        found = np.zeros((n, len(self.items), self.k))
+        for first in range(p):
+            slate = self.pool.rows[(first + np.arange(self.k)) % p]
+            chances = self.exact(state, np.tile(slate, (n, 1)), users, rounds)
+            if chances is None or chances.item_position is None:
+                return None
+            found[:, slate, np.arange(self.k)] = chances.item_position
+        return found
+
     def query_items(self, impressions: int) -> int:
         """Return for how many items of a position a policy can be asked in reasonable time."""
         queries = min(_QUERIES, _QUERY_CELLS // len(self.pool))

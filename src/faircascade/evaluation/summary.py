@@ -22,11 +22,19 @@ from faircascade.evaluation.sums import (
     click_estimate,
     equality_estimates,
 )
-from faircascade.evaluation.verdict import NO_RANDOMNESS, Evidence, Verdict, decide
+from faircascade.evaluation.verdict import NO_OVERLAP, NO_RANDOMNESS, Evidence, Verdict, decide
 from faircascade.types import Ids, Ints
 
-PREFERRED = ("cascade-dr", "rips", "iips", "ips", "snrips", "sniips", "snips")
-"""Estimators that a verdict may rest on, the best first; then those with a model alone."""
+PREFERRED: dict[Propensity, tuple[str, ...]] = {
+    "cascade": ("snrips", "cascade-dr", "rips"),
+    "item_position": ("sniips", "iips"),
+    "slate": ("snips", "ips"),
+}
+"""Estimators that a verdict may rest on, by the propensities that there are, the best first.
+
+Those that normalise come first: the intervals of the others are too short where large weights are
+rare, by the study in `benchmarks/evaluation_coverage.py`.
+"""
 
 
 def summarise(
@@ -46,7 +54,7 @@ def summarise(
         for kind, spread in sums.weights.items()
         if (overlap := spread.overlap(level)) is not None
     }
-    main = _main(estimates, estimators)
+    main = _main(estimates, estimators, overlaps)
     shown = {name: found[name] for name in estimators if name in found}
     return PolicyEvaluation(
         label=run.label,
@@ -75,12 +83,18 @@ def behaviour_codes(behaviour: Any, users: Ids) -> Ints | None:
     return np.array([KINDS.index(BEHAVIOURS[one]) for one in said], dtype=np.int64)
 
 
-def _main(estimates: Sequence[ClickEstimate], asked: Sequence[str]) -> ClickEstimate | None:
-    """Return the estimate that a verdict rests on: one with weights, if there is one."""
+def _main(
+    estimates: Sequence[ClickEstimate],
+    asked: Sequence[str],
+    overlaps: Mapping[Propensity, Overlap],
+) -> ClickEstimate | None:
+    """Return the estimate that a verdict rests on: one with weights, if there are any."""
     there = {estimate.name: estimate for estimate in estimates if not estimate.why_not}
     if tuple(asked) != tuple(ESTIMATORS):
         return next((there[name] for name in asked if name in there), None)
-    order = (*PREFERRED, "click-model", "dm")
+    order = next(
+        (names for kind, names in PREFERRED.items() if kind in overlaps), ("click-model", "dm")
+    )
     return next((there[name] for name in order if name in there), None)
 
 
@@ -98,7 +112,8 @@ def _verdict(
     random_log: bool,
 ) -> Verdict:
     if main is None:
-        return Verdict("cannot", f"{NO_RANDOMNESS} Not one estimator has what it needs.")
+        words = NO_RANDOMNESS if not random_log else NO_OVERLAP
+        return Verdict("cannot", words)
     kind = _kind(main)
     return decide(
         Evidence(

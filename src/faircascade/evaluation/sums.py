@@ -91,14 +91,16 @@ class PolicySums:
 
     def jackknives(self) -> dict[str, Jackknife]:
         """Return the estimates that there are, by name of the estimator."""
-        found = {
-            name: jackknife(ESTIMATORS[name], sums, self.occupied)
-            for name, sums in self.sums.items()
-            if name not in self.missing and sums.slates.any()
-        }
+        found: dict[str, Jackknife] = {}
         for name, sums in self.sums.items():
-            if name not in self.missing and not sums.slates.any():
+            if name in self.missing:
+                continue
+            if not sums.slates.any():
                 self.missing[name] = "no impression has what it needs"
+            elif not ESTIMATORS[name].model_based and not sums.weights.any():
+                self.missing[name] = "the policy would have shown nothing of what was logged"
+            else:
+                found[name] = jackknife(ESTIMATORS[name], sums, self.occupied)
         if self.chosen_behaviour:
             self.missing.pop("aips", None)
             self._choose_behaviour(found)
@@ -115,7 +117,7 @@ class PolicySums:
         """
         names = [PLAIN[kind] for kind in KINDS if PLAIN[kind] in found]
         if not names:
-            self.missing["aips"] = "there are no propensities to weigh by"
+            self.missing["aips"] = "there are no weights"
             return
         widest = found[names[0]]
 
@@ -178,18 +180,16 @@ def equality_estimates(
     pairs = zip(("equality_b", "equality_p"), exposure.equality(), logged.equality(), strict=True)
     for metric, own, theirs in pairs:
         low, high = own.interval(level)
-        same = len(own.pseudo) == len(theirs.pseudo)
-        difference = own.minus(theirs) if same else Jackknife(own.value - theirs.value, np.empty(0))
-        below, above = difference.interval(level)
+        difference, below, above = own.difference(theirs, level)
         found.append(
             EqualityEstimate(
                 metric=metric,
                 title=title_of(metric),
-                value=min(max(own.value, 0.0), 1.0) if own.value == own.value else own.value,
-                low=max(low, 0.0) if low == low else low,
-                high=min(high, 1.0) if high == high else high,
+                value=own.value,
+                low=low,
+                high=high,
                 logged=theirs.value,
-                difference=difference.value,
+                difference=difference,
                 difference_low=below,
                 difference_high=above,
                 how=how,

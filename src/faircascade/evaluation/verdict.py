@@ -9,11 +9,11 @@ from typing import Literal
 from faircascade.evaluation.overlap import Overlap
 
 Answer = Literal["enough", "not enough", "cannot"]
-LEAST_EFFECTIVE = 100
+LEAST_EFFECTIVE = 200
 """Effective impressions below which an interval is not trusted."""
 LEAST_MASS = 0.9
 """Share of what a policy would show that the log must be able to show."""
-MOST_TOP_SHARE = 0.5
+MOST_TOP_SHARE = 0.35
 """Share of weight in the heaviest 1% of impressions above which an interval is not trusted."""
 
 
@@ -98,6 +98,10 @@ def _overlap_verdict(found: Evidence) -> Verdict | None:
     return None
 
 
+NO_OVERLAP = (
+    "This log cannot answer: nothing of what the policy would show came up in the log, or no "
+    "estimator has the probabilities that it needs; log a little randomisation."
+)
 NO_RANDOMNESS = (
     "This log cannot answer: the logging policy never shows what the new one would (a "
     "deterministic log, no overlap); log a little randomisation."

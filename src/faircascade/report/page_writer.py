@@ -37,6 +37,12 @@ from faircascade.report.summary import facts, inexact, overview, study_line, unf
 from faircascade.storage import check_folder, free_folder
 
 _FIGURES = ("figures", "Every figure as PNG and SVG.")
+READING = (
+    "In every round each user is served a slate: K items in order. Users click what attracts them, "
+    "and a policy learns from the clicks what to show next. Being shown is the exposure of an "
+    "item. The page is about how well users are served, and how evenly exposure is shared."
+)
+"""How to read a page."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +151,7 @@ def write_under(
         "verdicts": [(term, words) for term, words in published_facts(studies) if words],
         "facts": facts(studies),
         "chapters": chapters,
+        "reading": READING,
         "marks": mark_terms(test),
         "terms": metric_terms(metric for study in studies for metric in study.metrics),
         "files": [
