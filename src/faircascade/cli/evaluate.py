@@ -64,7 +64,7 @@ def evaluate(
         float, typer.Option(help="Share of the log that policies learn from before they stop.")
     ] = 0.5,
     precision: Annotated[
-        float, typer.Option(help="Half-width of an interval that is enough, as a share.")
+        float, typer.Option(help="Half-width of an interval that is enough, as a share of clicks.")
     ] = 0.1,
     behaviour: Annotated[
         str, typer.Option(help="Of users, for AIPS: standard, cascade, independent or estimated.")

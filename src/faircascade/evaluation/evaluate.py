@@ -122,7 +122,8 @@ def evaluate(
     learning from what was logged, with `replay="matches"` only from positions at which its own
     slate agrees (Li et al. 2011).
 
-    A verdict of enough evidence needs an interval of plus or minus `precision` of the estimate.
+    A verdict of enough evidence needs an interval against the log of plus or minus `precision`
+    of the log's clicks.
     `behaviour` (for AIPS) is "standard", "cascade", "independent", a dictionary of these by user
     id, or "estimated". `click_model` is a `PositionModel` fitted elsewhere. Blocks of users by id
     make the intervals; memory grows with users and items, not with impressions.

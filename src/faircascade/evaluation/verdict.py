@@ -42,7 +42,7 @@ class Evidence:
     difference_low: float
     difference_high: float
     precision: float
-    """Half-width of the interval, as a share of the estimate, that is asked for."""
+    """Half-width of the interval against the log, as a share of its clicks, that is enough."""
     overlap: Overlap | None
     """None for estimators without weights."""
     model_based: bool
@@ -59,8 +59,8 @@ def decide(found: Evidence) -> Verdict:
         return refused
     if math.isnan(found.low):
         return Verdict("not enough", "Not enough: intervals need at least 10 users.")
-    half = (found.high - found.low) / 2
-    share = half / abs(found.value) if found.value else math.inf
+    half = (found.difference_high - found.difference_low) / 2
+    share = half / found.logged if found.logged else math.inf
     if share > found.precision:
         times = (share / found.precision) ** 2 if math.isfinite(share) else math.inf
         return Verdict("not enough", _not_enough(found, times))
@@ -132,7 +132,7 @@ def _against_log(found: Evidence) -> str:
 def _not_enough(found: Evidence, times: float) -> str:
     words = (
         f"Not enough: {_times(times).lower()} are needed for an interval of "
-        f"±{100 * found.precision:.0f}%."
+        f"±{100 * found.precision:g}% of the log's clicks."
     )
     if found.difference_low > 0:
         return f"{words} What there is points to more clicks than the log has."
