@@ -6,6 +6,9 @@ from .data.log import EventLogWriter, Log, LoggedImpression
 from .engine import Result, simulate
 from .environment import Environment, load_instances
 from .evaluation.audit import Audit, audit
+from .evaluation.evaluate import evaluate
+from .evaluation.given import Probabilities
+from .evaluation.results import Evaluation
 from .experiment import Comparison, compare, load_results, run_experiment
 from .fitting import ClickCounts, FittedClickModel, fit_click_model
 from .policies import (
@@ -37,7 +40,7 @@ from .policies import (
     TSCascade,
 )
 from .ranker import Ranker
-from .report import write_audit, write_report
+from .report import write_audit, write_evaluation, write_report
 from .types import Slate
 from .version import __version__ as __version__
 
@@ -64,6 +67,7 @@ __all__ = [
     "EARSLinUCB",
     "Environment",
     "EpsilonGreedy",
+    "Evaluation",
     "EventLogWriter",
     "FRMLinUCB",
     "FittedClickModel",
@@ -75,6 +79,7 @@ __all__ = [
     "LogisticUCB",
     "MostPopular",
     "Optimal",
+    "Probabilities",
     "Random",
     "Ranker",
     "Ratings",
@@ -85,6 +90,7 @@ __all__ = [
     "TopRank",
     "audit",
     "compare",
+    "evaluate",
     "fit_click_model",
     "load_dataset",
     "load_instances",
@@ -93,5 +99,6 @@ __all__ = [
     "simulate",
     "theory",
     "write_audit",
+    "write_evaluation",
     "write_report",
 ]

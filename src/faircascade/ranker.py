@@ -374,6 +374,10 @@ class Ranker:
         rounds = np.array([self._slates[name] for name in self.users], dtype=np.int64)
         return self._states.sums(self.users), rounds
 
+    def learned(self) -> tuple[Any, list[str], list[int]]:
+        """Return the state of all users (None if there are none), their ids and slates had."""
+        return self._everybody(), list(self.users), [self._slates[name] for name in self.users]
+
     def save(self, path: str | Path) -> None:
         """Write the policy, the catalogue and everything learned to one .npz file."""
         SavedRanker(

@@ -17,6 +17,7 @@ from faircascade.cli.data import data
 from faircascade.cli.demo import demo
 from faircascade.cli.diff import diff
 from faircascade.cli.doctor import doctor
+from faircascade.cli.evaluate import evaluate
 from faircascade.cli.fit import fit
 from faircascade.cli.keys import keys
 from faircascade.cli.report import report
@@ -47,6 +48,7 @@ app.command(cls=Command)(report)
 app.command(cls=Command)(diff)
 app.command(cls=Command)(reproduce)
 app.command(cls=Command)(audit)
+app.command(cls=Command)(evaluate)
 app.command(cls=Command)(theory)
 app.add_typer(data)
 app.command(cls=Command)(fit)

@@ -46,7 +46,7 @@ DEFAULT_STORE = "sqlite:faircascade.db"
 
 @with_log_options
 def serve(
-    context: typer.Context,
+    command_line: typer.Context,
     items: Annotated[
         Path | None, typer.Option(help="File of items: Parquet, CSV or TSV with ids and features.")
     ] = None,
@@ -142,7 +142,7 @@ def serve(
         from faircascade.service.sockets import listen
         from faircascade.service.stores.base import StoreDown
 
-    if no_keys and _on_the_command_line(context, "keys"):
+    if no_keys and _on_the_command_line(command_line, "keys"):
         raise ValueError("--keys and --no-keys cannot be combined")
     style = _style(log_format)
     if demo_rate < 0:

@@ -111,6 +111,8 @@ class Estimator(Component):
     """Why `sums` raises a TypeError, if it does."""
     needs_topics: ClassVar[bool] = False
     """True if it learns from the topics of items, so that they must have some."""
+    needs_features: ClassVar[bool] = True
+    """False if items are known by their ids alone."""
     needs_every_item: ClassVar[bool] = False
     """True if it takes every item for one that could have been shown, and the feedback on a slate
     for feedback on what it knows now: items that come and go, and delays, are refused."""

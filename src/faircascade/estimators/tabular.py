@@ -52,6 +52,7 @@ class Tabular(Estimator):
     """
 
     offers: ClassVar[frozenset[str]] = frozenset({"mean", "counts", "positions", "time"})
+    needs_features: ClassVar[bool] = False
 
     scope: TableScope = "user"
     """Whose clicks count: `user`, each user's own, or `shared`, those of all users."""

@@ -54,6 +54,7 @@ class TopRankBlocks(Estimator):
     """
 
     offers: ClassVar[frozenset[str]] = frozenset({"order"})
+    needs_features: ClassVar[bool] = False
     needs_every_item: ClassVar[bool] = True
     refuses_weights: ClassVar[str] = (
         "it compares clicks of items that are shuffled, which leaves nothing of their positions "

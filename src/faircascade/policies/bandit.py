@@ -145,6 +145,10 @@ class ComposedPolicy(Policy):
         return self.parts.estimator.needs_topics
 
     @property
+    def needs_features(self) -> bool:
+        return self.parts.estimator.needs_features
+
+    @property
     def without_sums(self) -> str:
         return self.parts.estimator.without_sums
 

@@ -67,6 +67,11 @@ class Policy(Component):
         return False
 
     @property
+    def needs_features(self) -> bool:
+        """Whether it knows items by their features, and not by their ids alone."""
+        return True
+
+    @property
     def without_sums(self) -> str:
         """Why `sums` raises a TypeError, if it does: the service then refuses the policy."""
         return "what it learns of a user is no fixed list of sums"

@@ -24,6 +24,10 @@ class Yardstick(Policy):
 
     learns: ClassVar[bool] = False
 
+    @property
+    def needs_features(self) -> bool:
+        return False
+
     def scores(self, pool: Pool) -> Floats | None:
         """Return what the items of a pool score for everybody in every round, (p,).
 

@@ -46,7 +46,7 @@ class ImpressionRows(SlateRows):
         of_position = [self._lists_of_numbers(table, role, sizes) for role in PROPENSITIES]
         for found in of_position:
             if found is not None:
-                wrong = ~(np.isnan(found) | ((found > 0) & (found <= 1)))
+                wrong = ~(np.isnan(found) | self._in_range(found))
                 self._check_rows(wrong, f"a propensity {IN_RANGE}", which)
         clicked = np.bincount(which, weights=clicks, minlength=n) > 0
         yield from self._blocks(

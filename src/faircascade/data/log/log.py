@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +29,7 @@ from faircascade.types import Ids
 
 TRACE = b"faircascade"
 """Key of the metadata of our own traces, whose positions begin with 0."""
+PROPENSITY_ROLES = ("slate_propensity", "cascade_propensity", "item_position_propensity")
 RowsOf = Literal["positions", "impressions"]
 Unanswered = Literal["keep", "drop"]
 
@@ -127,7 +129,7 @@ class Log:
         )
         self.name = name or _name_of(source, self._source)
         self._rows, self._invalid, self._unanswered = rows, invalid, unanswered
-        self._first_position = first_position
+        self._first_position, self._zero_allowed = first_position, False
         if first_position is None and TRACE in self._source.metadata:
             self._first_position = 0
         self._users, self._items, self._contexts = Vocabulary(), Vocabulary(), Vocabulary()
@@ -242,7 +244,24 @@ class Log:
     def _reader(self, faults: Faults) -> SlateRows:
         kind = ImpressionRows if self.row_is == "impressions" else PositionRows
         vocabularies = (self._users, self._items, self._contexts)
-        return kind(self.columns, *vocabularies, faults, self._first_position)
+        positions = (self._first_position, self._zero_allowed)
+        return kind(self.columns, *vocabularies, faults, *positions)
+
+    def with_propensities(self, **columns: str | None) -> Log:
+        """Return the same log with the propensities of another policy, by their columns.
+
+        `slate=`, `cascade=` and `item_position=` name columns; a value may be 0 here.
+        """
+        named = {f"{kind}_propensity": name for kind, name in columns.items()}
+        blank = dict.fromkeys(PROPENSITY_ROLES)
+        others = dict(replace(self.columns, **blank).used())
+        told = {role: name for role, name in named.items() if name is not None}
+        other = copy(self)
+        other.columns = replace(
+            find_log_columns(self._source, LogColumns(**others, **told)), **{**blank, **told}
+        )
+        other._zero_allowed = True
+        return other
 
     def _parts(self, reader: SlateRows, progress: Progress | None) -> Iterator[Impressions]:
         """Yield impressions; one that a block cuts in two is read with the next block."""

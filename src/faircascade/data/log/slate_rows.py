@@ -52,6 +52,8 @@ class SlateRows(ABC):
     faults: Faults
     first_position: int | None
     """What the first position is called, 0 or 1; None is found out from the first block."""
+    zero_allowed: bool = False
+    """True if a propensity may be 0: that of a policy that did not show the slate."""
 
     @abstractmethod
     def whole(self, table: Any) -> int:
@@ -96,9 +98,13 @@ class SlateRows(ABC):
         column = table[name]
         found = numbers(column)
         there = one_array(column).is_valid().to_numpy(zero_copy_only=False)
-        wrong = there & ~((found > 0) & (found <= 1))
+        wrong = there & ~self._in_range(found)
         self.faults.check(wrong, f"column {name!r} {IN_RANGE}", lambda row: raw(column, row))
         return found
+
+    def _in_range(self, propensity: Floats) -> Bools:
+        possible = propensity >= 0 if self.zero_allowed else propensity > 0
+        return np.asarray(possible & (propensity <= 1))
 
     def _checked_shown(self, table: Any) -> Ints | None:
         """Return how many positions were on the screen at most; a missing number is all."""

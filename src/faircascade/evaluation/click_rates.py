@@ -1,0 +1,160 @@
+"""Click rates of items and positions by counting, and a position-based model made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from faircascade.data.log import Impressions
+from faircascade.errors import ParameterError
+from faircascade.evaluation.estimators.slates import known_positions
+from faircascade.types import Floats, Ids, Ints
+
+FOLDS = 2
+"""Rates for users of one fold are counted on the others, so that no click explains itself."""
+STRENGTH = 20.0
+"""Impressions that the model of items and positions counts as, beside those of a pair."""
+_ITEM_STRENGTH = 5.0
+_STEPS = 100
+_LEAST = 1e-4
+"""Examination below this counts as this, so that no weight is without bound."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PositionModel:
+    """A position-based click model: a click is examination times attraction.
+
+    What was fitted elsewhere can be given so; otherwise one is made from counts of the log.
+    """
+
+    examination: Sequence[float] | Floats
+    """Probability that a position is looked at, (K,)."""
+    attraction: Mapping[Any, float]
+    """Probability that an item is clicked if looked at, by item id."""
+
+    def __post_init__(self) -> None:
+        for name, values in (
+            ("examination", np.asarray(self.examination, dtype=np.float64)),
+            ("attraction", np.array(list(self.attraction.values()), dtype=np.float64)),
+        ):
+            wrong = values[~((values >= 0) & (values <= 1))]
+            if wrong.size:
+                raise ParameterError(name, "must be between 0 and 1", float(wrong.flat[0]))
+
+    def rates(self, item_ids: Ids, k: int) -> ClickRates:
+        """Return its expectations for the items of a log and slates of length k."""
+        if len(self.examination) < k:
+            rule = f"must have a value for each of the {k} positions of the log"
+            raise ParameterError("examination", rule, list(self.examination))
+        known = {str(item): value for item, value in self.attraction.items()}
+        usual = float(np.mean(list(known.values()))) if known else 0.0
+        attraction = np.array([known.get(str(item), usual) for item in item_ids] + [usual])
+        examination = np.asarray(self.examination, dtype=np.float64)[:k]
+        return ClickRates(
+            table=attraction[:, None] * examination, examination=examination, attraction=attraction
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClickRates:
+    """Expected clicks, by item code and position; the last row is for items not in the log."""
+
+    table: Floats
+    """(m + 1, K)"""
+    examination: Floats
+    """Of positions, (K,)."""
+    attraction: Floats
+    """Of items, (m + 1,)."""
+
+    def of(self, codes: Ints) -> Floats:
+        """Return the expected clicks of slates of item codes (n, K), -1 for unknown items."""
+        return np.asarray(self.table[codes, np.arange(codes.shape[1])])
+
+
+@dataclass(eq=False)
+class ClickCounts:
+    """Impressions and clicks of items at positions, by fold of users."""
+
+    shown: Floats = field(default_factory=lambda: np.zeros((FOLDS, 0, 0)))
+    """(folds, m, K)"""
+    clicked: Floats = field(default_factory=lambda: np.zeros((FOLDS, 0, 0)))
+    """(folds, m, K)"""
+
+    def add(self, block: Impressions) -> None:
+        """Count a block of impressions."""
+        m = max(self.shown.shape[1], int(block.items.max(initial=-1)) + 1)
+        k = max(self.shown.shape[2], block.k)
+        self.shown, self.clicked = _wider(self.shown, m, k), _wider(self.clicked, m, k)
+        known = known_positions(block)
+        fold = np.broadcast_to(fold_of(block.users)[:, None], known.shape)
+        place = np.broadcast_to(np.arange(block.k), known.shape)
+        cells = ((fold * m + block.items) * k + place)[known]
+        self.shown += np.bincount(cells, minlength=self.shown.size).reshape(self.shown.shape)
+        hits = block.clicks[known].astype(np.float64)
+        self.clicked += np.bincount(cells, weights=hits, minlength=self.shown.size).reshape(
+            self.shown.shape
+        )
+
+    def rates(self) -> tuple[ClickRates, ...]:
+        """Return the rates for users of each fold, which the other folds were counted for."""
+        return tuple(
+            rates_of(
+                self.shown.sum(axis=0) - self.shown[fold],
+                self.clicked.sum(axis=0) - self.clicked[fold],
+            )
+            for fold in range(FOLDS)
+        )
+
+
+def fold_of(users: Any) -> Ints:
+    """Return the fold of users, by code, (n,)."""
+    return np.asarray(users, dtype=np.int64) % FOLDS
+
+
+def rates_of(shown: Floats, clicked: Floats) -> ClickRates:
+    """Return rates from counts (m, K): those of a pair, drawn to the position-based model."""
+    examination, attraction = position_based_fit(shown, clicked)
+    usual = float(clicked.sum() / max((shown * examination).sum(), 1.0))
+    expected = np.minimum(attraction[:, None] * examination, 1.0)
+    table = (clicked + STRENGTH * expected) / (shown + STRENGTH)
+    return ClickRates(
+        table=np.vstack([table, usual * examination]),
+        examination=examination,
+        attraction=np.append(attraction, usual),
+    )
+
+
+def position_based_fit(shown: Floats, clicked: Floats) -> tuple[Floats, Floats]:
+    """Return examination (K,), 1 at most, and attraction (m,) of a position-based model.
+
+    Expected clicks are impressions times examination times attraction; both are set in turns so
+    that the clicks of each position and of each item come out right.
+    """
+    usual = clicked.sum() / max(shown.sum(), 1.0)
+    examination = np.ones(shown.shape[1])
+    attraction = np.full(len(shown), usual)
+    for _ in range(_STEPS):
+        looked = shown @ examination + _ITEM_STRENGTH
+        attraction = (clicked.sum(axis=1) + _ITEM_STRENGTH * usual) / looked
+        expected = attraction @ shown
+        found = np.divide(
+            clicked.sum(axis=0), expected, out=np.full(len(expected), _LEAST), where=expected > 0
+        )
+        found = np.maximum(found / max(found.max(), _LEAST), _LEAST)
+        close = np.abs(found - examination).max(initial=0.0) < 1e-10
+        examination = found
+        usual = float(clicked.sum() / max((shown * examination).sum(), 1e-12))
+        if close:
+            break
+    return examination, np.minimum(attraction, 1.0)
+
+
+def _wider(counts: Floats, m: int, k: int) -> Floats:
+    if counts.shape[1:] == (m, k):
+        return counts
+    wide = np.zeros((FOLDS, m, k))
+    wide[:, : counts.shape[1], : counts.shape[2]] = counts
+    return wide

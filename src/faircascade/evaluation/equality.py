@@ -1,0 +1,138 @@
+"""Equality of exposures that are known only up to noise, without the bias of the plug-in.
+
+1 - Gini is a sum over items of exposure times rank. Noise makes exposures look less equal than
+they are: the plug-in, which ranks items by the same noisy exposures, has a Gini that is too large
+by some b. Ranking the items of one half of the users by the other half has the opposite fault: it
+is too small by 2 b where exposures are spread out, and right where all are equal. Two parts of the
+first and one of the second are right in between. Where noise is most of what is seen, the interval
+reaches from the one to the other.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from faircascade.evaluation.intervals import FEWEST, Jackknife, ratio_jackknife
+from faircascade.metrics.tally import discounts
+from faircascade.types import Floats, Ints
+
+_GRAIN = 1e-9
+"""Exposures that differ by less than this share of the largest are equal."""
+_SPLITS = 16
+"""Ways to cut the users in halves."""
+_NOISY = 0.5
+"""Share of the Gini that may be noise for the mean of both ways to be trusted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evenness:
+    """1 - Gini with its uncertainty."""
+
+    value: float
+    lowest: float
+    """What it is at least, but for chance; `value` unless noise is most of what is seen."""
+    highest: float
+    pseudo: Floats
+    """What each block of users makes of it, (B,)."""
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return the ends of the interval, within [0, 1]."""
+        half = _half(self.pseudo, level)
+        if math.isnan(half):
+            return math.nan, math.nan
+        return max(self.lowest - half, 0.0), min(self.highest + half, 1.0)
+
+    def difference(self, other: Evenness, level: float) -> tuple[float, float, float]:
+        """Return the difference from another over the same blocks, and the ends of its interval."""
+        value = self.value - other.value
+        if len(self.pseudo) != len(other.pseudo):
+            return value, math.nan, math.nan
+        half = _half(self.pseudo - other.pseudo, level)
+        low, high = self.lowest - other.highest, self.highest - other.lowest
+        return value, low - half, high + half
+
+
+@dataclass(eq=False)
+class ExposureSums:
+    """Exposure of items by block of users: appearances (B), and weighed by position (P)."""
+
+    appearances: Floats
+    """(blocks, items)"""
+    weighed: Floats
+    """(blocks, items)"""
+
+    @classmethod
+    def empty(cls, blocks: int, items: int) -> ExposureSums:
+        """Return the exposure of nothing."""
+        return cls(np.zeros((blocks, items)), np.zeros((blocks, items)))
+
+    def add(self, blocks: Ints, items: Ints, weights: Floats) -> None:
+        """Add slates of item rows (n, K), -1 for none, that count `weights` (n, K) each."""
+        there = items >= 0
+        _, m = self.appearances.shape
+        cells = (blocks[:, None] * m + items)[there]
+        by_position = weights * discounts(items.shape[1])
+        np.add.at(self.appearances.reshape(-1), cells, weights[there])
+        np.add.at(self.weighed.reshape(-1), cells, by_position[there])
+
+    def equality(self) -> tuple[Evenness, Evenness]:
+        """Return Equality (B) and (P)."""
+        return noisy_evenness(self.appearances), noisy_evenness(self.weighed)
+
+
+def noisy_evenness(exposures: Floats) -> Evenness:
+    """Return 1 - Gini of the total exposures of items, from those of blocks, (B, m)."""
+    shown = exposures[exposures.any(axis=1)]
+    n, m = shown.shape
+    total = shown.sum(axis=0)
+    plain = ratio_jackknife(shown @ _steps(total), m * shown.sum(axis=1))
+    if n < FEWEST or not plain.value > 0:
+        value = min(1.0 - plain.value, 1.0)
+        return Evenness(value, value, value, 1.0 - plain.pseudo)
+    crossed, noise = _halves(shown)
+    mixed = (2.0 * plain.value + crossed) / 3.0
+    if noise <= _NOISY * plain.value:
+        value = _within(1.0 - mixed)
+        return Evenness(value, value, value, 1.0 - plain.pseudo)
+    ends = sorted(_within(1.0 - gini) for gini in (mixed, crossed))
+    return Evenness(sum(ends) / 2, ends[0], ends[1], 1.0 - plain.pseudo)
+
+
+def _halves(shown: Floats) -> tuple[float, float]:
+    """Return the Gini with items of one half ranked by the other, and the Gini of noise alone.
+
+    Noise is what the exposures of two halves differ by.
+    """
+    n, m = shown.shape
+    scale = m * shown.sum()
+    rng = np.random.default_rng(0)  # the same exposures have the same Equality every time
+    crossed, noise = [], []
+    for _ in range(_SPLITS):
+        first = np.zeros(n, dtype=bool)
+        first[rng.permutation(n)[: n // 2]] = True
+        own, other = shown[first].sum(axis=0), shown[~first].sum(axis=0)
+        crossed.append((_steps(own) @ other + _steps(other) @ own) / scale)
+        apart = own - other - (own - other).mean()
+        noise.append(_steps(apart - apart.min()) @ apart / scale)
+    return float(np.mean(crossed)), float(np.mean(noise))
+
+
+def _steps(exposure: Floats) -> Floats:
+    """Return 2 rank - m - 1 of each item, equal exposures sharing their ranks, (m,)."""
+    from scipy import stats
+
+    grain = _GRAIN * (exposure.max(initial=0.0) or 1.0)
+    ranks = stats.rankdata(np.rint(exposure / grain), method="average")
+    return np.asarray(2.0 * ranks - len(exposure) - 1)
+
+
+def _half(pseudo: Floats, level: float) -> float:
+    low, high = Jackknife(0.0, pseudo).interval(level)
+    return (high - low) / 2
+
+
+def _within(value: float) -> float:
+    return min(max(value, 0.0), 1.0)

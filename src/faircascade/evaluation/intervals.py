@@ -1,0 +1,82 @@
+"""Intervals over blocks of users: users are independent, the impressions of one user are not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircascade.evaluation.estimators.base import SlateEstimator, Sums
+from faircascade.types import Floats, Ints
+
+BLOCKS = 200
+"""Blocks of users at most; with fewer users each is a block."""
+FEWEST = 10
+"""Blocks below which there are no intervals."""
+
+
+def block_count(users: int) -> int:
+    """Return how many blocks so many users make."""
+    return max(1, min(BLOCKS, users))
+
+
+def blocks_of(users: NDArray[np.int32], blocks: int) -> Ints:
+    """Return the block of each user, by code, (n,)."""
+    return users.astype(np.int64) % blocks
+
+
+@dataclass(frozen=True, eq=False)
+class Jackknife:
+    """An estimate and what each block of users makes of it."""
+
+    value: float
+    pseudo: Floats
+    """Pseudo-values, whose mean is the estimate without its bias of order 1/blocks, (B,)."""
+
+    @property
+    def error(self) -> float:
+        """Standard error; NaN with too few blocks."""
+        n = len(self.pseudo)
+        if n < FEWEST:
+            return math.nan
+        return float(self.pseudo.std(ddof=1) / math.sqrt(n))
+
+    @property
+    def skewness(self) -> float:
+        """Of the pseudo-values; NaN if there is none."""
+        spread = self.pseudo - self.pseudo.mean()
+        size = math.sqrt(float((spread**2).mean()))
+        return float((spread**3).mean()) / size**3 if size > 0 else math.nan
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return the ends of the interval: Student's t over blocks."""
+        from scipy import stats
+
+        error = self.error
+        if math.isnan(error):
+            return math.nan, math.nan
+        half = float(stats.t.ppf((1 + level) / 2, len(self.pseudo) - 1)) * error
+        return self.value - half, self.value + half
+
+    def minus(self, other: Jackknife) -> Jackknife:
+        """Return the difference of two estimates over the same blocks."""
+        return Jackknife(self.value - other.value, self.pseudo - other.pseudo)
+
+
+def jackknife(estimator: SlateEstimator, sums: Sums, occupied: NDArray[np.bool_]) -> Jackknife:
+    """Return an estimate with what the blocks that have impressions make of it."""
+    value = float(estimator.value(sums.total()))
+    n = int(occupied.sum())
+    rest = estimator.value(sums.without_each())[occupied] if n > 1 else np.full(n, value)
+    return Jackknife(value, n * value - (n - 1) * rest)
+
+
+def ratio_jackknife(above: Floats, below: Floats) -> Jackknife:
+    """Return the ratio of two sums over blocks."""
+    n, top, bottom = len(above), above.sum(), below.sum()
+    value = float(top / bottom) if bottom else math.nan
+    left = bottom - below
+    rest = np.divide(top - above, left, out=np.full(n, value), where=left != 0)
+    return Jackknife(value, n * value - (n - 1) * rest)

@@ -1,0 +1,148 @@
+"""What an evaluation comes to, in plain words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from faircascade.evaluation.overlap import Overlap
+
+Answer = Literal["enough", "not enough", "cannot"]
+LEAST_EFFECTIVE = 200
+"""Effective impressions below which an interval is not trusted."""
+LEAST_MASS = 0.9
+"""Share of what a policy would show that the log must be able to show."""
+MOST_TOP_SHARE = 0.35
+"""Share of weight in the heaviest 1% of impressions above which an interval is not trusted."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether there is enough evidence, and for what."""
+
+    answer: Answer
+    words: str
+
+    def __str__(self) -> str:
+        return self.words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What a verdict is made of."""
+
+    title: str
+    """Of the estimator."""
+    value: float
+    low: float
+    high: float
+    logged: float
+    """Clicks per slate of the log."""
+    difference_low: float
+    difference_high: float
+    precision: float
+    """Half-width of the interval against the log, as a share of its clicks, that is enough."""
+    overlap: Overlap | None
+    """None for estimators without weights."""
+    model_based: bool
+    random_log: bool
+    """Whether the policy that made the log drew its slates, as far as the log says."""
+
+
+def decide(found: Evidence) -> Verdict:
+    """Return the verdict on one policy."""
+    if found.model_based:
+        return Verdict("cannot", _only_a_model(found))
+    refused = _overlap_verdict(found)
+    if refused is not None:
+        return refused
+    if math.isnan(found.low):
+        return Verdict("not enough", "Not enough: intervals need at least 10 users.")
+    half = (found.difference_high - found.difference_low) / 2
+    share = half / found.logged if found.logged else math.inf
+    if share > found.precision:
+        times = (share / found.precision) ** 2 if math.isfinite(share) else math.inf
+        return Verdict("not enough", _not_enough(found, times))
+    return Verdict("enough", f"Enough evidence: {_against_log(found)}.")
+
+
+def _overlap_verdict(found: Evidence) -> Verdict | None:
+    overlap = found.overlap
+    if overlap is None:
+        return None
+    seen = f"{100 * min(overlap.mass, 1.0):.0f}%"
+    if overlap.mass_high < LEAST_MASS or overlap.mass == 0:
+        if not found.random_log:
+            return Verdict("cannot", NO_RANDOMNESS)
+        words = (
+            f"This log cannot answer: only about {seen} of what the policy would show came up in "
+            "the log. What is missing was never shown, or so rarely that this log is far too "
+            "small; log a little randomisation."
+        )
+        return Verdict("cannot", words)
+    if overlap.effective < LEAST_EFFECTIVE:
+        times = LEAST_EFFECTIVE / max(overlap.effective, 0.5)
+        words = (
+            f"Not enough: the log says as much as {overlap.effective:.0f} impressions of the "
+            f"policy itself. {_times(times)} are needed for {LEAST_EFFECTIVE}, the least for an "
+            "interval."
+        )
+        return Verdict("not enough", words)
+    if overlap.top_share > MOST_TOP_SHARE:
+        words = (
+            f"Not enough: 1% of the impressions have {100 * overlap.top_share:.0f}% of the "
+            "weight, so that the interval cannot be trusted."
+        )
+        return Verdict("not enough", words)
+    return None
+
+
+NO_OVERLAP = (
+    "This log cannot answer: nothing of what the policy would show came up in the log, or no "
+    "estimator has the probabilities that it needs; log a little randomisation."
+)
+NO_RANDOMNESS = (
+    "This log cannot answer: the logging policy never shows what the new one would (a "
+    "deterministic log, no overlap); log a little randomisation."
+)
+
+
+def _only_a_model(found: Evidence) -> str:
+    return (
+        "This log cannot answer without a model of clicks, as it has no propensities that fit "
+        f"the policy. If the model is right ({found.title}), the policy has {found.value:.4g} "
+        f"clicks per slate [{found.low:.4g}, {found.high:.4g}], the log {found.logged:.4g}; the "
+        "interval leaves out the error of the model."
+    )
+
+
+def _against_log(found: Evidence) -> str:
+    low, high = (100 * end / found.logged for end in (found.difference_low, found.difference_high))
+    clicks = f"{found.value:.4g} clicks per slate [{found.low:.4g}, {found.high:.4g}]"
+    change = f"{low:+.1f}% to {high:+.1f}%".replace("-", "−")
+    if low > 0:
+        return f"{clicks}, better than the log's {found.logged:.4g} ({change})"
+    if high < 0:
+        return f"{clicks}, worse than the log's {found.logged:.4g} ({change})"
+    most = max(abs(low), abs(high))
+    return f"{clicks}, no difference from the log's {found.logged:.4g} larger than {most:.1f}%"
+
+
+def _not_enough(found: Evidence, times: float) -> str:
+    words = (
+        f"Not enough: {_times(times).lower()} are needed for an interval of "
+        f"±{100 * found.precision:g}% of the log's clicks."
+    )
+    if found.difference_low > 0:
+        return f"{words} What there is points to more clicks than the log has."
+    if found.difference_high < 0:
+        return f"{words} What there is points to fewer clicks than the log has."
+    return words
+
+
+def _times(times: float) -> str:
+    if not math.isfinite(times):
+        return "Many times as many impressions"
+    shown = f"{times:.1f}" if times < 10 else f"{times:,.0f}"
+    return f"About {shown} times as many impressions"
