@@ -60,7 +60,7 @@ def audit(
     *,
     log_settings: LogSettings,
 ) -> None:
-    """Say who got the exposure of a click log, with a page of all numbers."""
+    """Say who got the exposure of a click log, and write a page."""
     import faircascade as fc
     from faircascade.report import write_audit
 
