@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -14,23 +13,24 @@ from faircascade.data.base import Progress
 from faircascade.data.log import Impressions, Log, as_log
 from faircascade.errors import ParameterError, check_choice
 from faircascade.evaluation.catalogue import Catalogue, items_for, read_items
-from faircascade.evaluation.click_rates import ClickCounts, ClickRates, PositionModel
+from faircascade.evaluation.click_rates import PositionModel
 from faircascade.evaluation.estimators import ESTIMATORS, KINDS, Chances, EvaluatedSlates
 from faircascade.evaluation.estimators.slates import known_positions
 from faircascade.evaluation.frozen import FrozenPolicy, FrozenRun
 from faircascade.evaluation.given import GivenRun, Probabilities
 from faircascade.evaluation.intervals import block_count, blocks_of
 from faircascade.evaluation.learning import LearningPolicy, LearnsFrom, ReplayRun
+from faircascade.evaluation.log_totals import LogTotals
 from faircascade.evaluation.policy_chances import PolicyQuery
+from faircascade.evaluation.policy_sources import named_policies
 from faircascade.evaluation.policy_views import NextItemValues, PolicyRun
 from faircascade.evaluation.results import Evaluation, PolicyEvaluation
 from faircascade.evaluation.summary import behaviour_codes, summarise
 from faircascade.evaluation.sums import BEHAVIOURS, PolicySums
 from faircascade.parameters import checked_arguments
 from faircascade.policies import Policy
-from faircascade.registry import declared, from_spec
-from faircascade.settings import part_table
-from faircascade.types import Floats, Ids, Items
+from faircascade.registry import declared
+from faircascade.types import Items
 
 CHUNK = 8192
 """Impressions that policies are asked about at a time."""
@@ -48,48 +48,6 @@ class Settings:
     behaviour: Any
     draws: int | None
     seed: int
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LogTotals:
-    """What was counted when a log was read for the first time."""
-
-    impressions: int
-    users: Ids
-    items: Ids
-    k: int
-    counts: ClickCounts
-    rates: tuple[ClickRates, ...]
-
-    @classmethod
-    def of(cls, log: Log, model: PositionModel | None, progress: Progress | None) -> LogTotals:
-        """Read a log to its end."""
-        counts = ClickCounts()
-        for block in log.blocks(progress):
-            counts.add(block)
-        assert log.summary is not None
-        users = log.user_ids if log.has_users else np.arange(log.summary.impressions)
-        rates = counts.rates()
-        if model is not None:
-            rates = tuple(model.rates(log.item_ids, log.summary.k) for _ in rates)
-        return cls(
-            impressions=log.summary.impressions,
-            users=users,
-            items=log.item_ids,
-            k=log.summary.k,
-            counts=counts,
-            rates=rates,
-        )
-
-    @property
-    def shown(self) -> Floats:
-        """Impressions of items at positions, (m, K)."""
-        return np.asarray(self.counts.shown.sum(axis=0))
-
-    @property
-    def clicks(self) -> Floats:
-        """Clicks on items, (m,)."""
-        return np.asarray(self.counts.clicked.sum(axis=(0, 2)))
 
 
 @checked_arguments
@@ -150,7 +108,7 @@ def evaluate(
         seed=seed,
     )
     catalogue = None if items is None else read_items(items, item_ids)
-    sources = _named(policies)
+    sources = named_policies(policies)
     opened = as_log(log)
     totals = LogTotals.of(opened, click_model, progress)
     return _Evaluator(opened, totals, settings, catalogue).evaluate(sources)
@@ -311,37 +269,6 @@ class _Evaluator:
         ids = self.totals.items
         items = self.items or Items.of(np.ones((len(ids), 1)), ids=ids)
         return Catalogue.of(items, ids)
-
-
-def _named(policies: Any) -> dict[str, Any]:
-    """Return policies by their labels, which are told apart."""
-    if isinstance(policies, Mapping):
-        return {str(label): _policy(source) for label, source in policies.items()}
-    several = isinstance(policies, Sequence) and not isinstance(policies, str)
-    every = [_policy(source) for source in (policies if several else [policies])]
-    if not every:
-        raise ParameterError("policies", "must be at least one", policies)
-    named: dict[str, Any] = {}
-    for source in every:
-        label = source.label
-        count = sum(name == label or name.startswith(f"{label} (") for name in named)
-        named[f"{label} ({count + 1})" if count else label] = source
-    return named
-
-
-def _policy(source: Any) -> Any:
-    """Return a policy, a frozen one or probabilities, from whatever stands for one."""
-    if isinstance(source, str) and source.endswith(".npz"):
-        source = Path(source)
-    if isinstance(source, str):
-        return from_spec("policy", part_table(source))
-    if isinstance(source, Policy | Probabilities):
-        return source
-    frozen = FrozenPolicy.of(source)
-    if frozen is None:
-        rule = "must be a policy, its name, a ranker, a result or Probabilities"
-        raise ParameterError("policies", rule, source)
-    return frozen
 
 
 def _is_random(chances: Chances) -> bool:

@@ -104,7 +104,8 @@ class LoggedSlates:
 
     @cached_property
     def on_screen(self) -> Bools:
-        return np.asarray(np.arange(self.query.k) < self.block.shown[:, None])
+        """Positions that count; one of a row that has a single position, (n, K)."""
+        return self.known
 
     @property
     def codes(self) -> Ints:
