@@ -376,7 +376,8 @@ class Ranker:
 
     def learned(self) -> tuple[Any, list[str], list[int]]:
         """Return the state of all users (None if there are none), their ids and slates had."""
-        return self._everybody(), list(self.users), [self._slates[name] for name in self.users]
+        state = self._states.joined(self.users) if self.users else None
+        return state, list(self.users), [self._slates[name] for name in self.users]
 
     def save(self, path: str | Path) -> None:
         """Write the policy, the catalogue and everything learned to one .npz file."""

@@ -78,7 +78,7 @@ def evaluate(
     *,
     log_settings: LogSettings,
 ) -> None:
-    """Estimate clicks and exposure fairness of other policies from a click log.
+    """Estimate what other policies would have got in a click log.
 
     Policies that learn do so from the first half of the log and are evaluated on the rest.
     """

@@ -66,7 +66,7 @@ def fit(
     *,
     log_settings: LogSettings,
 ) -> None:
-    """Fit click models to a log, and choose the one that predicts held-out clicks best."""
+    """Fit click models to a log, and choose the best predictor."""
     from faircascade.fitting import fit_click_model
 
     options: dict[str, Any] = {"method": method, "held_out": held_out, "smoothing": smoothing}

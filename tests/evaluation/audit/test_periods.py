@@ -10,7 +10,8 @@ import faircascade as fc
 from faircascade.evaluation.audit.periods import Periods
 from tests.evaluation.audit.logs import random_slates, table
 
-times = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30)
+milliseconds = st.integers(-(10**9), 10**9).map(lambda number: number / 1000)
+times = st.lists(milliseconds, min_size=1, max_size=30)
 
 
 @given(times, st.integers(2, 20), st.randoms())

@@ -64,7 +64,7 @@ class Periods:
             low, high = min(low, before[0]), max(high, before[-1])
         while np.floor(high / self.length) - np.floor(low / self.length) >= self.most:
             self.length = next(self._lengths)
-        self.first, self.last = int(low // self.length), int(high // self.length)
+        self.first, self.last = (int(np.floor(end / self.length)) for end in (low, high))
         self._begun = True
         return None if before is None else self.rows(before)
 
