@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from faircascade.cli.console import print_json, print_table, remark
-from faircascade.cli.log_options import LogFile, LogSettings, open_log, with_log_options
+from faircascade.cli.log_options import LogFile, LogSettings, defaults, open_log, with_log_options
 from faircascade.errors import ParameterError
 from faircascade.progress import progress
 
@@ -98,7 +98,8 @@ def fit(
 def _counts(source: Path, settings: LogSettings, excess: Any) -> Any:
     from faircascade.fitting import ClickCounts
 
-    given = {name: value for name, value in settings.items() if name != "invalid"}
+    usual = defaults()
+    given = {n: v for n, v in settings.items() if n in _OF_COUNTS or v != usual.get(n)}
     for name, value in given.items():
         if name not in _OF_COUNTS:
             raise ParameterError(name, "must be left out: counts have no such column", value)
