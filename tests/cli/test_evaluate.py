@@ -36,3 +36,12 @@ def test_a_mistake_is_one_line_and_exit_code_2(run, tmp_path) -> None:
         assert code == 2
         assert message in err
         assert len(err.strip().splitlines()[-1]) > 0
+
+
+def test_an_unknown_policy_is_named_by_its_option(run, tmp_path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("user,item,position,click\nu,a,1,0\n")
+    code, _, err = run("evaluate", str(log), "--policy", "linucbb")
+    assert code == 2
+    assert "--policy must be one of" in err
+    assert "did you mean 'linucb'?" in err

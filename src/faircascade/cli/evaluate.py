@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +13,7 @@ from faircascade.cli.console import print_json, print_table, remark
 from faircascade.cli.log_options import LogFile, LogSettings, open_log, with_log_options
 from faircascade.cli.options import AsJson, OwnComponents
 from faircascade.errors import ParameterError
+from faircascade.registry import as_component
 from faircascade.storage import check_folder, free_folder
 
 if TYPE_CHECKING:
@@ -99,6 +102,9 @@ def evaluate(
     if not policies:
         rule = "must be given, or --frozen FILE, or columns of its probabilities"
         raise ParameterError("--policy", rule, None)
+    for text in policy or ():
+        with _of_policies():
+            as_component("policy", text)
     opened = open_log(log, log_settings)
     folder = check_folder(free_folder("evaluation") if out is None else out)
     with showing() as report:
@@ -120,6 +126,15 @@ def evaluate(
         return
     _print(found)
     remark(f"Page: {page}")
+
+
+@contextmanager
+def _of_policies() -> Iterator[None]:
+    """Say which option an unknown policy was given with; `--name` is that of the log."""
+    try:
+        yield
+    except ParameterError as error:
+        raise (error.named("--policy") if error.name == "name" else error) from None
 
 
 def _print(found: Evaluation) -> None:

@@ -56,11 +56,11 @@ def _lorenz(ax: Axes, audit: Audit) -> None:
     chosen = _thin(len(items))
     ax.plot(items[chosen], exposure[chosen], color=BLUE, linewidth=2)
     ax.fill_between(items[chosen], exposure[chosen], items[chosen], color=BLUE, alpha=0.08)
-    half = float(exposure[int(np.searchsorted(items, 0.9))])
-    ax.plot([0.9], [half], "o", color=BLUE)
-    words = f"{share(1 - half)} of exposure goes\nto the top 10% of items"
+    rest = float(np.interp(0.9, items, exposure))
+    ax.plot([0.9], [rest], "o", color=BLUE)
+    words = f"{share(1 - rest)} of exposure goes\nto the top 10% of items"
     ax.annotate(
-        words, (0.9, half), (0.04, 0.92), va="top", fontsize=8.5, path_effects=HALO, color=BLUE
+        words, (0.9, rest), (0.04, 0.92), va="top", fontsize=8.5, path_effects=HALO, color=BLUE
     )
     ax.set(title="How exposure is shared", xlim=(0, 1), ylim=(0, 1), aspect="equal")
     ax.set(xlabel="Share of items, least shown first", ylabel="Share of exposure")
