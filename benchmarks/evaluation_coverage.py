@@ -38,6 +38,8 @@ from faircascade.propensities import Propensities, ranks_in
 from faircascade.types import Items, Slates, Users
 
 POPULATION, ITEMS, DIM, K = 20_000, 12, 4, 3
+_world = 0
+"""Which items and population; 0 is the one that the rules of the verdict were chosen by."""
 VISITS = 25
 """Impressions of each user."""
 KAPPA = np.array([1.0, 0.6, 0.35])
@@ -104,13 +106,13 @@ POLICIES: dict[str, Policy] = {
 
 @cache
 def catalogue() -> Items:
-    rng = np.random.default_rng(7)
+    rng = np.random.default_rng([7, _world] if _world else 7)
     return Items.of(rng.normal(size=(ITEMS, DIM)) / 2)
 
 
 @cache
 def population() -> Users:
-    rng = np.random.default_rng(8)
+    rng = np.random.default_rng([8, _world] if _world else 8)
     taste = rng.normal(size=(POPULATION, DIM)) + np.array([0.6, 0.3, 0.0, 0.0])
     other = rng.normal(size=(POPULATION, DIM)) - np.array([0.0, 0.0, 0.6, 0.3])
     return Users(ids=np.arange(POPULATION), preferences=np.hstack([taste, other]))
@@ -304,19 +306,29 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     figure.savefig(path, dpi=130)
 
 
+def set_world(number: int) -> None:
+    """Choose items and population, in this process."""
+    global _world
+    _world = number
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--logs", type=int, default=1000, help="of each kind")
     parser.add_argument("--users", type=int, nargs="+", default=[50, 200, 800])
     parser.add_argument("--models", nargs="+", default=["cascade", "pbm"])
+    parser.add_argument("--world", type=int, default=0, help="which items and population")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("runs/evaluation-coverage"))
     asked = parser.parse_args()
     begin = time.perf_counter()
+    set_world(asked.world)
     kinds = [(model, users) for model in asked.models for users in asked.users]
     tasks = [(*kind, seed) for seed in range(asked.logs) for kind in kinds]
     if asked.workers > 1:
-        with ProcessPoolExecutor(asked.workers) as pool:
+        with ProcessPoolExecutor(
+            asked.workers, initializer=set_world, initargs=[asked.world]
+        ) as pool:
             parts = list(pool.map(evaluated, tasks, chunksize=4))
     else:
         parts = [evaluated(task) for task in tasks]
