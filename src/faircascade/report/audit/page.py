@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +12,8 @@ from faircascade.evaluation.audit import Audit
 from faircascade.evaluation.audit.tables import rows
 from faircascade.report.audit.sections import sections
 from faircascade.report.audit.words import READING, direction, meaning, merit_words, title
-from faircascade.report.blocks import Notice, Section
-from faircascade.report.page_writer import Chapter, escape_markdown
-from faircascade.report.pages import CaptionedFigure, template, write_figure, write_page
-from faircascade.report.style import drawing
-from faircascade.storage import check_folder, free_folder
+from faircascade.report.log_page import LogPage
 from faircascade.version import __version__
-
-
-@dataclass(frozen=True)
-class Cover:
-    """What the page's template asks of a cover."""
-
-    title: str
-    notes: list[str] = field(default_factory=list)
-    alone: bool = True
 
 
 def write_audit(
@@ -39,43 +24,16 @@ def write_audit(
     The page needs nothing beside it. Without a folder, `runs/audit` is taken, or `runs/audit-2`
     and so on if there is something in it, and which is printed. Returns the page's path.
     """
-    chosen = check_folder(free_folder("audit") if folder is None else folder)
-    with drawing():
-        drawn = [_with_pictures(section, chosen / "figures") for section in sections(audit)]
-    heading = title or f"Who got the exposure of {audit.name}"
-    values: dict[str, Any] = {
-        "cover": Cover(heading),
-        "notices": [Notice("Note", f"{note[0].upper()}{note[1:]}.") for note in audit.notes],
-        "overview": [],
-        "verdicts": [],
-        "facts": list(_facts(audit)),
-        "chapters": [Chapter("audit", heading, "", "", drawn, "")],
-        "reading": READING,
-        "marks": [],
-        "terms": list(_terms(audit)),
-        "files": [
-            *((name, about) for name, about, _ in _tables(audit)),
-            ("figures", "Every figure as PNG and SVG."),
-        ],
-    }
-    for name, _, table in _tables(audit):
-        _write_table(chosen / name, table)
-    write_page(chosen / "audit.md", template("page.md.j2", md=escape_markdown).render(values))
-    page = chosen / "audit.html"
-    write_page(page, template("page.html.j2").render(values))
-    if folder is None:
-        print(f"Page: {page}", file=sys.stderr)
-    return page
-
-
-def _with_pictures(section: Section, figures: Path) -> Section:
-    blocks = [
-        write_figure(replace(block, name=f"audit-{block.name}"), figures)
-        if isinstance(block, CaptionedFigure)
-        else block
-        for block in section.blocks
-    ]
-    return Section(section.title, blocks, section.place)
+    page = LogPage(
+        name="audit",
+        title=title or f"Who got the exposure of {audit.name}",
+        notes=audit.notes,
+        facts=_facts(audit),
+        reading=READING,
+        terms=_terms(audit),
+        tables={name: (about, _csv(table)) for name, about, table in _tables(audit)},
+    )
+    return page.write(lambda: sections(audit), folder)
 
 
 def _facts(audit: Audit) -> Iterator[tuple[str, str]]:
@@ -121,11 +79,11 @@ def _group_rows(audit: Audit) -> Iterator[dict[str, Any]]:
             yield {"column": column, **row}
 
 
-def _write_table(path: Path, table: Iterable[dict[str, Any]]) -> None:
+def _csv(table: Iterable[dict[str, Any]]) -> str:
     text, writer = io.StringIO(), None
     for row in table:
         if writer is None:
             writer = csv.DictWriter(text, list(row), lineterminator="\n")
             writer.writeheader()
         writer.writerow({name: "" if value is None else value for name, value in row.items()})
-    write_page(path, text.getvalue())
+    return text.getvalue()

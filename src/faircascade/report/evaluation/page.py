@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from faircascade.evaluation.results import Evaluation
-from faircascade.report.blocks import Notice, Section
 from faircascade.report.evaluation.sections import sections
-from faircascade.report.page_writer import Chapter, escape_markdown
-from faircascade.report.pages import CaptionedFigure, template, write_figure, write_page
-from faircascade.report.style import drawing
-from faircascade.storage import check_folder, free_folder
+from faircascade.report.log_page import LogPage
 from faircascade.version import __version__
 
 READING = (
@@ -40,15 +33,6 @@ _TERMS = (
 )
 
 
-@dataclass(frozen=True)
-class Cover:
-    """What the page's template asks of a cover."""
-
-    title: str
-    notes: list[str] = field(default_factory=list)
-    alone: bool = True
-
-
 def write_evaluation(
     evaluation: Evaluation, folder: str | Path | None = None, *, title: str | None = None
 ) -> Path:
@@ -58,42 +42,16 @@ def write_evaluation(
     `runs/evaluation-2` and so on if there is something in it, and which is printed. Returns the
     page's path.
     """
-    chosen = check_folder(free_folder("evaluation") if folder is None else folder)
-    with drawing():
-        drawn = [_with_pictures(section, chosen / "figures") for section in sections(evaluation)]
-    heading = title or f"What other policies would have got in {evaluation.log}"
-    values: dict[str, Any] = {
-        "cover": Cover(heading),
-        "notices": [Notice("Note", f"{note[0].upper()}{note[1:]}.") for note in evaluation.notes],
-        "overview": [],
-        "verdicts": [],
-        "facts": list(_facts(evaluation)),
-        "chapters": [Chapter("evaluation", heading, "", "", drawn, "")],
-        "reading": READING,
-        "marks": [],
-        "terms": list(_TERMS),
-        "files": [
-            ("estimates.csv", "Every estimate with its interval."),
-            ("figures", "Every figure as PNG and SVG."),
-        ],
-    }
-    write_page(chosen / "estimates.csv", _table(evaluation))
-    write_page(chosen / "evaluation.md", template("page.md.j2", md=escape_markdown).render(values))
-    page = chosen / "evaluation.html"
-    write_page(page, template("page.html.j2").render(values))
-    if folder is None:
-        print(f"Page: {page}", file=sys.stderr)
-    return page
-
-
-def _with_pictures(section: Section, figures: Path) -> Section:
-    blocks = [
-        write_figure(replace(block, name=f"evaluation-{block.name}"), figures)
-        if isinstance(block, CaptionedFigure)
-        else block
-        for block in section.blocks
-    ]
-    return Section(section.title, blocks, section.place)
+    page = LogPage(
+        name="evaluation",
+        title=title or f"What other policies would have got in {evaluation.log}",
+        notes=evaluation.notes,
+        facts=_facts(evaluation),
+        reading=READING,
+        terms=_TERMS,
+        tables={"estimates.csv": ("Every estimate with its interval.", _table(evaluation))},
+    )
+    return page.write(lambda: sections(evaluation), folder)
 
 
 def _facts(found: Evaluation) -> Iterator[tuple[str, str]]:
