@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -103,8 +101,7 @@ def evaluate(
         rule = "must be given, or --frozen FILE, or columns of its probabilities"
         raise ParameterError("--policy", rule, None)
     for text in policy or ():
-        with _of_policies():
-            as_component("policy", text)
+        _check_policy(text)
     opened = open_log(log, log_settings)
     folder = check_folder(free_folder("evaluation") if out is None else out)
     with showing() as report:
@@ -128,11 +125,10 @@ def evaluate(
     remark(f"Page: {page}")
 
 
-@contextmanager
-def _of_policies() -> Iterator[None]:
-    """Say which option an unknown policy was given with; `--name` is that of the log."""
+def _check_policy(text: str) -> None:
+    """Refuse an unknown policy by its option; `--name` is that of the log."""
     try:
-        yield
+        as_component("policy", text)
     except ParameterError as error:
         raise (error.named("--policy") if error.name == "name" else error) from None
 
