@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import faircascade as fc
 from faircascade.errors import ParameterError
+from faircascade.fitting.entries import Entries
 from faircascade.fitting.expectation import Going, expect, expect_slowly
 from faircascade.fitting.fitters import FITTERS
 from faircascade.fitting.likelihood import log_likelihoods, predict
@@ -126,7 +127,7 @@ def test_counting_overestimates_stops_and_em_does_not() -> None:
 def test_the_compiled_e_step_is_the_plain_one() -> None:
     slates, clicks = slates_and_clicks(MODELS["dbn"], 500)
     tails = Tails()
-    tails.add(slates, clicks, np.random.default_rng(0).integers(0, K + 1, 500), ITEMS)
+    tails.add(slates, slates, clicks, np.random.default_rng(0).integers(0, K + 1, 500))
     for ignored in (0.8, 1.0):
         going = Going(ignored, np.append(np.full(ITEMS, 0.4), 1.0), np.append(np.ones(K), 1.0))
         slow = expect_slowly(tails, ATTRACTION, going)
@@ -140,7 +141,7 @@ def test_equal_tails_are_put_together_and_mean_the_same() -> None:
     slates, clicks = slates_and_clicks(MODELS["dbn"], 200)
     tails = Tails()
     for _ in range(3):
-        tails.add(slates, clicks, np.full(200, K), ITEMS)
+        tails.add(slates, slates, clicks, np.full(200, K))
     compact = tails.compact()
     assert compact.cells * 2 < tails.cells
     going = Going(0.8, np.append(np.full(ITEMS, 0.4), 1.0), np.ones(K + 1))
@@ -179,12 +180,12 @@ def test_held_out_users_are_held_out_with_all_of_their_impressions(monkeypatch) 
     slates, clicks = slates_and_clicks(MODELS["pbm"], 4000)
     users = np.random.default_rng(0).integers(0, 200, 4000)
     log = fc.Log(table(slates, clicks).set_column(0, "user_id", [pa.array(users)]))
-    sample = statistics.sample_of(log, by_context=False, held_out=0.5, seed=0)
+    sample = statistics.sample_of(log, Entries(by_context=False), held_out=0.5, seed=0)
     held = sample.held_out
     assert 0 < len(held) <= 300
     found, counts = np.unique(log.user_ids[held.users], return_counts=True)
     assert (counts == np.bincount(users)[found]).all()
-    rest = statistics_of(held, len(sample.entries))
+    rest = statistics_of(held, sample.coding)
     assert sample.train.impressions + rest.impressions == 4000
     everything = sample.train.joined(rest)
     assert everything.table.counts[1].sum() == clicks.sum()

@@ -1,25 +1,34 @@
-"""How well an environment made of a log predicts clicks of the log that were held out."""
+"""How well an environment made of a log foresees clicks of the log."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from faircascade.clicks import ClickModel
-from faircascade.environment.log_sums import HeldOut
+from faircascade.data.log import Log
+from faircascade.fitting.forecasts import Forecasts
 from faircascade.fitting.likelihood import log_likelihoods, predict
+from faircascade.fitting.log_sample import LogSample
 from faircascade.fitting.scores import SURE, Difference, difference, plain
-from faircascade.types import Floats, Ints
+from faircascade.fitting.user_sums import UserSlates
+from faircascade.random import uniforms
+from faircascade.types import Bools, Floats, Ints
 
-_AT_ONCE = 1 << 15
+MOST_TESTED = 400_000
+"""Impressions that are foreseen at most."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Calibration:
-    """Predicted and observed clicks of impressions that no preference was made of."""
+    """Predicted and observed clicks of the last impressions of a log.
+
+    Features and what users have in common are fitted to those before; what a user likes is known
+    from all that the user did up to each position.
+    """
 
     impressions: int
     shown: Ints
@@ -30,18 +39,13 @@ class Calibration:
     high: Floats
     """Where the click rate is with 95%, users being drawn at random, (K,)."""
     predicted: Floats
-    """Mean probability of a click by position, (K,)."""
+    """Mean probability of a click by position, given the clicks above, (K,)."""
     log_likelihood: float
     """Per impression, given the clicks above."""
     gain_over_constant: Difference
     """Over predicting the click rate of the position, whatever stands there."""
     gain_over_item_means: Difference
     """Over the same attraction for all users."""
-    shrinkage: tuple[float, ...]
-    """Looks of a user after which what they clicked counts half: for how much they click at all,
-    then for what they prefer; infinite where nothing personal predicts better."""
-    level: float
-    """What attraction was multiplied by, so that clicks add up to those that were held out."""
 
     @property
     def covered(self) -> float:
@@ -53,7 +57,6 @@ class Calibration:
     def document(self) -> dict[str, Any]:
         """Return it as plain data."""
         found = {name: plain(value) for name, value in vars(self).items()}
-        found["shrinkage"] = [plain(value) for value in self.shrinkage]
         for name in ("gain_over_constant", "gain_over_item_means"):
             found[name] = {n: plain(float(v)) for n, v in vars(getattr(self, name)).items()}
         return found
@@ -76,85 +79,76 @@ class Calibration:
             )
 
 
-def attraction_of_held_out(features: Floats, preferences: Floats, held: HeldOut) -> Floats:
-    """Return the attraction of held-out items for their users, (n, K)."""
-    found = np.empty(held.items.shape)
-    for first in range(0, len(held), _AT_ONCE):
-        part = slice(first, first + _AT_ONCE)
-        theta = preferences[held.users[part]]
-        found[part] = np.einsum("nkd,nd->nk", features[held.items[part]], theta)
-    return found
+class _Test(NamedTuple):
+    """Impressions that were foreseen."""
+
+    users: NDArray[np.int32]
+    clicks: Bools  # (n, K)
+    present: Bools
+    foreseen: Floats
+    """Probability of a click at each position, given those above."""
+    for_everybody: Floats
+    """The same if attraction were the same for all users."""
+
+    def __len__(self) -> int:
+        return len(self.users)
+
+    def log_likelihood(self, predicted: Floats) -> Floats:
+        """Return that of each impression, (n,)."""
+        return np.asarray(log_likelihoods(predicted, self.clicks, self.present).sum(axis=1))
 
 
-def log_likelihood(model: ClickModel, attraction: Floats, held: HeldOut) -> Floats:
-    """Return the log-likelihood of each impression, (n,)."""
-    w = np.where(held.present, np.clip(attraction, 1e-6, 1 - 1e-6), 0.0)
-    found = predict(model, w, held.items, held.clicks).conditional
-    return np.asarray(log_likelihoods(found, held.clicks, held.present).sum(axis=1))
-
-
-def predicted_clicks(model: ClickModel, attraction: Floats, held: HeldOut) -> Floats:
-    """Return the probability of a click at each position, knowing no click, (n, K)."""
-    w = np.where(held.present, np.clip(attraction, 0.0, 1.0), 0.0)
-    return np.asarray(predict(model, w, held.items, held.clicks).marginal)
-
-
-def level_of(model: ClickModel, attraction: Floats, held: HeldOut) -> float:
-    """Return the factor of attraction with which as many clicks are predicted as there are; 1 if
-    what is predicted without it differs from them by no more than chance."""
-    wanted, low, high = float(held.clicks.sum()), 0.25, 4.0
-    if not len(held) or not wanted:
-        return 1.0
-    plain_clicks = float(predicted_clicks(model, attraction, held).sum())
-    if abs(plain_clicks - wanted) < SURE * np.sqrt(wanted):
-        return 1.0
-    for _ in range(20):
-        middle = np.sqrt(low * high)
-        enough = predicted_clicks(model, middle * attraction, held).sum() >= wanted
-        low, high = (low, middle) if enough else (middle, high)
-    return float(np.sqrt(low * high))
-
-
-def calibration(
-    model: ClickModel,
-    attraction: Floats,
-    item_means: Floats,
-    constant: Floats,
-    held: HeldOut,
-    *,
-    shrinkage: tuple[float, ...],
-    level: float,
-) -> Calibration:
-    """Compare predictions with clicks; `constant` are click rates by position, (K,)."""
-    own = log_likelihood(model, attraction, held)
-    means = log_likelihood(model, item_means, held)
-    rates = np.broadcast_to(np.clip(constant, 1e-9, 1 - 1e-9), held.clicks.shape)
-    flat = log_likelihoods(rates, held.clicks, held.present).sum(axis=1)
-    shown = held.present.sum(axis=0)
-    predicted = predicted_clicks(model, attraction, held).sum(axis=0)
-    observed, error = _rates(held)
+def calibration(log: Log, forecasts: Forecasts, sample: LogSample, until: int) -> Calibration:
+    """Compare what is foreseen with clicks, from impression `until` on. What comes before tells who
+    the users are."""
+    share, parts = MOST_TESTED / max(sample.of - until, 1), list[_Test]()
+    for block in log.blocks():
+        slates = UserSlates.of(block, sample.k, log.has_users)
+        expected = forecasts.of(slates)
+        numbers = np.arange(block.first, block.first + len(block))
+        chosen = (numbers >= until) & (uniforms(0, "calibration", numbers) < share)
+        if chosen.any():
+            parts.append(_tested(slates.take(chosen), expected[chosen], forecasts))
+    joined: Any = (np.concatenate(some) for some in zip(*parts, strict=True))
+    test = _Test(*joined)
+    shown = test.present.sum(axis=0)
+    observed, error = _rates(test)
+    constant = np.broadcast_to(np.clip(observed, 1e-9, 1 - 1e-9), test.clicks.shape)
+    own = test.log_likelihood(test.foreseen)
     with np.errstate(invalid="ignore"):
-        predicted = predicted / shown
+        predicted = np.where(test.present, test.foreseen, 0.0).sum(axis=0) / shown
     return Calibration(
-        impressions=len(held),
+        impressions=len(test),
         shown=shown,
         observed=observed,
         low=np.maximum(observed - SURE * error, 0.0),
         high=np.minimum(observed + SURE * error, 1.0),
         predicted=predicted,
         log_likelihood=float(own.mean()),
-        gain_over_constant=difference(own, flat, held.users),
-        gain_over_item_means=difference(own, means, held.users),
-        shrinkage=shrinkage,
-        level=level,
+        gain_over_constant=difference(own, test.log_likelihood(constant), test.users),
+        gain_over_item_means=difference(own, test.log_likelihood(test.for_everybody), test.users),
     )
 
 
-def _rates(held: HeldOut) -> tuple[Floats, Floats]:
+def _tested(slates: UserSlates, expected: Floats, forecasts: Forecasts) -> _Test:
+    common = forecasts.preferences.mean_attraction[slates.items]
+    foreseen, for_everybody = (
+        predict(
+            forecasts.click_model,
+            np.where(slates.present, np.clip(attraction, 1e-6, 1 - 1e-6), 0.0),
+            slates.items,
+            slates.clicks,
+        ).conditional
+        for attraction in (expected, common)
+    )
+    return _Test(slates.users, slates.clicks, slates.present, foreseen, for_everybody)
+
+
+def _rates(test: _Test) -> tuple[Floats, Floats]:
     """Return click rates by position and their standard errors over users, (K,) each."""
-    _, user = np.unique(held.users, return_inverse=True)
+    _, user = np.unique(test.users, return_inverse=True)
     rates, errors = [], []
-    for clicks, present in zip(held.clicks.T, held.present.T, strict=True):
+    for clicks, present in zip(test.clicks.T, test.present.T, strict=True):
         hits, shown = np.bincount(user, clicks), np.bincount(user, present)
         total, n = max(float(shown.sum()), 1.0), len(hits)
         rate = float(hits.sum()) / total

@@ -43,6 +43,7 @@ from faircascade.types import Bools, Floats, Ids, Items, Users, as_ids, check_fi
 
 if TYPE_CHECKING:
     from faircascade.environment.environment import Environment
+    from faircascade.environment.log_environment import UsersAs
 
 log = logging.getLogger("faircascade")
 
@@ -294,6 +295,7 @@ class Construction:
         dim: int = 10,
         click_model: Any = "auto",
         features: Any = None,
+        users: UsersAs = "drawn",
         held_out: float = 0.2,
         smoothing: float = 1.0,
         seed: int = 0,
@@ -302,22 +304,25 @@ class Construction:
     ) -> Self:
         """Build an environment calibrated on a click log: its items, its users, and how they click.
 
-        A click model is fitted, which says how likely users looked at a position. Clicks over looks
-        make the mean attraction of items and, beyond it, features and preferences; those of users
-        with few clicks shrink to the mean. How well held-out clicks are predicted, position by
-        position, is in `info["calibration"]`.
+        A click model, and preferences of users around what they have in common, are fitted
+        together. That is right for logs of a policy that learns, as long as what it decides by is
+        in the log: earlier clicks of the user, and the features, if it has some. How well held-out
+        clicks are predicted, position by position, is in `info["calibration"]`.
 
         Args:
             log: A `Log`, or what it takes. Pairs of user and item that occur are kept in memory.
             k: Length of a slate; that of the longest in the log unless given.
-            dim: Number of features, d: mean attraction, and d - 1 factors of clicks beyond it.
+            dim: Number of features, d, if they are fitted.
             click_model: The name of a click model, "auto", which takes the one that predicts best,
-                or what `fit_click_model` returned for this log.
-            features: A table of items with numbers (a file or a DataFrame), instead of factors.
-            held_out: Share of the impressions that preferences are not made of: one half decides
-                how far they shrink, the other is predicted.
+                or what `fit_click_model` returned for this log, which is left as it is.
+            features: A table of items with numbers (a file or a DataFrame): those that the policy
+                behind the log has, best of all. Without it, features are fitted.
+            users: "drawn" gives every user preferences drawn from what clicks leave open, so that
+                users differ as much as those of the log (another `seed`, another draw); "mean"
+                the most likely ones, with which users are more alike than they are.
+            held_out: Share of the impressions that preferences are not fitted to, but tested on.
             smoothing: Imagined impressions of each item, clicked at the click rate of the log.
-            seed: Of what is held out.
+            seed: Of what is held out, and of what is drawn.
             dynamics: How users and items change by round, a component or its name.
             delay: When feedback reaches the policy, likewise.
         """
@@ -329,6 +334,7 @@ class Construction:
             dim=dim,
             click_model=click_model,
             features=features,
+            users=users,
             held_out=held_out,
             smoothing=smoothing,
             seed=seed,

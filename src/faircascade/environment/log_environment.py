@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from faircascade.clicks import ClickModel
 from faircascade.data.log import Log, as_log
-from faircascade.environment.calibration import (
-    Calibration,
-    attraction_of_held_out,
-    calibration,
-    level_of,
-    log_likelihood,
-)
-from faircascade.environment.log_preferences import (
-    STRENGTHS,
-    Regression,
-    factor_basis,
-    given_basis,
-    item_table,
-)
-from faircascade.environment.log_sums import HeldOut, LogSums, read_sums
-from faircascade.errors import ParameterError
-from faircascade.fitting import FittedClickModel, fit_click_model
-from faircascade.numerics import one_blas_thread
-from faircascade.types import Floats, Ids, Items, Users
+from faircascade.environment.calibration import calibration
+from faircascade.environment.item_features import item_features
+from faircascade.errors import ParameterError, check_choice
+from faircascade.fitting import FittedClickModel
+from faircascade.fitting.fit import names_of
+from faircascade.fitting.forecasts import Forecasts
+from faircascade.fitting.log_sample import sample_users
+from faircascade.fitting.personal import Personal, PersonalFit, fit_personal
+from faircascade.random import keys_of
+from faircascade.types import Items, Users
 
+UsersAs = Literal["drawn", "mean"]
+MOST_TO_CHOOSE = 200_000
+"""Impressions that click models are chosen by at most."""
 _MERIT_FLOOR = 1e-3
-_PARTS = 1 << 20
-"""Draws that hold impressions out are cut into so many parts, whose halves make two sets."""
 
 
 class LogWorld(NamedTuple):
@@ -50,129 +42,77 @@ def world_of_log(
     dim: int,
     click_model: str | FittedClickModel,
     features: Any,
+    users: UsersAs,
     held_out: float,
     smoothing: float,
     seed: int,
 ) -> LogWorld:
-    """Fit a click model, then features and preferences given what users looked at."""
+    """Fit how users click and what they like to a log."""
     if dim < 1:
         raise ParameterError("dim", "must be at least 1", dim)
     if not 0 < held_out < 1:
         raise ParameterError("held_out", "must be between 0 and 1, both excluded", held_out)
+    check_choice("users", users, get_args(UsersAs))
     log = as_log(source)
-    fitted = _fitted(log, click_model, smoothing, seed)
-    sums, held = read_sums(log, fitted, held_out=held_out, seed=seed)
-    looks, clicks = sums.of_items(sums.looks), sums.of_items(sums.clicks)
-    rate = float(clicks.sum() / max(looks.sum(), 1.0))
-    mean = (clicks + smoothing * rate) / np.maximum(looks + smoothing, 1e-9)
-    mean = np.clip(mean, 0.0, 1.0)
-    half = held.lots * _PARTS % 1.0 < 0.5
-    tune, test = held.take(half), held.take(~half)
-    with one_blas_thread():
-        if features is None:
-            basis = factor_basis(sums, mean, dim)
-        else:
-            basis = given_basis(sums, mean, item_table(features, log))
-        regression = Regression.of(sums, basis)
-        strengths = _strengths(regression, fitted.click_model, tune)
-        theta = regression.preferences(strengths)
-        own = attraction_of_held_out(basis.features, theta, tune)
-        level = level_of(fitted.click_model, own, tune)
-        found = calibration(
-            fitted.click_model,
-            attraction_of_held_out(basis.features, theta * level, test),
-            mean[test.items],
-            _click_rates(test),
-            test,
-            shrinkage=tuple(strengths),
-            level=level,
-        )
-    length = fitted.k if k is None else k
+    sample = sample_users(log, MOST_TO_CHOOSE, seed)
+    _check_fitted(log, click_model)
+    given = None if features is None else item_features(features, log)
+    how = Personal(sample.k, given, dim, held_out, smoothing, seed)
+    found = fit_personal(log, click_model, sample, how)
+    preferences = found.preferences
+    ids = log.user_ids if log.has_users else np.array(["everyone"])
+    own = preferences.means if users == "mean" else preferences.drawn(seed, keys_of(ids))
+    length = sample.k if k is None else k
+    _check_length(found, sample.k, length)
+    until = int((1.0 - held_out) * sample.of)
+    past = how.preferences(log, found.model, preferences, until=until)
+    checked = calibration(log, Forecasts(past, found.model), sample, until)
     return LogWorld(
         items=Items.of(
-            basis.features,
-            ids=fitted.item_ids,
-            merit=np.maximum(mean, _MERIT_FLOOR),
-            popularity=clicks,
+            preferences.features,
+            ids=log.item_ids,
+            merit=np.maximum(preferences.mean_attraction, _MERIT_FLOOR),
+            popularity=preferences.clicks,
         ),
-        users=Users(ids=_user_ids(log), preferences=np.ascontiguousarray(theta * level)),
+        users=Users(ids=ids, preferences=np.ascontiguousarray(own)),
         k=length,
-        click_model=_for_length(fitted, length),
-        info=_info(log, fitted, sums, found, seed, basis.features.shape[1], features is not None),
+        click_model=found.model,
+        info={
+            "data": log.name,
+            "seed": seed,
+            "feedback": "clicks",
+            "fitted_click_model": found.name,
+            "choice": found.choice,
+            "features": "fitted" if features is None else "given",
+            "users": users,
+            "dim": preferences.features.shape[1],
+            "impressions": sample.of,
+            "impressions_per_user": {
+                "mean": float(preferences.impressions.mean()),
+                "median": float(np.median(preferences.impressions)),
+                "most": int(preferences.impressions.max()),
+            },
+            "calibration": checked.document(),
+            "notes": list(found.notes),
+        },
     )
 
 
-def _fitted(
-    log: Log, click_model: str | FittedClickModel, smoothing: float, seed: int
-) -> FittedClickModel:
+def _check_fitted(log: Log, click_model: str | FittedClickModel) -> None:
+    """Refuse a click model that was fitted to something else."""
     if isinstance(click_model, str):
-        return fit_click_model(log, click_model, by="item", smoothing=smoothing, seed=seed)
-    for _ in log.blocks():  # so that its items are known
-        pass
-    if click_model.context_ids is not None or (
+        names_of(click_model)
+    elif click_model.context_ids is not None or (
         click_model.item_ids.astype(str).tolist() != log.item_ids.astype(str).tolist()
     ):
         raise ParameterError(
             "click_model", "must be fitted to this log, by item, or be a name", repr(click_model)
         )
-    return click_model
 
 
-def _strengths(regression: Regression, model: ClickModel, tune: HeldOut) -> list[float]:
-    """Return the shrinkage of each kind of feature with which preferences predict best, one kind
-    after the other."""
-    X, kinds = regression.basis.features, int(regression.basis.kinds.max()) + 1
-    chosen = [float("inf")] * kinds
-    if not len(tune):
-        return chosen
-
-    def quality(strengths: list[float]) -> float:
-        attraction = attraction_of_held_out(X, regression.preferences(strengths), tune)
-        return float(log_likelihood(model, attraction, tune).sum())
-
-    for kind in range(kinds):
-        tried = [[*chosen[:kind], strength, *chosen[kind + 1 :]] for strength in STRENGTHS]
-        chosen = max(tried, key=quality)
-    return chosen
-
-
-def _click_rates(held: HeldOut) -> Floats:
-    """Return click rates by position of the held-out impressions: the best constants there are."""
-    return np.asarray(held.clicks.sum(axis=0) / np.maximum(held.present.sum(axis=0), 1))
-
-
-def _for_length(fitted: FittedClickModel, k: int) -> ClickModel:
+def _check_length(found: PersonalFit, longest: int, k: int) -> None:
     try:
-        fitted.click_model.check(k, len(fitted.attraction))
+        found.model.check(k, len(found.preferences.features))
     except ParameterError:
-        rule = f"must be at most {fitted.k}, the longest slate of the log, for {fitted.name}"
+        rule = f"must be at most {longest}, the longest slate of the log, for {found.name}"
         raise ParameterError("k", rule, k) from None
-    return fitted.click_model
-
-
-def _user_ids(log: Log) -> Ids:
-    return log.user_ids if log.has_users else np.array(["everyone"])
-
-
-def _info(
-    log: Log, fitted: FittedClickModel, sums: LogSums, found: Calibration, seed: int, dim: int,
-    given: bool,
-) -> dict[str, Any]:  # fmt: skip
-    per_user = sums.impressions
-    return {
-        "data": log.name,
-        "seed": seed,
-        "feedback": "clicks",
-        "fitted_click_model": fitted.name,
-        "choice": fitted.best,
-        "features": "given" if given else "factors of clicks",
-        "dim": dim,
-        "impressions": fitted.total,
-        "impressions_per_user": {
-            "mean": float(per_user.mean()),
-            "median": float(np.median(per_user)),
-            "most": int(per_user.max()),
-        },
-        "calibration": found.document(),
-        "notes": list(fitted.notes),
-    }

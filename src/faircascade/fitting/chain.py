@@ -32,19 +32,21 @@ class Chain(ABC):
     """A sequential model, its data, and its parameters as one vector: attraction comes first."""
 
     entry_parameters: ClassVar[tuple[str, ...]] = ()
-    """Parameters of the click model that have a value for each entry."""
+    """Parameters of the click model that have a value for each item that may be clicked."""
 
     tails: Tails
     entries: int
+    heads: int
+    """How many things can be clicked: entries, or items where entries are none."""
     k: int
     priors: Priors
 
     def __post_init__(self) -> None:
         counts = self.tails.counts
-        self.last, self.last_at = self.tails.last_clicks(self.entries, self.k)
+        self.last, self.last_at = self.tails.last_clicks(self.heads, self.k)
         self.clicks = _wide(counts.clicks, self.entries)
         self.passed = _wide(counts.passed, self.entries)
-        self.went_on = _wide(counts.went_on, self.entries)
+        self.went_on = _wide(counts.went_on, self.heads)
         self.went_on_at = _wide(counts.went_on_at, self.k)
 
     @abstractmethod
@@ -65,7 +67,7 @@ class Chain(ABC):
 
     def counting(self) -> Floats:
         """Return parameters by counting: users stop at their last click."""
-        stopped = Going(1.0, np.append(np.zeros(self.entries), 1.0), np.ones(self.k + 1))
+        stopped = Going(1.0, np.append(np.zeros(self.heads), 1.0), np.ones(self.k + 1))
         counted = expect(self.tails, np.full(self.entries, 0.5), stopped)
         seen = self.clicks + self.passed + counted.examined
         return self.start(self.priors.attraction.estimate(self.clicks, seen), counted)
@@ -75,7 +77,9 @@ class Chain(ABC):
         start = self.counting()
         every = self.tails.cells // _WARM_CELLS
         if every > 1:
-            part = type(self)(self.tails.sample(every), self.entries, self.k, self.priors)
+            part = type(self)(
+                self.tails.sample(every), self.entries, self.heads, self.k, self.priors
+            )
             start = maximise(part.step, start, **options).parameters
         return maximise(self.step, start, **options)
 
@@ -98,7 +102,7 @@ class Chain(ABC):
 
         total = float(np.sum(xlogy(self.clicks, w)) + np.sum(xlog1py(self.passed, -w)))
         total += float(xlogy(self.passed.sum(), going.ignored))
-        total += float(np.sum(xlogy(self.went_on, going.entries[:-1])))
+        total += float(np.sum(xlogy(self.went_on, going.heads[:-1])))
         total += float(np.sum(xlogy(self.went_on_at, going.positions[:-1])))
         total += self.priors.attraction.log_density(w)
         return total + self.priors.others.log_density(theta[self.entries :])
@@ -112,7 +116,7 @@ class DependentClicks(Chain):
 
     def going(self, theta: Floats) -> Going:
         stop = theta[self.entries :]
-        return Going(1.0, np.ones(self.entries + 1), np.append(1.0 - stop, 1.0))
+        return Going(1.0, np.ones(self.heads + 1), np.append(1.0 - stop, 1.0))
 
     def improved(self, theta: Floats, going: Going, found: Expectation) -> Floats:
         return self._stops(found.entered_at)
@@ -126,7 +130,7 @@ class DependentClicks(Chain):
 
 
 class SimplifiedDynamicBayesian(Chain):
-    """DBN whose users never lose patience: beside attraction, the satisfaction of entries."""
+    """DBN whose users never lose patience: beside attraction, the satisfaction of items."""
 
     entry_parameters = ("satisfaction",)
 
@@ -134,7 +138,7 @@ class SimplifiedDynamicBayesian(Chain):
         return np.concatenate([attraction, self._satisfied(self.last - counted.entered)])
 
     def going(self, theta: Floats) -> Going:
-        kept = 1.0 - theta[self.entries : 2 * self.entries]
+        kept = 1.0 - theta[self.entries : self.entries + self.heads]
         return Going(1.0, np.append(kept, 1.0), np.ones(self.k + 1))
 
     def improved(self, theta: Floats, going: Going, found: Expectation) -> Floats:
@@ -144,8 +148,8 @@ class SimplifiedDynamicBayesian(Chain):
         return self.priors.others.estimate(satisfied, self.last + self.went_on)
 
     def satisfaction(self, theta: Floats) -> Floats:
-        """Return the satisfaction of entries, (m,)."""
-        return theta[self.entries : 2 * self.entries]
+        """Return the satisfaction of items, (h,)."""
+        return theta[self.entries : self.entries + self.heads]
 
     def model(self, theta: Floats) -> DBN:
         return DBN(satisfaction=_plain(self.satisfaction(theta)), continuation=1.0)
@@ -162,7 +166,7 @@ class DynamicBayesian(SimplifiedDynamicBayesian):
         return Going(rate, np.append(rate * kept, 1.0), np.ones(self.k + 1))
 
     def improved(self, theta: Floats, going: Going, found: Expectation) -> Floats:
-        stops, after = self.last - found.entered, 1.0 - going.entries[:-1]
+        stops, after = self.last - found.entered, 1.0 - going.heads[:-1]
         satisfied = stops * _ratio(self.satisfaction(theta), after)
         went_on = self.passed.sum() + self.went_on.sum() + found.entered.sum() + found.went_on
         left = found.stopped + float((stops - satisfied).sum())
@@ -203,7 +207,7 @@ class ClickChain(Chain):
     def _second_draws(self, theta: Floats, going: Going, found: Expectation) -> Any:
         """Return, for a success and for a failure, how often users went on and stopped, (m,)."""
         w, (_, _, t3) = theta[: self.entries], theta[self.entries :]
-        on = going.entries[:-1]
+        on = going.heads[:-1]
         went_on, stopped = self.went_on + found.entered, self.last - found.entered
         share_on = np.divide(w * t3, on, out=np.array(w), where=on > 0)
         share_off = np.divide(w * (1.0 - t3), 1.0 - on, out=np.array(w), where=on < 1)

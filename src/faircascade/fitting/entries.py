@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 
-from faircascade.data.log.impressions import NOTHING
+from faircascade.data.log.impressions import NOTHING, Impressions
 from faircascade.types import Ints
 
 _ITEMS = 32
 """Bits of a key that are the item's."""
 
 
+class Coding(Protocol):
+    """Takes impressions to entries, block after block."""
+
+    of_items: bool
+    """True if an entry is an item, or an item in a context."""
+
+    def __len__(self) -> int:
+        """Return how many entries there are so far."""
+
+    def entries_of(self, block: Impressions) -> Ints:
+        """Return the code of the entry at each position, NOTHING where nothing stood, (n, K)."""
+
+
 class Entries:
     """Codes of items, or of (context, item) pairs in the order in which they appear."""
+
+    of_items = True
 
     def __init__(self, by_context: bool) -> None:
         self.by_context = by_context
@@ -23,6 +40,10 @@ class Entries:
 
     def __len__(self) -> int:
         return len(self._keys) if self.by_context else self._items
+
+    def entries_of(self, block: Impressions) -> Ints:
+        """Return the codes of what was shown, (n, K)."""
+        return self.of(block.items, block.contexts)
 
     def of(self, items: NDArray[np.int32], contexts: NDArray[np.int32] | None) -> Ints:
         """Return the codes of items (n, K) shown in contexts (n,); NOTHING where nothing stood."""

@@ -20,12 +20,12 @@ _LANES = 8
 
 
 class Going(NamedTuple):
-    """How likely users go on; entries and positions have a last element of 1, for no click."""
+    """How likely users go on; heads and positions have a last element of 1, for no click."""
 
     ignored: float
     """From a position that was not clicked."""
-    entries: Floats
-    """After a click, by entry, (m + 1,)."""
+    heads: Floats
+    """After a click, by what was clicked, (h + 1,)."""
     positions: Floats
     """Times this, by position, (K + 1,)."""
 
@@ -37,7 +37,7 @@ class Expectation(NamedTuple):
     examined: Floats
     """Looks at positions, by entry, (m,)."""
     entered: Floats
-    """Last clicks after which users went on, by entry, (m,)."""
+    """Last clicks after which users went on, by what was clicked, (h,)."""
     entered_at: Floats
     """The same by position, (K,)."""
     went_on: float
@@ -50,14 +50,14 @@ def expect(tails: Tails, attraction: Floats, going: Going) -> Expectation:
     """Return what happened below last clicks."""
     if tails.cells < _COMPILED_CELLS:
         return expect_slowly(tails, attraction, going)
-    m, k = len(going.entries), len(going.positions)
+    m, h, k = len(attraction), len(going.heads), len(going.positions)
     groups = list(tails.groups(_COMPILED_CELLS >> 4))
     group_sums = _kernels().expect_group
 
     def lane(number: int) -> tuple[Floats, ...]:
-        out = np.zeros(m - 1), np.zeros(m), np.zeros(k), np.zeros(3)
+        out = np.zeros(m), np.zeros(h), np.zeros(k), np.zeros(3)
         for group in groups[number::_LANES]:
-            group_sums(*group, attraction, going.ignored, going.entries, going.positions, out)
+            group_sums(*group, attraction, going.ignored, going.heads, going.positions, out)
         return out
 
     with ThreadPoolExecutor(min(_LANES, os.cpu_count() or 1)) as threads:
@@ -81,13 +81,13 @@ def expect_slowly(tails: Tails, attraction: Floats, going: Going) -> Expectation
     T_j = (1 - w_j) (1 - c + c T_(j+1)), with c the probability of going on, and 1 after the end.
     Users who did not click below went on with probability g T_0 / (1 - g + g T_0).
     """
-    m, k = len(going.entries), len(going.positions)
-    examined, entered, entered_at = np.zeros(m - 1), np.zeros(m), np.zeros(k)
+    m, h, k = len(attraction), len(going.heads), len(going.positions)
+    examined, entered, entered_at = np.zeros(m), np.zeros(h), np.zeros(k)
     likelihood = went_on = stopped = 0.0
     for group in tails.groups():
         w = attraction[group.tails]  # (L, n)
         ignored = 1.0 - w
-        g = going.entries[group.heads] * going.positions[group.positions]
+        g = going.heads[group.heads] * going.positions[group.positions]
         quiet = _quiet(ignored, going.ignored)  # (L + 1, n)
         total = 1.0 - g + g * quiet[0]
         likelihood += float(group.weights @ np.log(total))
@@ -101,8 +101,8 @@ def expect_slowly(tails: Tails, attraction: Floats, going: Going) -> Expectation
                 if going.ignored < 1.0:
                     stopped += (1.0 - going.ignored) * float(reach.sum())
                     reach = reach * going.ignored
-        examined += np.bincount(group.tails.reshape(-1), looks.reshape(-1), minlength=m - 1)
-        entered += np.bincount(group.heads + 1, looks[0], minlength=m)
+        examined += np.bincount(group.tails.reshape(-1), looks.reshape(-1), minlength=m)
+        entered += np.bincount(group.heads + 1, looks[0], minlength=h)
         entered_at += np.bincount(group.positions + 1, looks[0], minlength=k)
         went_on += float(looks[1:].sum())
     return Expectation(likelihood, examined, entered[1:], entered_at[1:], went_on, stopped)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -12,10 +13,11 @@ from faircascade.errors import ParameterError, check_choice
 from faircascade.fitting.click_counts import ClickCounts
 from faircascade.fitting.count_fits import fit_counts
 from faircascade.fitting.em import ITERATIONS, TOLERANCE
+from faircascade.fitting.entries import Entries
 from faircascade.fitting.fitted import Candidate, FittedClickModel
 from faircascade.fitting.fitters import FITTERS, Fit, Method, Task
 from faircascade.fitting.priors import Priors, prior_words
-from faircascade.fitting.scores import Scored, difference, score
+from faircascade.fitting.scores import Scored, Scores, difference, score
 from faircascade.fitting.statistics import Sample, Statistics, sample_of, statistics_of
 from faircascade.parameters import checked_arguments
 
@@ -58,7 +60,7 @@ def fit_click_model(
         progress: Called with what is read, how much and of how much.
         columns: Those of `Log`, if `log` is not one: `user=`, `item=`, `context=`, ...
     """
-    names = _names_of(model)
+    names = names_of(model)
     if smoothing < 0:
         raise ParameterError("smoothing", "must be at least 0", smoothing)
     options: dict[str, Any] = {"iterations": iterations, "tolerance": tolerance}
@@ -66,108 +68,94 @@ def fit_click_model(
         wanted = None if model == AUTO else names
         return fit_counts(log, wanted, held_out=held_out, smoothing=smoothing, seed=seed, **options)
     opened = _opened(log, columns)
+    entries = Entries(_by_context(opened, by))
     sample = sample_of(
         opened,
-        by_context=_by_context(opened, by),
+        entries,
         held_out=held_out,
         seed=seed,
         keep_tails=any(FITTERS[name].needs_tails for name in names),
         progress=progress,
     )
-    fitting = Fitting(sample, smoothing, method, options)
-    return fitting.chosen(names, opened)
+    fitting = Fitting(sample, len(entries), smoothing, method, options)
+    return fitting.chosen(names, opened.name).fitted(opened, entries, smoothing)
 
 
 class Fitting(NamedTuple):
     """Models fitted to a sample."""
 
     sample: Sample
-    smoothing: float
-    method: Method
-    options: dict[str, Any]
+    items: int
+    smoothing: float = 1.0
+    method: Method = "em"
+    options: Mapping[str, Any] = {}
 
-    def chosen(self, names: list[str], log: Log) -> FittedClickModel:
+    def chosen(self, names: Sequence[str], log_name: str) -> Chosen:
         """Fit models, and return the best, fitted to all impressions."""
         tried: dict[str, tuple[Fit, Scored | None]] = {}
         refused: dict[str, str] = {}
         for name in names:
             try:
-                fit = self._fit(name, self.sample.train)
+                fit = self.fit(name)
             except DataError as error:
                 if len(names) == 1:
-                    raise DataError(f"{log.name}: {error}") from None
+                    raise DataError(f"{log_name}: {error}") from None
                 refused[name] = str(error)
             else:
-                tried[name] = fit, self._score(fit)
+                tried[name] = fit, self.score(fit)
         if not tried:
-            raise DataError(f"{log.name}: no model could be fitted: {next(iter(refused.values()))}")
-        candidates = self._candidates(tried, refused)
+            raise DataError(f"{log_name}: no model could be fitted: {next(iter(refused.values()))}")
+        candidates = candidates_of(tried, refused)
         best = candidates[0].name
         fit, scored = tried[best]
         everything = self.sample.train
         if scored is not None:
             everything = self._everything()
-            fit = self._fit(best, everything)
-        return self._fitted(best, fit, everything, log, scored, candidates)
+            fit = self.fit(best, everything)
+        scores = None if scored is None else scored.scores
+        return Chosen(best, fit, everything, self.sample.k, scores, candidates)
 
-    def _fit(self, name: str, data: Statistics) -> Fit:
+    def fit(self, name: str, data: Statistics | None = None) -> Fit:
+        """Fit one to what is not held out, or to other data."""
         sample = self.sample
+        data = sample.train if data is None else data
         priors = Priors.of(self.smoothing, data.click_rate)
-        task = Task(data, len(sample.entries), sample.k, priors, self.method, self.options)
+        entries = len(sample.coding)
+        task = Task(data, entries, self.items, sample.k, priors, self.method, self.options)
         return FITTERS[name].fit(task)
 
-    def _score(self, fit: Fit) -> Scored | None:
+    def score(self, fit: Fit) -> Scored | None:
+        """Predict what is held out, if something is."""
         held = self.sample.held_out
         return None if held is None else score(fit.model, fit.attraction, held)
 
     def _everything(self) -> Statistics:
-        held, train, size = self.sample.held_out, self.sample.train, len(self.sample.entries)
+        held, train, coding = self.sample.held_out, self.sample.train, self.sample.coding
         assert held is not None
-        rest = statistics_of(held, size, keep_tails=train.tails is not None)
-        return train.joined(rest).finished(size, self.sample.k)
+        rest = statistics_of(held, coding, keep_tails=train.tails is not None)
+        return train.joined(rest).finished(len(coding), self.sample.k)
 
-    def _candidates(
-        self, tried: dict[str, tuple[Fit, Scored | None]], refused: dict[str, str]
-    ) -> tuple[Candidate, ...]:
-        """Return all models, the best first."""
 
-        def quality(name: str) -> float:
-            scored = tried[name][1]
-            return -np.inf if scored is None else scored.scores.log_likelihood
+class Chosen(NamedTuple):
+    """The model that predicts best."""
 
-        ranked = sorted(tried, key=quality, reverse=True)
-        best = tried[ranked[0]][1]
-        held = self.sample.held_out
-        found = []
-        for name in ranked:
-            fit, scored = tried[name]
-            behind = None
-            if scored is not None and best is not None and held is not None and name != ranked[0]:
-                behind = difference(scored.log_likelihoods, best.log_likelihoods, held.users)
-            found.append(
-                Candidate(
-                    name=name,
-                    scores=None if scored is None else scored.scores,
-                    behind=behind,
-                    iterations=fit.optimum.steps,
-                    converged=fit.optimum.converged,
-                )
-            )
-        rest = [Candidate(name=name, refused=why, converged=False) for name, why in refused.items()]
-        return (*found, *rest)
+    name: str
+    fit: Fit
+    data: Statistics
+    k: int
+    scores: Scores | None
+    candidates: tuple[Candidate, ...]
 
-    def _fitted(
-        self, name: str, fit: Fit, data: Statistics, log: Log, scored: Scored | None,
-        candidates: tuple[Candidate, ...],
-    ) -> FittedClickModel:  # fmt: skip
-        entries = self.sample.entries
+    def fitted(self, log: Log, entries: Entries, smoothing: float) -> FittedClickModel:
+        """Return it with all that it rests on."""
+        fit, data = self.fit, self.data
         shown, clicks = data.table.counts.sum(axis=2)
         notes = [*log.notes, *fit.notes]
         if not fit.optimum.converged:
             notes.append(f"EM did not converge in {fit.optimum.steps} steps: give more iterations")
         contexts = entries.contexts
         return FittedClickModel(
-            name=name,
+            name=self.name,
             click_model=fit.model,
             item_ids=log.item_ids[entries.items],
             context_ids=None if contexts is None else log.context_ids[contexts],
@@ -175,20 +163,51 @@ class Fitting(NamedTuple):
             impressions=shown,
             clicks=clicks,
             total=data.impressions,
-            k=self.sample.k,
+            k=self.k,
             entry_parameters=fit.entry_parameters,
-            scores=None if scored is None else scored.scores,
+            scores=self.scores,
             errors=fit.errors,
             iterations=fit.optimum.steps,
             converged=fit.optimum.converged,
             objectives=tuple(fit.optimum.objectives),
-            prior=prior_words(self.smoothing, data.click_rate),
-            candidates=candidates,
+            prior=prior_words(smoothing, data.click_rate),
+            candidates=self.candidates,
             notes=tuple(notes),
         )
 
 
-def _names_of(model: str) -> list[str]:
+def candidates_of(
+    tried: Mapping[str, tuple[Fit, Scored | None]], refused: Mapping[str, str]
+) -> tuple[Candidate, ...]:
+    """Return all models, the best first."""
+
+    def quality(name: str) -> float:
+        scored = tried[name][1]
+        return -np.inf if scored is None else scored.scores.log_likelihood
+
+    ranked = sorted(tried, key=quality, reverse=True)
+    best = tried[ranked[0]][1]
+    found = []
+    for name in ranked:
+        fit, scored = tried[name]
+        behind = None
+        if scored is not None and best is not None and name != ranked[0]:
+            behind = difference(scored.log_likelihoods, best.log_likelihoods, scored.users)
+        found.append(
+            Candidate(
+                name=name,
+                scores=None if scored is None else scored.scores,
+                behind=behind,
+                iterations=fit.optimum.steps,
+                converged=fit.optimum.converged,
+            )
+        )
+    rest = [Candidate(name=name, refused=why, converged=False) for name, why in refused.items()]
+    return (*found, *rest)
+
+
+def names_of(model: str) -> list[str]:
+    """Return what is fitted if a model, or "auto", is asked for."""
     check_choice("model", model, (AUTO, *FITTERS))
     return list(FITTERS) if model == AUTO else [model]
 

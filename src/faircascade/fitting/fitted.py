@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -151,25 +151,7 @@ class FittedClickModel:
     @property
     def best(self) -> str:
         """Say in a sentence which model predicts best, and whether that is sure."""
-        tried = [c for c in self.candidates if not c.refused and c.scores is not None]
-        if not tried:
-            return f"{self.name} was fitted; nothing was held out to compare by."
-        text = f"{tried[0].name} predicts held-out clicks best"
-        if len(tried) == 1:
-            return (
-                f"{text}: no other model could be fitted."
-                if len(self.candidates) > 1
-                else (f"{self.name} was the only model asked for.")
-            )
-        close = [c.name for c in tried[1:] if c.behind is not None and not c.behind.is_clear]
-        if close:
-            return f"{text}, but not clearly better than {', '.join(close)}."
-        gap = tried[1].behind
-        assert gap is not None
-        return (
-            f"{text}, clearly: {tried[1].name} comes next, {-gap.mean:.4g} (95% interval "
-            f"{-gap.high:.4g} to {-gap.low:.4g}) lower in log-likelihood per impression."
-        )
+        return choice_words(self.candidates)
 
     def document(self) -> dict[str, Any]:
         """Return everything as plain data."""
@@ -240,3 +222,26 @@ def _as_text(ids: Ids) -> Ids:
 
 def _arrays(value: Any) -> Any:
     return [plain(np.array(row)) for row in value] if isinstance(value, tuple) else value
+
+
+def choice_words(candidates: Sequence[Candidate]) -> str:
+    """Say in a sentence which model predicts best, and whether that is sure."""
+    tried = [c for c in candidates if not c.refused and c.scores is not None]
+    if not tried:
+        return f"{candidates[0].name} was fitted; nothing was held out to compare by."
+    text = f"{tried[0].name} predicts held-out clicks best"
+    if len(tried) == 1:
+        return (
+            f"{text}: no other model could be fitted."
+            if len(candidates) > 1
+            else (f"{tried[0].name} was the only model asked for.")
+        )
+    close = [c.name for c in tried[1:] if c.behind is not None and not c.behind.is_clear]
+    if close:
+        return f"{text}, but not clearly better than {', '.join(close)}."
+    gap = tried[1].behind
+    assert gap is not None
+    return (
+        f"{text}, clearly: {tried[1].name} comes next, {-gap.mean:.4g} (95% interval "
+        f"{-gap.high:.4g} to {-gap.low:.4g}) lower in log-likelihood per impression."
+    )

@@ -41,7 +41,12 @@ class Fit(NamedTuple):
     """Standard errors of parameters, where they are known, in the shape of the parameters."""
     notes: tuple[str, ...] = ()
     entry_parameters: tuple[str, ...] = ()
-    """Parameters of the model that have a value for each entry."""
+    """Parameters of the model that have a value for each entry, or item where entries are none."""
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers there are beside attraction."""
+        return len(self.optimum.parameters) - len(self.attraction)
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,8 @@ class Task:
 
     data: Statistics
     entries: int
+    items: int
+    """Items that may satisfy users, where entries are none."""
     k: int
     priors: Priors
     method: Method = "em"
@@ -114,7 +121,10 @@ class ChainFitter(Fitter):
 
     def _fit(self, task: Task) -> Fit:
         assert task.data.tails is not None
-        chain = self.chain(task.data.tails, task.entries, task.k, task.priors)
+        tails, heads = task.data.tails, task.entries
+        if self.chain.entry_parameters and task.data.item_tails is not None:
+            tails, heads = task.data.item_tails, task.items
+        chain = self.chain(tails, task.entries, heads, task.k, task.priors)
         if task.method == "counting":
             theta = chain.counting()
             optimum = Optimum(theta, steps=1, converged=True)

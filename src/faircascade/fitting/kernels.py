@@ -18,7 +18,7 @@ from faircascade.storage import cache_folder
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 
 
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function once for this machine and this version of the code."""
     before = numba.config.CACHE_DIR
     try:
@@ -35,7 +35,7 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         numba.config.CACHE_DIR = before
 
 
-@_compiled
+@compiled
 def expect_group(tails, heads, positions, weights, w, ignored, of_entries, of_places, out):
     """Add what happened in tails (L, n) to the sums of `out`."""
     examined, entered, entered_at, sums = out

@@ -50,6 +50,7 @@ class Scored:
 
     scores: Scores
     log_likelihoods: Floats  # (n,)
+    users: Any  # (n,)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,14 +73,15 @@ def score(model: ClickModel, attraction: Floats, slates: Slates) -> Scored:
     sums, found = np.zeros((5, k)), []
     for block in blocks_of(slates, _AT_ONCE):
         rows, there = np.maximum(block.entries, 0), block.present
-        known = predict(model, np.where(there, attraction[rows], 0.0), rows, block.clicks)
+        kept = np.maximum(block.satisfying, 0)
+        known = predict(model, np.where(there, attraction[rows], 0.0), kept, block.clicks)
         given = log_likelihoods(known.conditional, block.clicks, there)
         alone = log_likelihoods(known.marginal, block.clicks, there)
         found.append(given.sum(axis=1))
         shares = (alone, given, block.clicks & there, np.where(there, known.marginal, 0.0), there)
         sums += np.stack([share.sum(axis=0) for share in shares])
     each = np.concatenate(found)
-    return Scored(_scores(sums, each), each)
+    return Scored(_scores(sums, each), each, slates.users)
 
 
 def _scores(sums: Floats, each: Floats) -> Scores:

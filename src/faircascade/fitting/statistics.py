@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.data.base import Progress
-from faircascade.data.log import Log
 from faircascade.data.log.impressions import Impressions
 from faircascade.errors import ParameterError
 from faircascade.fitting.click_table import ClickTable
-from faircascade.fitting.entries import Entries
+from faircascade.fitting.entries import Coding
+from faircascade.fitting.log_sample import KnownLog
 from faircascade.fitting.tails import MOST_CELLS, Tails
 from faircascade.random import uniforms
 from faircascade.types import Bools, Floats, Ints
@@ -34,13 +34,20 @@ class Slates(NamedTuple):
     users: NDArray[np.int32]
     lots: Floats
     """A draw of the user, by which impressions are held out, (n,)."""
+    items: Ints | None = None
+    """What satisfies users, where that is not the entry, (n, K)."""
 
     def __len__(self) -> int:
         return len(self.entries)
 
-    def take(self, rows: Bools) -> Slates:
-        some: Any = (array[rows] for array in self)
+    def take(self, rows: Bools | slice) -> Slates:
+        some: Any = (None if array is None else array[rows] for array in self)
         return Slates(*some)
+
+    @property
+    def satisfying(self) -> Ints:
+        """What satisfies users, (n, K)."""
+        return self.entries if self.items is None else self.items
 
     @property
     def lengths(self) -> Ints:
@@ -53,10 +60,12 @@ class Slates(NamedTuple):
     def join(cls, parts: list[Slates]) -> Slates:
         """Put blocks one after the other, the longest slate deciding how wide."""
         k = max(part.entries.shape[1] for part in parts)
-        blanks = {"entries": -1, "clicks": 0, "present": 0}
+        blanks = {"entries": -1, "clicks": 0, "present": 0, "items": -1}
         arrays: dict[str, Any] = {}
         for name in cls._fields:
             some = [getattr(part, name) for part in parts]
+            if some[0] is None:
+                continue
             if name in blanks:
                 some = [_wide(array, k, blanks[name]) for array in some]
             arrays[name] = np.concatenate(some)
@@ -70,14 +79,16 @@ class Statistics:
     table: ClickTable = field(default_factory=ClickTable)
     tails: Tails | None = field(default_factory=Tails)
     """None where there were too many to keep."""
+    item_tails: Tails | None = None
+    """The same by the item that was clicked last, where entries are no items."""
     impressions: int = 0
     several: int = 0
     """Impressions with more than one click."""
     gaps: int = 0
     """Impressions with a position of which nothing is known above one that is known."""
 
-    def add(self, slates: Slates, entries: int) -> None:
-        """Count slates; `entries` is how many there are."""
+    def add(self, slates: Slates, coding: Coding) -> None:
+        """Count slates of what is coded."""
         if not len(slates):
             return
         self.impressions += len(slates)
@@ -85,23 +96,29 @@ class Statistics:
         lengths = slates.lengths
         whole = slates.present.sum(axis=1) == lengths
         self.gaps += int((~whole).sum())
-        self.table.add(slates.entries, slates.clicks, slates.present, entries)
-        if self.tails is not None:
-            some = slates if whole.all() else slates.take(whole)
-            self.tails.add(some.entries, some.clicks, lengths[whole], entries)
-            if self.tails.cells > MOST_CELLS:
-                self.tails = self.tails.compact()
-                if self.tails.cells > MOST_CELLS // 2:
-                    self.tails = None
+        self.table.add(slates.entries, slates.clicks, slates.present, len(coding))
+        if self.tails is None:
+            return
+        some, lengths = slates if whole.all() else slates.take(whole), lengths[whole]
+        self.tails.add(some.entries, some.entries, some.clicks, lengths)
+        if some.items is not None:
+            self.item_tails = self.item_tails or Tails()
+            self.item_tails.add(some.entries, some.items, some.clicks, lengths)
+        if self._cells > MOST_CELLS:
+            self.tails, self.item_tails = _compact(self.tails), _compact(self.item_tails)
+            if self._cells > MOST_CELLS // 2:
+                self.tails = self.item_tails = None
+
+    @property
+    def _cells(self) -> int:
+        return sum(tails.cells for tails in (self.tails, self.item_tails) if tails is not None)
 
     def joined(self, other: Statistics) -> Statistics:
         """Return the sum of two."""
-        tails = None
-        if self.tails is not None and other.tails is not None:
-            tails = self.tails.joined(other.tails)
         return Statistics(
             table=self.table.joined(other.table),
-            tails=tails,
+            tails=_both(self.tails, other.tails),
+            item_tails=_both(self.item_tails, other.item_tails),
             impressions=self.impressions + other.impressions,
             several=self.several + other.several,
             gaps=self.gaps + other.gaps,
@@ -110,7 +127,7 @@ class Statistics:
     def finished(self, entries: int, k: int) -> Statistics:
         """Return the same with room for all entries and positions, and equal tails put together."""
         self.table.grow(entries, k)
-        return replace(self, tails=None if self.tails is None else self.tails.compact())
+        return replace(self, tails=_compact(self.tails), item_tails=_compact(self.item_tails))
 
     @property
     def click_rate(self) -> float:
@@ -124,14 +141,14 @@ class Sample(NamedTuple):
 
     train: Statistics
     held_out: Slates | None
-    entries: Entries
+    coding: Coding
     k: int
 
 
 def sample_of(
-    log: Log,
+    log: KnownLog,
+    coding: Coding,
     *,
-    by_context: bool,
     held_out: float,
     seed: int,
     keep_tails: bool = True,
@@ -141,45 +158,52 @@ def sample_of(
     that would be more impressions than are kept in memory."""
     if not 0 <= held_out < 1:
         raise ParameterError("held_out", "must be at least 0 and below 1", held_out)
-    entries, share, k = Entries(by_context), held_out, 1
+    share, k = held_out, 1
     train = Statistics(tails=Tails() if keep_tails else None)
     held: list[Slates] = []
     for block in log.blocks(progress):
-        slates = _slates(block, entries, seed)
+        slates = _slates(block, coding, seed)
         k = max(k, block.k)
         out = slates.lots < share
-        train.add(slates.take(~out), len(entries))
+        train.add(slates.take(~out), coding)
         if out.any():
             held.append(slates.take(out))
         while sum(map(len, held)) > MOST_HELD_OUT:
             share /= 2
             for back in (part.take(part.lots >= share) for part in held):
-                train.add(back, len(entries))
+                train.add(back, coding)
             held = [part.take(part.lots < share) for part in held]
-    total = len(entries)
     kept = Slates.join(held) if any(map(len, held)) else None
-    return Sample(train.finished(total, k), kept, entries, k)
+    return Sample(train.finished(len(coding), k), kept, coding, k)
 
 
-def statistics_of(slates: Slates, entries: int, *, keep_tails: bool = True) -> Statistics:
+def statistics_of(slates: Slates, coding: Coding, *, keep_tails: bool = True) -> Statistics:
     """Count slates that are in memory."""
     found = Statistics(tails=Tails() if keep_tails else None)
-    found.add(slates, entries)
+    found.add(slates, coding)
     return found
 
 
-def _slates(block: Impressions, entries: Entries, seed: int) -> Slates:
-    found = entries.of(block.items, block.contexts)
+def _slates(block: Impressions, coding: Coding, seed: int) -> Slates:
+    found = coding.entries_of(block)
     present = (found >= 0) & (np.arange(block.k) < block.shown[:, None])
     lots = uniforms(seed, "held out", block.users)
-    return Slates(found, block.clicks & present, present, block.users, lots)
+    items = None if coding.of_items else block.items.astype(np.int64)
+    return Slates(found, block.clicks & present, present, block.users, lots, items)
 
 
 def blocks_of(slates: Slates, size: int) -> Iterator[Slates]:
     """Yield slates in blocks."""
     for first in range(0, len(slates), size):
-        some: Any = (array[first : first + size] for array in slates)
-        yield Slates(*some)
+        yield slates.take(slice(first, first + size))
+
+
+def _both(mine: Tails | None, theirs: Tails | None) -> Tails | None:
+    return None if mine is None or theirs is None else mine.joined(theirs)
+
+
+def _compact(tails: Tails | None) -> Tails | None:
+    return None if tails is None else tails.compact()
 
 
 def _wide(array: NDArray[np.generic], k: int, blank: int) -> NDArray[np.generic]:

@@ -28,7 +28,7 @@ class TailGroup(NamedTuple):
     tails: Codes
     """Entries below the last click, from the top, (L, n)."""
     heads: Codes
-    """The entry clicked last, -1 without a click, (n,)."""
+    """What was clicked last, -1 without a click, (n,): an entry, or its item."""
     positions: Codes
     """Its position from 0 on, -1 without a click, (n,)."""
     weights: Floats
@@ -48,13 +48,13 @@ class PassedCounts:
     passed: Floats
     """Looked at and not clicked, above the last click, by entry."""
     went_on: Floats
-    """Clicks with another one below, by entry."""
+    """Clicks with another one below, by what was clicked, an entry or its item."""
     went_on_at: Floats
     """The same by position, (K,)."""
 
     @classmethod
-    def empty(cls, entries: int, k: int) -> PassedCounts:
-        return cls(np.zeros(entries), np.zeros(entries), np.zeros(entries), np.zeros(k))
+    def empty(cls) -> PassedCounts:
+        return cls(*(np.zeros(0) for _ in range(4)))
 
     def add(self, other: PassedCounts) -> PassedCounts:
         """Return the sum of two."""
@@ -66,13 +66,14 @@ class PassedCounts:
 class Tails:
     """Slates as sequential models need them: counts up to the last click, then its tail."""
 
-    counts: PassedCounts = field(default_factory=lambda: PassedCounts.empty(0, 0))
+    counts: PassedCounts = field(default_factory=PassedCounts.empty)
     parts: dict[int, list[TailGroup]] = field(default_factory=dict)
     """Groups by the length of tails."""
     cells: int = 0
 
-    def add(self, entries: Ints, clicks: Bools, lengths: Ints, total: int) -> None:
-        """Count slates of entries (n, K), whose first `lengths` positions were shown."""
+    def add(self, entries: Ints, heads: Ints, clicks: Bools, lengths: Ints) -> None:
+        """Count slates of entries (n, K), whose first `lengths` positions were shown; `heads` are
+        what satisfies users at each position, (n, K)."""
         n, k = entries.shape
         columns = np.arange(k)
         clicks = clicks & (columns < lengths[:, None])
@@ -82,20 +83,20 @@ class Tails:
         ignored = ~clicks & above
         self.counts = self.counts.add(
             PassedCounts(
-                clicks=np.bincount(entries[clicks], minlength=total).astype(np.float64),
-                passed=np.bincount(entries[ignored], minlength=total).astype(np.float64),
-                went_on=np.bincount(entries[again], minlength=total).astype(np.float64),
+                clicks=np.bincount(entries[clicks]).astype(np.float64),
+                passed=np.bincount(entries[ignored]).astype(np.float64),
+                went_on=np.bincount(heads[again]).astype(np.float64),
                 went_on_at=again.sum(axis=0).astype(np.float64),
             )
         )
         size = lengths - 1 - last
-        heads = np.where(last >= 0, entries[np.arange(n), np.maximum(last, 0)], _NONE)
+        clicked = np.where(last >= 0, heads[np.arange(n), np.maximum(last, 0)], _NONE)
         for length in np.unique(size[size > 0]).tolist():
             rows = np.flatnonzero(size == length)
             where = last[rows, None] + 1 + np.arange(length)
             group = TailGroup(
                 np.ascontiguousarray(entries[rows[:, None], where].T, dtype=np.int32),
-                heads[rows].astype(np.int32),
+                clicked[rows].astype(np.int32),
                 last[rows].astype(np.int32),
                 np.ones(len(rows)),
             )
@@ -132,14 +133,14 @@ class Tails:
                 for first in range(0, len(group.heads), size):
                     yield group.take(slice(first, first + size))
 
-    def last_clicks(self, entries: int, k: int) -> tuple[Floats, Floats]:
-        """Return last clicks with something below them, by entry and by position."""
-        of_entries, of_positions = np.zeros(entries + 1), np.zeros(k + 1)
+    def last_clicks(self, heads: int, k: int) -> tuple[Floats, Floats]:
+        """Return last clicks with something below them, by what was clicked and by position."""
+        of_heads, of_positions = np.zeros(heads + 1), np.zeros(k + 1)
         for some in self.parts.values():
             for group in some:
-                of_entries += np.bincount(group.heads + 1, group.weights, minlength=entries + 1)
+                of_heads += np.bincount(group.heads + 1, group.weights, minlength=heads + 1)
                 of_positions += np.bincount(group.positions + 1, group.weights, minlength=k + 1)
-        return of_entries[1:], of_positions[1:]
+        return of_heads[1:], of_positions[1:]
 
 
 def _joined(groups: list[TailGroup]) -> TailGroup:
