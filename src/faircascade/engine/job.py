@@ -25,6 +25,8 @@ class Job:
     checkpoints: tuple[int, ...]
     seed: int
     threads: int
+    start: Any = None
+    """The policy's state of all users before the first round; None if it knows nothing yet."""
     activity: float = 1.0
     realised: bool = False
     trace: Path | None = None

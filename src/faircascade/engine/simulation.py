@@ -16,6 +16,7 @@ import numpy as np
 from faircascade.cores import cores
 from faircascade.engine import loop
 from faircascade.engine.gpu.device import NoGPU
+from faircascade.engine.initial_state import Learned, initial_state
 from faircascade.engine.job import Job, Outcome, Progress
 from faircascade.engine.result import Result
 from faircascade.engine.snapshot import check as check_snapshot
@@ -43,7 +44,7 @@ log = logging.getLogger("faircascade")
 @checked_arguments
 def simulate(
     env: Environment,
-    policy: Policy | str,
+    policy: Policy | Learned | str,
     *,
     rounds: int,
     seed: int = 0,
@@ -66,7 +67,8 @@ def simulate(
     Args:
         env: The users, the items and how users click.
         policy: A recipe such as `EALinUCB(weight="log")`, any `Policy`, or the name of one, with
-            parameters if need be: "linucb", "ealinucb(weight=rbp)".
+            parameters if need be: "linucb", "ealinucb(weight=rbp)". A `Ranker` begins with what it
+            has learned; the run does not change it.
         rounds: How often every user is served.
         seed: Fixes all draws; two policies with one seed meet the same users.
         engine: "gpu" (CUDA), "cpu" (compiled), "loop" (NumPy) or "auto" (the fastest available
@@ -93,6 +95,8 @@ def simulate(
     Ctrl-C ends the run with the rounds that all users finished, and `interrupted` set. With a
     `snapshot`, the same call later continues from there, to the same result.
     """
+    start = initial_state(policy, env) if isinstance(policy, Learned) else None
+    policy = policy.policy if isinstance(policy, Learned) else policy
     policy, rounds, seed = _checked(env, policy, rounds, seed)
     check_engine(engine, precision)
     if not 0 < activity <= 1:
@@ -116,6 +120,7 @@ def simulate(
     job = Job(
         env=env,
         policy=policy,
+        start=start,
         checkpoints=look_at(checkpoints, rounds),
         seed=seed,
         threads=threads or cores(),

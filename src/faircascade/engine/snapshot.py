@@ -42,7 +42,7 @@ class Reached:
     """Rounds that all users finished."""
     tally: Tally
     state: Any | None
-    """The policy's state of all users; None before the first round."""
+    """The policy's state of all users; None if it knows nothing yet."""
     waiting: Mapping[str, NDArray[Any]]
     """Feedback on its way to the policy, see `FeedbackQueue.arrays`; nothing if there is none."""
     seconds: float
@@ -62,7 +62,11 @@ class Snapshot:
     def reached(self) -> Reached:
         """Return where to continue: where the file left this job, or at the beginning."""
         found = Reached(
-            rounds=0, tally=_nothing_counted(self.job), state=None, waiting={}, seconds=0.0
+            rounds=0,
+            tally=_nothing_counted(self.job),
+            state=self.job.start,
+            waiting={},
+            seconds=0.0,
         )
         path = self.job.snapshot
         if path is not None:
@@ -148,6 +152,8 @@ def identity(job: Job) -> Any:
         "activity": float(job.activity),
         "realised": bool(job.realised),
     }
+    if job.start is not None:
+        settings["start"] = storage.fingerprint(job.policy.arrays(job.start), {})
     return json.loads(json.dumps(settings))
 
 
