@@ -5,6 +5,7 @@ from .data.load import load_dataset
 from .data.log import EventLogWriter, Log, LoggedImpression
 from .engine import Result, simulate
 from .environment import Environment, load_instances
+from .environment.traffic import FittedTraffic, fit_traffic
 from .evaluation.audit import Audit, audit
 from .evaluation.evaluate import evaluate
 from .evaluation.given import Probabilities
@@ -71,6 +72,7 @@ __all__ = [
     "EventLogWriter",
     "FRMLinUCB",
     "FittedClickModel",
+    "FittedTraffic",
     "LinTS",
     "LinUCB",
     "Log",
@@ -92,6 +94,7 @@ __all__ = [
     "compare",
     "evaluate",
     "fit_click_model",
+    "fit_traffic",
     "load_dataset",
     "load_instances",
     "load_results",

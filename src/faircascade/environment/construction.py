@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from faircascade.environment.dynamics import Dynamics
 from faircascade.environment.facts import cautions
 from faircascade.environment.merit import Merit, merit_name, merit_of, with_merit
 from faircascade.environment.worlds import World, calibrate, find_world
-from faircascade.errors import ParameterError
+from faircascade.errors import ParameterError, check_choice
 from faircascade.numerics import one_blas_thread
 from faircascade.parameters import checked_arguments
 from faircascade.registry import Component
@@ -43,7 +43,6 @@ from faircascade.types import Bools, Floats, Ids, Items, Users, as_ids, check_fi
 
 if TYPE_CHECKING:
     from faircascade.environment.environment import Environment
-    from faircascade.environment.log_environment import UsersAs
 
 log = logging.getLogger("faircascade")
 
@@ -295,7 +294,7 @@ class Construction:
         dim: int = 10,
         click_model: Any = "auto",
         features: Any = None,
-        users: UsersAs = "drawn",
+        users: str = "drawn",
         held_out: float = 0.2,
         smoothing: float = 1.0,
         seed: int = 0,
@@ -304,42 +303,41 @@ class Construction:
     ) -> Self:
         """Build an environment calibrated on a click log: its items, its users, and how they click.
 
-        A click model, and preferences of users around what they have in common, are fitted
-        together. That is right for logs of a policy that learns, as long as what it decides by is
-        in the log: earlier clicks of the user, and the features, if it has some. How well held-out
-        clicks are predicted, position by position, is in `info["calibration"]`.
+        How well it foresees the last clicks of the log, position by position, is in
+        `info["calibration"]`. For several draws of the users, call `fit_traffic` once.
 
         Args:
-            log: A `Log`, or what it takes. Pairs of user and item that occur are kept in memory.
+            log: A `Log`, or what it takes.
             k: Length of a slate; that of the longest in the log unless given.
             dim: Number of features, d, if they are fitted.
-            click_model: The name of a click model, "auto", which takes the one that predicts best,
-                or what `fit_click_model` returned for this log, which is left as it is.
-            features: A table of items with numbers (a file or a DataFrame): those that the policy
-                behind the log has, best of all. Without it, features are fitted.
+            click_model: What `fit_traffic` takes, as are `features`, `held_out` and `smoothing`.
+            features: A table of items with numbers; without it, features are fitted.
             users: "drawn" gives every user preferences drawn from what clicks leave open, so that
-                users differ as much as those of the log (another `seed`, another draw); "mean"
-                the most likely ones, with which users are more alike than they are.
-            held_out: Share of the impressions that preferences are not fitted to, but tested on.
-            smoothing: Imagined impressions of each item, clicked at the click rate of the log.
+                users differ as much as those of the log; "mean" the most likely ones, with which
+                they are more alike than they are.
+            held_out: Share of the log that it is tested on.
+            smoothing: Imagined impressions of each item.
             seed: Of what is held out, and of what is drawn.
             dynamics: How users and items change by round, a component or its name.
             delay: When feedback reaches the policy, likewise.
         """
-        from faircascade.environment.log_environment import world_of_log
+        from faircascade.environment.traffic import UsersAs, fit_traffic
 
-        world = world_of_log(
+        check_choice("users", users, get_args(UsersAs))
+        traffic = fit_traffic(
             log,
             k=k,
             dim=dim,
             click_model=click_model,
             features=features,
-            users=users,
             held_out=held_out,
             smoothing=smoothing,
             seed=seed,
         )
-        return cls(**world._asdict(), **_given(dynamics=dynamics, delay=delay))
+        found = traffic.environment(
+            seed=seed, users=cast("UsersAs", users), dynamics=dynamics, delay=delay
+        )
+        return cast("Self", found)
 
 
 def _factorise(split: Split, dim: int, k: int, world: World, align: Align) -> tuple[Floats, Floats]:

@@ -1,0 +1,187 @@
+"""Environments calibrated on the traffic of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from faircascade.clicks import ClickModel
+from faircascade.data.log import Log, as_log
+from faircascade.environment.calibration import Calibration, calibration
+from faircascade.environment.delays import Delay, NoDelay
+from faircascade.environment.dynamics import Dynamics, Still
+from faircascade.environment.environment import Environment
+from faircascade.environment.item_features import item_features
+from faircascade.errors import ParameterError, check_choice
+from faircascade.fitting import FittedClickModel
+from faircascade.fitting.fit import names_of
+from faircascade.fitting.forecasts import Forecasts
+from faircascade.fitting.log_sample import sample_users
+from faircascade.fitting.personal import Personal, PersonalFit, fit_personal
+from faircascade.fitting.preferences import Preferences
+from faircascade.parameters import checked_arguments
+from faircascade.random import keys_of
+from faircascade.types import Ids, Items, Users
+
+UsersAs = Literal["drawn", "mean"]
+"""What users of a log may like, or what they most likely do."""
+MOST_TO_CHOOSE = 200_000
+"""Impressions that click models are chosen by at most."""
+_MERIT_FLOOR = 1e-3
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FittedTraffic:
+    """What a log says of its items, its users and how they click: a simulator of its traffic."""
+
+    item_ids: Ids
+    user_ids: Ids
+    k: int
+    name: str
+    """What was fitted: a click model, or `sdbn`."""
+    click_model: ClickModel
+    preferences: Preferences
+    """Features of items, and what is known of the preferences of users."""
+    choice: str
+    """Which click models predict as well, in words."""
+    calibration: Calibration
+    """How well it foresees the last clicks of the log."""
+    info: Mapping[str, Any]
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return (
+            f"FittedTraffic({self.name}: {len(self.user_ids):,} users, "
+            f"{len(self.item_ids):,} items, d={self.preferences.features.shape[1]})"
+        )
+
+    def environment(
+        self,
+        *,
+        seed: int = 0,
+        users: UsersAs = "drawn",
+        dynamics: Dynamics | None = None,
+        delay: Delay | None = None,
+    ) -> Environment:
+        """Return a world that may have made the log. Users are drawn from what clicks leave open,
+        so that what differs between seeds is what the log does not say; users="mean" takes the
+        most likely ones, who are more alike than users are."""
+        check_choice("users", users, get_args(UsersAs))
+        known = self.preferences
+        drawn = users == "drawn"
+        theta = known.drawn(seed, keys_of(self.user_ids)) if drawn else known.means
+        return Environment(
+            items=Items.of(
+                known.features,
+                ids=self.item_ids,
+                merit=np.maximum(known.mean_attraction, _MERIT_FLOOR),
+                popularity=known.clicks,
+            ),
+            users=Users(ids=self.user_ids, preferences=np.ascontiguousarray(theta)),
+            k=self.k,
+            click_model=self.click_model,
+            dynamics=Still() if dynamics is None else dynamics,
+            delay=NoDelay() if delay is None else delay,
+            info={
+                **self.info,
+                "seed": seed,
+                "feedback": "clicks",
+                "fitted_click_model": self.name,
+                "choice": self.choice,
+                "users": users,
+                "dim": known.features.shape[1],
+                "impressions_per_user": {
+                    "mean": float(known.impressions.mean()),
+                    "median": float(np.median(known.impressions)),
+                    "most": int(known.impressions.max()),
+                },
+                "calibration": self.calibration.document(),
+                "notes": list(self.notes),
+            },
+        )
+
+
+@checked_arguments
+def fit_traffic(
+    log: Any,
+    *,
+    k: int | None = None,
+    dim: int = 10,
+    click_model: Any = "auto",
+    features: Any = None,
+    held_out: float = 0.2,
+    smoothing: float = 1.0,
+    seed: int = 0,
+) -> FittedTraffic:
+    """Fit how users click and what they like to a click log.
+
+    A click model, and preferences of users around what they have in common, are fitted together.
+    That is right for logs of a policy that learns, as long as what it decides by is in the log:
+    earlier clicks of the user, and the features, if it has some.
+
+    Args:
+        log: A `Log`, or what it takes. Pairs of user and item that occur are kept in memory.
+        k: Length of a slate; that of the longest in the log unless given.
+        dim: Number of features, d, if they are fitted.
+        click_model: The name of a click model, "auto", which takes the one that predicts best, or
+            what `fit_click_model` returned for this log, which is left as it is.
+        features: A table of items with numbers (a file or a DataFrame): those that the policy
+            behind the log has, best of all. Without it, features are fitted.
+        held_out: Share of the users by whom click models are compared, and of the impressions, the
+            last ones, by which the result is tested.
+        smoothing: Imagined impressions of each item, clicked at the click rate of the log.
+        seed: Of the users who are held out.
+    """
+    if dim < 1:
+        raise ParameterError("dim", "must be at least 1", dim)
+    if not 0 < held_out < 1:
+        raise ParameterError("held_out", "must be between 0 and 1, both excluded", held_out)
+    opened = as_log(log)
+    sample = sample_users(opened, MOST_TO_CHOOSE, seed)
+    _check_fitted(opened, click_model)
+    given = None if features is None else item_features(features, opened)
+    how = Personal(sample.k, given, dim, held_out, smoothing, seed)
+    found = fit_personal(opened, click_model, sample, how)
+    length = sample.k if k is None else k
+    _check_length(found, sample.k, length)
+    until = int((1.0 - held_out) * sample.of)
+    past = how.preferences(opened, found.model, found.preferences, until=until)
+    return FittedTraffic(
+        item_ids=opened.item_ids,
+        user_ids=opened.user_ids if opened.has_users else np.array(["everyone"]),
+        k=length,
+        name=found.name,
+        click_model=found.model,
+        preferences=found.preferences,
+        choice=found.choice,
+        calibration=calibration(opened, Forecasts(past, found.model), sample, until),
+        info={
+            "data": opened.name,
+            "features": "fitted" if features is None else "given",
+            "impressions": sample.of,
+        },
+        notes=found.notes,
+    )
+
+
+def _check_fitted(log: Log, click_model: str | FittedClickModel) -> None:
+    """Refuse a click model that was fitted to something else."""
+    if isinstance(click_model, str):
+        names_of(click_model)
+    elif click_model.context_ids is not None or (
+        click_model.item_ids.astype(str).tolist() != log.item_ids.astype(str).tolist()
+    ):
+        raise ParameterError(
+            "click_model", "must be fitted to this log, by item, or be a name", repr(click_model)
+        )
+
+
+def _check_length(found: PersonalFit, longest: int, k: int) -> None:
+    try:
+        found.model.check(k, len(found.preferences.features))
+    except ParameterError:
+        rule = f"must be at most {longest}, the longest slate of the log, for {found.name}"
+        raise ParameterError("k", rule, k) from None
