@@ -14,6 +14,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from faircascade import kernel_cache
 from faircascade.clicks import CCM, DBN, DCM, PBM, UBM, Cascade
 from faircascade.engine import loop, simulate, simulation
 from faircascade.engine.cpu import packing
@@ -409,17 +410,17 @@ def test_the_seconds_of_a_run_are_not_those_of_compiling(monkeypatch) -> None:
 def test_a_folder_that_cannot_be_written_is_no_obstacle(monkeypatch, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("FAIRCASCADE_CACHE", str(tmp_path / "file"))
-    monkeypatch.setattr(compiling.numba.config, "CACHE_DIR", "")
+    monkeypatch.setattr(kernel_cache.numba.config, "CACHE_DIR", "")
     add = compiling.kernel(lambda a, b: a + b)
     assert add(1, 2) == 3
     assert add.stats.cache_path is None
 
 
 def test_the_folder_of_kernels_belongs_to_the_code(monkeypatch, tmp_path: Path) -> None:
-    folder = compiling.kernel_folder(str(tmp_path))
+    folder = kernel_cache.kernel_folder(compiling.sources(), str(tmp_path))
     assert folder.parent == tmp_path  # also where NUMBA_CACHE_DIR is set
     monkeypatch.setattr(compiling, "SOURCES", ("random",))
-    assert compiling.kernel_folder(str(tmp_path)) != folder
+    assert kernel_cache.kernel_folder(compiling.sources(), str(tmp_path)) != folder
 
 
 def test_every_module_that_kernels_compile_in_is_part_of_the_folders_name() -> None:
