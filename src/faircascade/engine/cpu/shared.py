@@ -19,8 +19,7 @@ from faircascade.engine.cpu.users import Scored
 from faircascade.engine.job import Job, not_finite
 from faircascade.metrics.tally import BY_ROUND, to_units
 from faircascade.numerics import one_blas_thread
-from faircascade.policies import BanditState
-from faircascade.policies.bandit import ComposedPolicy
+from faircascade.policies import BanditState, ComposedPolicy
 from faircascade.propensities import is_drawn
 from faircascade.ranking import RESOLUTION
 from faircascade.registry import Component
