@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from faircascade import kernel_cache
 from faircascade.clicks import CCM, DBN, DCM, PBM, UBM, Cascade
 from faircascade.engine import loop, simulate, simulation
-from faircascade.engine.cpu import packing
+from faircascade.engine.cpu import memory
 from faircascade.engine.cpu import run as cpu
 from faircascade.engine.cpu.kernels import compiling
 from faircascade.engine.cpu.kernels.lanes import USERS
@@ -181,8 +181,8 @@ def test_cpu_gives_what_loop_gives_bit_for_bit(env, policy, data, tmp_path_facto
     expected = run_or_refuse(loop.run, Job(**job, trace=folder / "loop.parquet"))
     with pytest.MonkeyPatch.context() as patch:
         if data.draw(st.booleans()):  # several small sets, so that every tier is used
-            patch.setattr(packing, "SPARE", 0)
-            patch.setattr(packing, "WIDER", 2)
+            patch.setattr(memory, "SPARE", 0)
+            patch.setattr(memory, "WIDER", 2)
         lazy = data.draw(st.booleans())
         found = run_or_refuse(cpu.run, Job(**job, lazy=lazy, trace=folder / "cpu.parquet"))
     if expected is None:
@@ -462,7 +462,7 @@ def test_lanes_without_a_user_learn_nothing() -> None:
     users = Learning(job)
     cpu.CpuRun(job, users).to_the_end()
     nobody = users.sums.M[1].reshape(-1, USERS)[:, 1:]
-    assert np.array_equal(nobody, packing.start_sums(9, 4).M[1].reshape(-1, USERS)[:, 1:])
+    assert np.array_equal(nobody, memory.start_sums(9, 4).M[1].reshape(-1, USERS)[:, 1:])
 
 
 def test_ctrl_c_while_a_trace_is_written_writes_no_row_twice(monkeypatch, tmp_path: Path) -> None:

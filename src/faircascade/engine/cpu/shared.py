@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.engine.cpu import packing
+from faircascade.engine.cpu import memory
 from faircascade.engine.cpu.kernels.yardstick import serve_yardstick
 from faircascade.engine.cpu.records import Contenders, StepCounts, Trace
 from faircascade.engine.cpu.users import Scored
@@ -49,7 +49,7 @@ class SharedUsers(Scored):
         return one_blas_thread()
 
     def make_trace(self, rounds: int) -> Trace:
-        return packing.make_trace(self.job, rounds, wanted=True)
+        return memory.make_trace(self.job, rounds, wanted=True)
 
     def resume(self, state: BanditState) -> None:
         self.learned = state
