@@ -26,6 +26,6 @@ def parts_of_the_contributing_guide() -> Iterator[ModuleType]:
             exec(compile(code, "CONTRIBUTING.md", "exec", dont_inherit=True), module.__dict__)
         yield module
     finally:
-        registry._registered.clear()
-        registry._registered.update(before)
+        registry.names.registered.clear()
+        registry.names.registered.update(before)
         del sys.modules[module.__name__]

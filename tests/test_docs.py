@@ -73,8 +73,8 @@ class WithoutPackages:
 def registry_restored():
     before = {kind: registry.components(kind) for kind in registry.kinds()}
     yield
-    registry._registered.clear()
-    registry._registered.update(before)
+    registry.names.registered.clear()
+    registry.names.registered.update(before)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

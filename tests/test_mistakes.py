@@ -85,6 +85,17 @@ POLICIES: list[Mistake] = [
     ("inline misspelt", lambda d: fc.EALinUCB(weight="rbp(bta=1)"), ("'bta'", "mean 'beta'")),
     ("inline unnamed", lambda d: fc.EALinUCB(weight="rbp(1)"), ("name=value", "'rbp(1)'")),
     ("inline unfinished", lambda d: fc.EALinUCB(weight="rbp(beta=1"), ("end with ')'",)),
+    ("inline another", lambda d: fc.LinUCB(reranker="earz(a=1)"), ("reranker must", "'ears'")),
+    (
+        "a table misspelt",
+        lambda d: as_component("policy", {"name": "linucd"}),
+        ("policy must be", "mean 'linucb'"),
+    ),
+    (
+        "a table without a name",
+        lambda d: as_component("policy", {"alpha": 1}),
+        ("policy must have a name", "{'alpha': 1}"),
+    ),
     ("another kind", lambda d: fc.Bandit(exploration=fc.LinUCB()), ("exploration", "LinUCB(")),
     ("what it needs", lambda d: Custom(), ("weights",)),
     ("a scope misspelt", lambda d: fc.CascadeHybrid(scope="sharde"), ("scope", "user, shared")),

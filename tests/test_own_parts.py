@@ -30,6 +30,7 @@ from faircascade.experiment.spec import Spec
 from faircascade.exploration import UCB, Epsilon, Exploration
 from faircascade.observations import FirstClick, Observation
 from faircascade.policies import Policy, Random
+from faircascade.registry.own_parts import own_code
 from faircascade.rerankers import Identity, Reranker
 from faircascade.rewards import RewardModel, RewardTable, Standard
 from faircascade.rewards.weights import Weight
@@ -382,7 +383,7 @@ def test_a_click_model_that_breaks_its_contract_is_found(wrong: str) -> None:
         with pytest.raises(AssertionError):
             testing.check_click_model(Wrong())
     finally:
-        del registry._registered["click_model"][f"wrong {wrong}"]
+        del registry.names.registered["click_model"][f"wrong {wrong}"]
 
 
 def test_a_click_model_knows_which_items_are_shown() -> None:
@@ -514,7 +515,7 @@ def test_results_of_a_part_hold_for_its_source_alone(tmp_path: Path, monkeypatch
         importlib.reload(module)
         helped = {cell.label: cell.key for cell in Spec.of(spec).cells("ratings")}
     finally:
-        registry._registered["policy"] = before
+        registry.names.registered["policy"] = before
         sys.modules.pop("bold_bandit", None)
         sys.modules.pop("bold_helper", None)
     assert still == keys, "the code that runs is still that of before"
@@ -523,10 +524,10 @@ def test_results_of_a_part_hold_for_its_source_alone(tmp_path: Path, monkeypatch
 
 
 def test_what_has_no_source_is_never_taken_from_the_store(own: ModuleType) -> None:
-    once = registry.own_code(own.Skimmer())
-    assert once == registry.own_code(own.Skimmer(patience=0.5))
+    once = own_code(own.Skimmer())
+    assert once == own_code(own.Skimmer(patience=0.5))
     again = registry.register("skimmer")(own.Skimmer)  # as when a cell of a notebook runs again
-    assert registry.own_code(again()) != once
+    assert own_code(again()) != once
 
 
 def test_a_weight_by_name_belongs_to_the_key() -> None:
@@ -543,7 +544,7 @@ def test_a_weight_by_name_belongs_to_the_key() -> None:
         assert __name__ in {type(part).__module__ for part in cell_of(policy).parts}
         assert __name__ in cell_of(policy).settings["own_code"]
     finally:
-        del registry._registered["weight"]["steep"]
+        del registry.names.registered["weight"]["steep"]
 
 
 def cell_of(policy: Policy) -> Cell:
@@ -721,7 +722,7 @@ def test_the_check_of_a_reward_model_sees_tables_of_the_wrong_length() -> None:
         with pytest.raises(ParameterError):
             testing.check_reward_model(Short())
     finally:
-        del registry._registered["reward"]["short"]
+        del registry.names.registered["reward"]["short"]
 
 
 def test_a_label_names_the_estimator(own: ModuleType) -> None:
@@ -747,7 +748,7 @@ def test_a_fault_in_a_part_is_one_line_that_says_where(
         with pytest.raises(SystemExit) as ended:
             main()
     finally:
-        del registry._registered["click_model"]["faulty"]
+        del registry.names.registered["click_model"]["faulty"]
     said = capsys.readouterr().err.splitlines()[-1]
     assert ended.value.code == 1
     assert "Faulty.click" in said

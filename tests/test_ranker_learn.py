@@ -78,7 +78,7 @@ def known(rows: list[Row]) -> list[Row]:
 def feed(ranker: fc.Ranker, rows: list[Row]) -> None:
     """Show these very slates, and answer them one by one."""
     for number, (user, items, clicked, shown) in enumerate(rows):
-        places = np.array([ranker._row[item] for item in items])
+        places = np.array([ranker._catalogue.rows[item] for item in items])
         state = ranker._states[user]
         if getattr(state, "ledger", None) is not None:
             state.ledger.enter(slice(None), places[None], ranker.items)
@@ -93,7 +93,7 @@ def feed(ranker: fc.Ranker, rows: list[Row]) -> None:
             topics=ranker.items.topics[places],
             round=ranker._slates[user],
         )
-        ranker._open.setdefault(user, {})[slate.slate_id] = None
+        ranker._answers.expect(user, slate.slate_id)
         ranker.update(slate, clicked, shown=shown)
 
 

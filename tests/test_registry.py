@@ -25,6 +25,11 @@ def test_an_unknown_name_is_answered_with_what_there_is() -> None:
         registry.lookup("policy", "linucd")
 
 
+def test_a_name_with_parameters_is_answered_with_the_name_alone() -> None:
+    with pytest.raises(ValueError, match=r"mean 'linucb'\?\), got 'linucb\(alpha=1\)'"):
+        registry.lookup("policy", "linucb(alpha=1)")
+
+
 def test_an_unknown_parameter_is_answered_with_a_suggestion() -> None:
     with pytest.raises(
         ValueError, match=r"policy 'linucb' has no parameter 'alfa' \(did you mean 'alpha'\?\)"
@@ -119,11 +124,11 @@ def test_an_entry_point_brings_components_in(monkeypatch, tmp_path) -> None:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: plug\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[faircascade.components]\nplug = plug\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    registry._import_rooms.cache_clear()
+    registry.discovery.import_rooms.cache_clear()
     try:
         assert registry.build("metric", "plugged").measure(None) == 1.0
     finally:
-        registry._registered["metric"].pop("plugged", None)
+        registry.names.registered["metric"].pop("plugged", None)
 
 
 @pytest.mark.parametrize("kind", registry.kinds())

@@ -15,7 +15,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from faircascade.registry import Component, advertised_modules, own_parts, unregister
+from faircascade.registry import Component
+from faircascade.registry.discovery import advertised_modules
+from faircascade.registry.names import unregister
+from faircascade.registry.own_parts import own_parts
 
 MAIN = "__main__"
 _files: dict[str, tuple[Path, bytes]] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,7 +16,8 @@ from faircascade.history import LearnedLog, LogReader, check_learnable
 from faircascade.parameters import checked_arguments
 from faircascade.policies import Policy
 from faircascade.propensities import is_drawn, knows_chances
-from faircascade.ranker_feedback import Answer, Positions, clicks_of, names_of, read_answer
+from faircascade.ranker_catalogue import RankerCatalogue
+from faircascade.ranker_feedback import Answer, Answers, Positions, clicks_of, read_answer
 from faircascade.ranker_file import SavedRanker
 from faircascade.ranker_models import UserModels
 from faircascade.registry import as_component, declared
@@ -31,8 +31,6 @@ from faircascade.types import (
     Slate,
     SlatePropensities,
     Users,
-    as_ids,
-    check_finite,
     id_text,
     whole,
 )
@@ -109,10 +107,9 @@ class Ranker:
         self.max_open = whole(max_open, "max_open")
         self._run = secrets.token_hex(4)  # tells the slates of this process from all others
         self._slates: dict[str, int] = {}  # slates each user has had
-        self._open: dict[str, dict[str, None]] = {}  # ids that wait for feedback, oldest first
-        self._answers: dict[str, dict[str, Answer]] = {}  # what was learned, oldest first
+        self._answers = Answers(self.max_open)
         self._rates = is_drawn(chosen) and knows_chances(chosen)
-        self._set_items(items)
+        self._catalogue = RankerCatalogue.of(chosen, items)
         self._states = UserModels(chosen, chosen.dim_of(items))
 
     @classmethod
@@ -141,12 +138,12 @@ class Ranker:
         )
 
     def __repr__(self) -> str:
-        return f"Ranker({self.policy!r}: {len(self._items):,} items, {len(self._slates):,} users)"
+        return f"Ranker({self.policy!r}: {len(self.items):,} items, {len(self._slates):,} users)"
 
     @property
     def items(self) -> Items:
         """The catalogue as it is now."""
-        return self._items
+        return self._catalogue.items
 
     @property
     def users(self) -> tuple[str, ...]:
@@ -171,7 +168,7 @@ class Ranker:
         if k < 1:
             raise ParameterError("k", "must be at least 1", k)
         name = id_text(user, "user")
-        pool = self._pool(candidates, exclude)
+        pool = self._catalogue.pool(candidates, exclude)
         round = self._slates.get(name, 0) + 1
         state = self._states[name]
         before = self.policy.take(state, slice(None)) if self._rates else None
@@ -181,17 +178,15 @@ class Ranker:
         slate_id = f"{name}/{round}/{self._run}"
         self._states[name] = state
         self._slates[name] = round
-        waiting = self._open.setdefault(name, {})
-        waiting[slate_id] = None
-        _keep_last(waiting, self.max_open)
+        self._answers.expect(name, slate_id)
         rows = slates.items[0]
         return Slate(
             slate_id=slate_id,
             user=name,
-            items=tuple(self._items.ids[rows].tolist()),
+            items=tuple(self.items.ids[rows].tolist()),
             scores=tuple(slates.scores[0].tolist()),
-            features=self._items.features[rows].copy(),
-            topics=self._items.topics[rows].copy(),
+            features=self.items.features[rows].copy(),
+            topics=self.items.topics[rows].copy(),
             round=round,
             propensities=self._propensities(before, pool, slates.items, round),
             explored=slates.explored is not None and bool(slates.explored[0]),
@@ -234,8 +229,7 @@ class Ranker:
         if not isinstance(slate, Slate):
             raise ParameterError("slate", "must be what recommend returned", slate)
         answer = read_answer(slate, clicked, clicked_item, shown)
-        waiting = self._open.get(slate.user, {})
-        if slate.slate_id not in waiting:
+        if not self._answers.awaits(slate):
             self._check_repeated(slate, answer)
             return
         feedback = Feedback(
@@ -255,10 +249,7 @@ class Ranker:
                 "check the scale of the features, sigma and the reward weights"
             ) from error
         self._states[slate.user] = learned
-        del waiting[slate.slate_id]
-        answers = self._answers.setdefault(slate.user, {})
-        answers[slate.slate_id] = answer
-        _keep_last(answers, self.max_open)
+        self._answers.add(slate, answer)
 
     def learn(
         self, log: Any, *, threads: int | None = None, progress: Progress | None = None
@@ -277,7 +268,7 @@ class Ranker:
         """
         log = as_log(log)
         check_learnable(self.policy, log)
-        reader = LogReader(log, self._items, self._row)
+        reader = LogReader(log, self.items, self._catalogue.rows)
         try:
             had = self._states.learn(reader, threads, progress)
         except FloatingPointError as error:
@@ -291,7 +282,7 @@ class Ranker:
 
     def _check_repeated(self, slate: Slate, answer: Answer) -> None:
         """Accept the answer that a slate had before, and refuse any other."""
-        before = self._answers.get(slate.user, {}).get(slate.slate_id)
+        before = self._answers.to(slate)
         if before is None:
             raise ValueError(
                 f"slate {slate.slate_id!r} is not known: it is too old or comes from another ranker"
@@ -315,55 +306,13 @@ class Ranker:
         """Add items. One whose id is there already gets the new features; what is not given
         (merit, groups, topics) stays as it was, or is 1, "unknown" and 0 for a new item. A policy
         on topics needs those of new items."""
-        features = check_finite(features, "features")
-        if features.ndim != 2 or features.shape[1] != self._items.dim:
-            raise ValueError(
-                f"features must have {self._items.dim} columns, got shape {features.shape}"
-            )
-        ids = as_ids(names_of(item_ids, "item_ids"), len(features), "item")
-        for column in groups or {}:
-            if column not in self._items.groups:
-                raise ValueError(
-                    f"groups must be among {', '.join(self._items.groups) or '(none)'}, "
-                    f"got {column!r}"
-                )
-        old = self._items
-        before = np.array([self._row.get(name, -1) for name in ids.tolist()])
-        known = before >= 0
-
-        def column_of(values: Any, stored: Any, blank: Any) -> Any:
-            if values is not None:
-                return np.asarray(values)
-            return np.where(known, stored[before], blank)
-
-        if topics is None:
-            if not known.all():
-                self.policy.dim_of(Items.of(features))  # refused by a policy on topics
-            topics = np.where(known[:, None], old.topics[before], 0.0)
-        elif np.shape(topics)[1:] != old.topics.shape[1:]:
-            rule = f"must have {old.topics.shape[1]} columns"
-            raise ParameterError("topics", rule, np.shape(topics))
-        new = Items.of(
-            features,
-            ids=ids,
-            topics=topics,
-            merit=column_of(merit, old.merit, 1.0),
-            popularity=column_of(None, old.popularity, 0.0),
-            groups={
-                c: column_of((groups or {}).get(c), old.groups[c], "unknown") for c in old.groups
-            },
+        self._catalogue = self._catalogue.with_items(
+            features, item_ids, merit=merit, groups=groups, topics=topics
         )
-        stay = np.setdiff1d(np.arange(len(old)), before[known])
-        self._set_items(Items.join([old.keep(stay), new]))
 
     def remove_items(self, item_ids: Iterable[object]) -> None:
         """Remove items; feedback on slates that show them can still be learned."""
-        self._refuse_fewer_items("remove_items")
-        gone = self._rows(item_ids)
-        stay = np.setdiff1d(np.arange(len(self._items)), gone)
-        if len(stay) == 0:
-            raise ParameterError("item_ids", "must leave at least one item", item_ids)
-        self._set_items(self._items.keep(stay))
+        self._catalogue = self._catalogue.without(item_ids)
 
     def sums(self) -> tuple[Floats, Ints]:
         """Return what was learned as sums over feedback, (n, s), and slates had, (n,).
@@ -381,15 +330,16 @@ class Ranker:
 
     def save(self, path: str | Path) -> None:
         """Write the policy, the catalogue and everything learned to one .npz file."""
+        kept = [self._answers.of(name) for name in self.users]
         SavedRanker(
             policy=self.policy,
-            items=self._items,
+            items=self.items,
             seed=self.seed,
             max_open=self.max_open,
             users=list(self.users),
             slates=[self._slates[name] for name in self.users],
-            open=[list(self._open.get(name, ())) for name in self.users],
-            answers=[self._answers.get(name, {}) for name in self.users],
+            open=[waiting for waiting, _ in kept],
+            answers=[given for _, given in kept],
             state=self._states.joined(self.users) if self.users else None,
         ).write(path)
 
@@ -401,47 +351,5 @@ class Ranker:
         for row, name in enumerate(saved.users):
             ranker._states[name] = ranker.policy.take(saved.state, slice(row, row + 1))
             ranker._slates[name] = saved.slates[row]
-            ranker._open[name] = dict.fromkeys(saved.open[row])
-            ranker._answers[name] = saved.answers[row]
+            ranker._answers.restore(name, saved.open[row], saved.answers[row])
         return ranker
-
-    def _set_items(self, items: Items) -> None:
-        self.policy.dim_of(items)  # items that it cannot learn from are an error now
-        self._items = replace(items, ids=items.ids.astype(str))
-        self._row = {name: row for row, name in enumerate(self._items.ids.tolist())}
-
-    def _rows(self, item_ids: Iterable[object]) -> Ints:
-        names = names_of(item_ids, "item_ids")
-        for name in names:
-            if name not in self._row:
-                raise ParameterError("item_ids", "must be items of the catalogue", name)
-        return np.array([self._row[name] for name in names], dtype=np.int64)
-
-    def _refuse_fewer_items(self, by: str) -> None:
-        if self.policy.needs_every_item:
-            raise ValueError(
-                f"policy {self.policy.name!r} compares all items of the catalogue, so items "
-                f"cannot be left out by {by}"
-            )
-
-    def _pool(self, candidates: Iterable[object] | None, exclude: Iterable[object]) -> Pool:
-        left_out = {self._row[name] for name in names_of(exclude, "exclude") if name in self._row}
-        if candidates is not None or left_out:
-            self._refuse_fewer_items("candidates and exclude")
-        if candidates is None and not left_out:
-            pool = self._items.pool
-        else:
-            rows = self._items.pool.rows
-            if candidates is not None:
-                known = [self._row.get(name, -1) for name in names_of(candidates, "candidates")]
-                rows = np.intersect1d(rows, np.array(known, dtype=np.int64))
-            pool = self._items.among(np.setdiff1d(rows, np.array(sorted(left_out), dtype=np.int64)))
-        if len(pool) == 0:
-            raise ValueError("candidates and exclude leave no item to recommend")
-        return pool
-
-
-def _keep_last(entries: dict[str, Any], most: int) -> None:
-    """Drop the oldest entries of a dictionary that has more than it should."""
-    while len(entries) > most:
-        del entries[next(iter(entries))]

@@ -1,4 +1,4 @@
-"""What callers of a ranker say of a slate: clicks by position or by item, and positions shown."""
+"""What callers of a ranker say of slates: clicks by position or by item, and positions shown."""
 
 from __future__ import annotations
 
@@ -45,6 +45,47 @@ def names_of(ids: Iterable[object], what: str) -> list[str]:
     if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
         raise TypeError(f"{what} must be a list of ids, got {ids!r}")
     return [id_text(i, what) for i in ids]
+
+
+class Answers:
+    """The slates of each user that wait for feedback, and what was said of others."""
+
+    def __init__(self, most: int) -> None:
+        """Remember the last `most` slates of each user, and as many answers."""
+        self._most = most
+        self._open: dict[str, dict[str, None]] = {}  # oldest first
+        self._given: dict[str, dict[str, Answer]] = {}  # oldest first
+
+    def expect(self, user: str, slate_id: str) -> None:
+        """Wait for feedback on a new slate."""
+        self._put(self._open, user, slate_id, None)
+
+    def awaits(self, slate: Slate) -> bool:
+        """Say whether a slate has no answer yet, and may have one."""
+        return slate.slate_id in self._open.get(slate.user, {})
+
+    def add(self, slate: Slate, answer: Answer) -> None:
+        """Remember the answer of a slate that waited for it."""
+        del self._open[slate.user][slate.slate_id]
+        self._put(self._given, slate.user, slate.slate_id, answer)
+
+    def to(self, slate: Slate) -> Answer | None:
+        """Return what was said of a slate, if that is remembered."""
+        return self._given.get(slate.user, {}).get(slate.slate_id)
+
+    def _put(self, entries: dict[str, dict[str, Any]], user: str, slate: str, value: Any) -> None:
+        kept = entries.setdefault(user, {})
+        kept[slate] = value
+        while len(kept) > self._most:
+            del kept[next(iter(kept))]
+
+    def of(self, user: str) -> tuple[list[str], dict[str, Answer]]:
+        """Return a user's slates that wait for feedback, and the answers given, oldest first."""
+        return [*self._open.get(user, ())], self._given.get(user, {})
+
+    def restore(self, user: str, waiting: list[str], given: dict[str, Answer]) -> None:
+        """Take what `of` returned for a user."""
+        self._open[user], self._given[user] = dict.fromkeys(waiting), given
 
 
 def _positions(clicked: Positions, size: int) -> list[int]:

@@ -259,7 +259,7 @@ def test_a_policy_of_ones_own_is_served_from_its_file(run, served: Served, tmp_p
         assert policy is not None
         assert policy(None).name == "mine-to-serve"
     finally:
-        registry.unregister("mine_to_serve")
+        registry.names.unregister("mine_to_serve")
 
 
 def test_a_missing_library_is_told_with_how_to_get_it(run, monkeypatch: pytest.MonkeyPatch) -> None:

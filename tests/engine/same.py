@@ -8,7 +8,8 @@ import numpy as np
 
 from faircascade.engine import Result
 from faircascade.policies import FRMLinUCB, LinTS, Policy
-from faircascade.registry import build, components, engines_of
+from faircascade.registry import build, components
+from faircascade.registry.component import engines_of
 from tests.engine.test_simulation import POLICIES
 
 EVERY_POLICY: list[Policy] = list(

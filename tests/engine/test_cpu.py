@@ -14,9 +14,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from faircascade import kernel_cache
 from faircascade.clicks import CCM, DBN, DCM, PBM, UBM, Cascade
 from faircascade.engine import loop, simulate, simulation
-from faircascade.engine.cpu import packing
+from faircascade.engine.cpu import memory
 from faircascade.engine.cpu import run as cpu
 from faircascade.engine.cpu.kernels import compiling
 from faircascade.engine.cpu.kernels.lanes import USERS
@@ -180,8 +181,8 @@ def test_cpu_gives_what_loop_gives_bit_for_bit(env, policy, data, tmp_path_facto
     expected = run_or_refuse(loop.run, Job(**job, trace=folder / "loop.parquet"))
     with pytest.MonkeyPatch.context() as patch:
         if data.draw(st.booleans()):  # several small sets, so that every tier is used
-            patch.setattr(packing, "SPARE", 0)
-            patch.setattr(packing, "WIDER", 2)
+            patch.setattr(memory, "SPARE", 0)
+            patch.setattr(memory, "WIDER", 2)
         lazy = data.draw(st.booleans())
         found = run_or_refuse(cpu.run, Job(**job, lazy=lazy, trace=folder / "cpu.parquet"))
     if expected is None:
@@ -409,17 +410,17 @@ def test_the_seconds_of_a_run_are_not_those_of_compiling(monkeypatch) -> None:
 def test_a_folder_that_cannot_be_written_is_no_obstacle(monkeypatch, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("FAIRCASCADE_CACHE", str(tmp_path / "file"))
-    monkeypatch.setattr(compiling.numba.config, "CACHE_DIR", "")
+    monkeypatch.setattr(kernel_cache.numba.config, "CACHE_DIR", "")
     add = compiling.kernel(lambda a, b: a + b)
     assert add(1, 2) == 3
     assert add.stats.cache_path is None
 
 
 def test_the_folder_of_kernels_belongs_to_the_code(monkeypatch, tmp_path: Path) -> None:
-    folder = compiling.kernel_folder(str(tmp_path))
+    folder = kernel_cache.kernel_folder(compiling.sources(), str(tmp_path))
     assert folder.parent == tmp_path  # also where NUMBA_CACHE_DIR is set
     monkeypatch.setattr(compiling, "SOURCES", ("random",))
-    assert compiling.kernel_folder(str(tmp_path)) != folder
+    assert kernel_cache.kernel_folder(compiling.sources(), str(tmp_path)) != folder
 
 
 def test_every_module_that_kernels_compile_in_is_part_of_the_folders_name() -> None:
@@ -461,7 +462,7 @@ def test_lanes_without_a_user_learn_nothing() -> None:
     users = Learning(job)
     cpu.CpuRun(job, users).to_the_end()
     nobody = users.sums.M[1].reshape(-1, USERS)[:, 1:]
-    assert np.array_equal(nobody, packing.start_sums(9, 4).M[1].reshape(-1, USERS)[:, 1:])
+    assert np.array_equal(nobody, memory.start_sums(9, 4).M[1].reshape(-1, USERS)[:, 1:])
 
 
 def test_ctrl_c_while_a_trace_is_written_writes_no_row_twice(monkeypatch, tmp_path: Path) -> None:

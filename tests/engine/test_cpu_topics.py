@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from faircascade.engine import loop
-from faircascade.engine.cpu import packing
+from faircascade.engine.cpu import memory
 from faircascade.engine.cpu import run as cpu
 from faircascade.engine.job import Job
 from faircascade.environment import Environment
@@ -84,7 +84,7 @@ def test_slates_clicks_and_models_are_those_of_loop(env: Environment, policy, da
     }
     expected = loop.run(Job(**job))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packing, "LARGEST_SET", data.draw(st.sampled_from([6, 24, 2048])))
+        patch.setattr(memory, "LARGEST_SET", data.draw(st.sampled_from([6, 24, 2048])))
         found = cpu.run(Job(**job, lazy=data.draw(st.booleans())))
     assert bits(vars(expected.tally)) == bits(vars(found.tally))
     assert bits(vars(expected.state.learned)) == bits(vars(found.state.learned))
@@ -104,7 +104,7 @@ def test_items_that_are_left_out_could_not_have_been_in_the_slate(
     env = replace(env, items=replace(env.items, topics=topics))
     policy = Bandit(estimator=Topical(features=features), exploration=UCB(alpha=alpha))
     job: dict[str, Any] = {"env": env, "policy": policy, "checkpoints": (300,), "seed": 1}
-    monkeypatch.setattr(packing, "LARGEST_SET", held)
+    monkeypatch.setattr(memory, "LARGEST_SET", held)
     lazy, whole = (cpu.run(Job(**job, threads=1, lazy=lazy)) for lazy in (True, False))
     assert bits(vars(lazy.tally)) == bits(vars(whole.tally))
     assert bits(vars(lazy.state.learned)) == bits(vars(whole.state.learned))

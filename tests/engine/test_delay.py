@@ -38,7 +38,7 @@ def registered():
             return (luck * (self.most + 1)).astype(np.int64)
 
     yield
-    del registry._registered["delay"]["some-rounds"]
+    del registry.names.registered["delay"]["some-rounds"]
 
 
 def late(most: int) -> Delay:

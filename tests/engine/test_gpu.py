@@ -36,7 +36,7 @@ from faircascade.policies import (
     LinUCB,
     Random,
 )
-from faircascade.registry import engines_of
+from faircascade.registry.component import engines_of
 from tests.engine.emulated import Emulated, compiler
 from tests.engine.test_cpu import (
     assert_same,

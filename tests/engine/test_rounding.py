@@ -21,8 +21,7 @@ from faircascade.estimators import Ridge
 from faircascade.estimators.refinement import REFINE_EVERY
 from faircascade.estimators.ridge import RidgeState
 from faircascade.exploration import UCB
-from faircascade.policies import Bandit
-from faircascade.policies.bandit import BanditState
+from faircascade.policies import Bandit, BanditState
 from tests.engine.emulated import Emulated, compiler
 from tests.engine.same import bits
 

@@ -96,8 +96,8 @@ def _as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     before = {kind: registry.components(kind) for kind in registry.kinds()}
     modules = set(sys.modules)
     yield
-    registry._registered.clear()
-    registry._registered.update(before)
+    registry.names.registered.clear()
+    registry.names.registered.update(before)
     for name in set(sys.modules) - modules:
         if "in_a_study" in name:
             del sys.modules[name]
@@ -260,7 +260,7 @@ def test_parts_of_the_script_that_runs_are_found_by_its_workers(
 def test_what_is_in_no_file_is_refused_with_what_to_do(spec: Path) -> None:
     Spec.load(spec)
     assert references([])["components"] == []
-    own = {cls.name: cls for cls in registry.own_parts()}
+    own = {cls.name: cls for cls in registry.own_parts.own_parts()}
     own["bold"].__module__ = "typed_in"
     with pytest.raises(ValueError, match=r"'bold' is in no file; put it into one"):
         references([own["bold"]])

@@ -40,7 +40,7 @@ def hasty() -> Iterator[None]:
     registry.components("click_model")
     registry.register("hasty")(Hasty)
     yield
-    registry._registered["click_model"].pop("hasty")
+    registry.names.registered["click_model"].pop("hasty")
 
 
 def cells(environment: str, **settings: str) -> list[Cell]:

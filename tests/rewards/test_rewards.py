@@ -24,7 +24,6 @@ from faircascade.rewards import (
     Standard,
     as_weight,
 )
-from faircascade.types import clicks_at
 from tests.environments import small_environment
 
 
@@ -116,7 +115,7 @@ def test_reference_linear_counts_the_penalty_back_from_the_last_examined() -> No
 def test_weights_of_outcomes() -> None:
     # clicked at 2: position 1 is penalised, 3 unseen; no click: all penalised; saw two, no click
     found = table(Linear(beta=1.0), "paper", gamma=0.5)
-    clicks = clicks_at(np.array([2, 0, 0, 1]), 3)
+    clicks = np.array([2, 0, 0, 1])[:, None] == np.arange(1, 4)
     seen = FirstClick().seen(clicks, np.array([3, 3, 2, 3]))
     assert found.targets(clicks, seen).tolist() == [
         [-0.5, 2, 0],

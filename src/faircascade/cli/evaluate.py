@@ -101,7 +101,7 @@ def evaluate(
         rule = "must be given, or --frozen FILE, or columns of its probabilities"
         raise ParameterError("--policy", rule, None)
     for text in policy or ():
-        _check_policy(text)
+        as_component("policy", text)
     opened = open_log(log, log_settings)
     folder = check_folder(free_folder("evaluation") if out is None else out)
     with showing() as report:
@@ -123,14 +123,6 @@ def evaluate(
         return
     _print(found)
     remark(f"Page: {page}")
-
-
-def _check_policy(text: str) -> None:
-    """Refuse an unknown policy by its option; `--name` is that of the log."""
-    try:
-        as_component("policy", text)
-    except ParameterError as error:
-        raise (error.named("--policy") if error.name == "name" else error) from None
 
 
 def _print(found: Evaluation) -> None:

@@ -28,7 +28,7 @@ from faircascade.cli.simulate import simulate
 from faircascade.cli.theory import theory
 from faircascade.cli.tune import tune
 from faircascade.errors import ParameterError
-from faircascade.registry import own_fault
+from faircascade.registry.own_parts import own_fault
 
 app = typer.Typer(
     name="faircascade",

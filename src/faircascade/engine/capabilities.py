@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from faircascade.environment import Environment
 from faircascade.policies import Policy
-from faircascade.registry import Component, engines_of
+from faircascade.registry import Component
+from faircascade.registry.component import engines_of
 
 
 def unsupported(env: Environment, policy: Policy, engine: str) -> str:

@@ -18,7 +18,9 @@ from faircascade import storage
 from faircascade.engine.job import Job
 from faircascade.errors import ParameterError
 from faircascade.metrics import Tally
-from faircascade.registry import Component, from_spec, nested, own_code, to_spec
+from faircascade.registry import Component, from_spec, to_spec
+from faircascade.registry.own_parts import own_code
+from faircascade.registry.specs import nested
 from faircascade.version import __version__
 
 SECONDS = 30.0

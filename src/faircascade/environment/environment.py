@@ -20,7 +20,8 @@ from faircascade.environment.facts import EnvironmentFacts, facts_of
 from faircascade.errors import parameters_of_part
 from faircascade.numerics import ordered_sum
 from faircascade.ranking import Scores, attraction_of
-from faircascade.registry import Component, as_component, declared, from_spec, identity, to_spec
+from faircascade.registry import Component, as_component, declared, from_spec, to_spec
+from faircascade.registry.specs import identity
 from faircascade.source_code import own_sources
 from faircascade.types import Bools, Floats, Ints, Items, Pool, Rows, Users, whole
 
@@ -50,7 +51,7 @@ class Environment(Construction):
     """Simulated users: who they are, what attracts them, and how they click and change."""
 
     engines: ClassVar[frozenset[str]] = frozenset({"cpu", "gpu"})
-    """Compiled engines that know this class. It is not inherited, see `registry.engines_of`."""
+    """Compiled engines that know this class. It is not inherited, see `engines_of`."""
 
     items: Items
     users: Users

@@ -6,11 +6,13 @@ from faircascade.estimators.logistic import Logistic
 from faircascade.estimators.ridge import Ridge
 from faircascade.estimators.shared_ridge import SharedRidge
 from faircascade.estimators.shared_topical import SharedTopical
+from faircascade.estimators.states import ArrayState, UserArrays
 from faircascade.estimators.tabular import Tabular
 from faircascade.estimators.topical import Topical
 from faircascade.estimators.toprank import TopRankBlocks
 
 __all__ = [
+    "ArrayState",
     "Beliefs",
     "Estimator",
     "Evidence",
@@ -22,4 +24,5 @@ __all__ = [
     "Tabular",
     "TopRankBlocks",
     "Topical",
+    "UserArrays",
 ]

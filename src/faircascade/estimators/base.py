@@ -91,7 +91,9 @@ class Estimator(Component):
     """Parameters only; what is learned lives in the state that `start` returns.
 
     A state has a row for each user. Nobody outside looks into it: explorations and re-rankers
-    see beliefs, stores and the service see sums, engines and files see `arrays`.
+    see beliefs, stores and the service see sums, engines and files see `arrays`. An estimator must
+    have `take`, `join`, `arrays` and `restore` if its state does not have these methods, as
+    `UserArrays` and `ItemSums` do.
     """
 
     kind: ClassVar[str] = "estimator"
@@ -141,21 +143,22 @@ class Estimator(Component):
     def beliefs(self, state: Any, rows: Rows, pool: Pool) -> Beliefs:
         """Return what is believed of a pool of items for some users."""
 
-    @abstractmethod
     def take(self, state: Any, rows: Rows) -> Any:
         """Return a copy of the state of some users."""
+        return state.take(rows)
 
-    @abstractmethod
     def join(self, states: Sequence[Any]) -> Any:
         """Return one state for the users of several, in their order."""
+        return type(states[0]).join(states)
 
-    @abstractmethod
     def arrays(self, state: Any) -> dict[str, NDArray[Any]]:
         """Return the state as arrays by name, to be stored."""
+        arrays: dict[str, NDArray[Any]] = state.arrays()
+        return arrays
 
-    @abstractmethod
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> Any:
         """Return the state that `arrays` described; it may hold others besides."""
+        return type(self.start(0, 1)).restore(arrays)
 
     def sums(self, state: Any) -> Floats:
         """Return what was learned as sums over feedback, one row for each user, (n, s).

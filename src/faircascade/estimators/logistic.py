@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from faircascade.errors import ParameterError
 from faircascade.estimators.base import Estimator, Evidence
 from faircascade.estimators.refinement import REFINE_EVERY, refine_where_due
 from faircascade.estimators.ridge import RidgeBeliefs
+from faircascade.estimators.states import UserArrays
 from faircascade.numerics import ordered_dot, sigmoid
 from faircascade.registry import register
 from faircascade.types import Bools, Floats, Ints, Items, Pool, Rows
@@ -20,7 +20,7 @@ from faircascade.weighing import Weighs, check_weighs
 
 
 @dataclass(kw_only=True, eq=False)
-class LogisticState:
+class LogisticState(UserArrays):
     """The Laplace approximation of every user's posterior; the last axis is the user."""
 
     M: Floats
@@ -110,23 +110,6 @@ class Logistic(Estimator):
 
     def beliefs(self, state: LogisticState, rows: Rows, pool: Pool) -> RidgeBeliefs:
         return RidgeBeliefs(state.theta[:, rows], state.M_inv[:, :, rows], pool.with_intercept)
-
-    def take(self, state: LogisticState, rows: Rows) -> LogisticState:
-        return LogisticState(
-            **{name: a[..., rows].copy() for name, a in self.arrays(state).items()}
-        )
-
-    def join(self, states: Sequence[LogisticState]) -> LogisticState:
-        parts = [self.arrays(state) for state in states]
-        return LogisticState(
-            **{n: np.concatenate([part[n] for part in parts], -1) for n in parts[0]}
-        )
-
-    def arrays(self, state: LogisticState) -> dict[str, NDArray[Any]]:
-        return {f.name: getattr(state, f.name) for f in fields(LogisticState)}
-
-    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> LogisticState:
-        return LogisticState(**{f.name: arrays[f.name] for f in fields(LogisticState)})
 
     def describe(self, state: LogisticState, row: int) -> dict[str, Any]:
         *preferences, intercept = state.theta[:, row].tolist()

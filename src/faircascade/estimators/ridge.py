@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from faircascade.errors import ParameterError
 from faircascade.estimators.base import Beliefs, Estimator, Evidence
 from faircascade.estimators.refinement import REFINE_EVERY, refine_where_due
+from faircascade.estimators.states import UserArrays
 from faircascade.numerics import (
     LARGEST_RESIDUAL,
     ROUNDOFF,
@@ -38,8 +38,8 @@ _MANY_USERS = 8
 
 
 @dataclass(kw_only=True, eq=False)
-class RidgeState:
-    """Sums of all users; the last axis is the user, so that arithmetic vectorises over users.
+class RidgeState(UserArrays):
+    """Sums of all users.
 
     M and B are sums over feedback, so the order in which feedback arrives does not matter.
     """
@@ -205,19 +205,6 @@ class Ridge(Estimator):
 
     def beliefs(self, state: RidgeState, rows: Rows, pool: Pool) -> RidgeBeliefs:
         return RidgeBeliefs(state.theta[:, rows], state.M_inv[:, :, rows], pool)
-
-    def take(self, state: RidgeState, rows: Rows) -> RidgeState:
-        return RidgeState(**{name: a[..., rows].copy() for name, a in self.arrays(state).items()})
-
-    def join(self, states: Sequence[RidgeState]) -> RidgeState:
-        parts = [self.arrays(state) for state in states]
-        return RidgeState(**{n: np.concatenate([part[n] for part in parts], -1) for n in parts[0]})
-
-    def arrays(self, state: RidgeState) -> dict[str, NDArray[Any]]:
-        return {f.name: getattr(state, f.name) for f in fields(RidgeState)}
-
-    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> RidgeState:
-        return RidgeState(**{f.name: arrays[f.name] for f in fields(RidgeState)})
 
     def describe(self, state: RidgeState, row: int) -> dict[str, Any]:
         return {

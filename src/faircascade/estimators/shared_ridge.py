@@ -90,7 +90,7 @@ class SharedRidge(SharedEstimator):
 
     def take(self, state: SharedRidgeState, rows: Rows) -> SharedRidgeState:
         return SharedRidgeState(
-            everybody=self._one().take(state.everybody, slice(None)),
+            everybody=state.everybody.take(slice(None)),
             column=state.column[rows].copy(),
         )
 
@@ -99,10 +99,10 @@ class SharedRidge(SharedEstimator):
         return SharedRidgeState(everybody=states[0].everybody, column=column)
 
     def arrays(self, state: SharedRidgeState) -> dict[str, NDArray[Any]]:
-        return self._one().arrays(state.everybody) | {"column": state.column}
+        return state.everybody.arrays() | {"column": state.column}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> SharedRidgeState:
-        return SharedRidgeState(everybody=self._one().restore(arrays), column=arrays["column"])
+        return SharedRidgeState(everybody=RidgeState.restore(arrays), column=arrays["column"])
 
     def scale_warning(self, norm: float, rows: float) -> str:
         return self._one().scale_warning(norm, rows)

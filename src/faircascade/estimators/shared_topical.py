@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from faircascade.estimators.base import Evidence
 from faircascade.estimators.shared_ridge import SharedEstimator
+from faircascade.estimators.states import ArrayState
 from faircascade.estimators.topical import Topical, TopicalBeliefs
 from faircascade.numerics import inverse, ordered_dot, ordered_sum
 from faircascade.registry import register
@@ -18,7 +18,7 @@ from faircascade.types import Floats, Ints, Items, Pool, Rows
 
 
 @dataclass(kw_only=True, eq=False)
-class SharedTopicalState:
+class SharedTopicalState(ArrayState):
     """Sums over rows x of all users: features, then gains. The last axis is the user."""
 
     S: Floats
@@ -106,18 +106,12 @@ class SharedTopical(SharedEstimator):
         return theta, M_inv
 
     def take(self, state: SharedTopicalState, rows: Rows) -> SharedTopicalState:
-        arrays = {name: array.copy() for name, array in self.arrays(state).items()}
+        arrays = {name: array.copy() for name, array in state.arrays().items()}
         return SharedTopicalState(**{**arrays, "column": state.column[rows].copy()})
 
     def join(self, states: Sequence[SharedTopicalState]) -> SharedTopicalState:
         column = np.concatenate([state.column for state in states])
-        return SharedTopicalState(**{**self.arrays(states[0]), "column": column})
-
-    def arrays(self, state: SharedTopicalState) -> dict[str, NDArray[Any]]:
-        return {f.name: getattr(state, f.name) for f in fields(SharedTopicalState)}
-
-    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> SharedTopicalState:
-        return SharedTopicalState(**{f.name: arrays[f.name] for f in fields(SharedTopicalState)})
+        return SharedTopicalState(**{**states[0].arrays(), "column": column})
 
     def scale_warning(self, norm: float, rows: float) -> str:
         return self._one().scale_warning(norm, rows)

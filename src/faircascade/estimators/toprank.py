@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from faircascade.errors import ParameterError
 from faircascade.estimators.base import Beliefs, Estimator, Evidence
+from faircascade.estimators.states import ArrayState
 from faircascade.random import ln
 from faircascade.registry import register
 from faircascade.types import Bools, Ids, Ints, Items, Pool, Rows
@@ -23,7 +24,7 @@ CONSTANT = 3.43
 
 
 @dataclass(kw_only=True, eq=False)
-class TopRankState:
+class TopRankState(ArrayState):
     """What was learned of the pairs of items met so far, a row for each user."""
 
     ids: Ids
@@ -115,12 +116,6 @@ class TopRankBlocks(Estimator):
             apart=np.concatenate([state.apart for state in whole]),
             better=np.concatenate([state.better for state in whole]),
         )
-
-    def arrays(self, state: TopRankState) -> dict[str, NDArray[Any]]:
-        return {each.name: getattr(state, each.name) for each in fields(TopRankState)}
-
-    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> TopRankState:
-        return TopRankState(**{each.name: arrays[each.name] for each in fields(TopRankState)})
 
     def describe(self, state: TopRankState, row: int) -> dict[str, Any]:
         block = blocks(state.better[row : row + 1])[0]

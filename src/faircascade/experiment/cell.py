@@ -12,15 +12,9 @@ from typing import Any
 
 from faircascade.experiment.environment_options import all_options, canonical_options
 from faircascade.policies import Policy
-from faircascade.registry import (
-    Component,
-    find,
-    from_spec,
-    nested,
-    own_code,
-    own_parts,
-    to_spec,
-)
+from faircascade.registry import Component, find, from_spec, to_spec
+from faircascade.registry.own_parts import own_code, own_parts
+from faircascade.registry.specs import nested
 
 FORMAT = 4
 """Part of every key: a change in what cells hold makes new ones."""

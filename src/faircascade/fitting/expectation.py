@@ -71,7 +71,7 @@ def expect(tails: Tails, attraction: Floats, going: Going) -> Expectation:
 def _kernels() -> Any:
     """Load compiled code when it is first needed, by name: the service imports environments, and
     these import fits, but no server should load a compiler."""
-    return import_module("faircascade.fitting.kernels")
+    return import_module("faircascade.fitting.chain_kernels")
 
 
 def expect_slowly(tails: Tails, attraction: Floats, going: Going) -> Expectation:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 
-from faircascade.fitting.kernels import compiled
+from faircascade.kernel_cache import compiled as compiled_from
 
+compiled = partial(compiled_from, sources=[Path(__file__)])
 MOST = 0.98
 """Attraction is predicted to be no more than this."""
 _LEAST = 1e-6

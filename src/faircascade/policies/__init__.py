@@ -1,6 +1,6 @@
 """Policies: the composition, the named recipes, and yardsticks."""
 
-from faircascade.policies.bandit import Bandit, BanditState, ComposedPolicy, Parts
+from faircascade.policies.bandit import Bandit
 from faircascade.policies.base import Policy, PolicyState
 from faircascade.policies.click_bandits import (
     DCMKLUCB,
@@ -12,7 +12,9 @@ from faircascade.policies.click_bandits import (
     TopRank,
     TSCascade,
 )
+from faircascade.policies.composed import BanditState, ComposedPolicy
 from faircascade.policies.logistic import LogisticTS, LogisticUCB
+from faircascade.policies.parts import Parts
 from faircascade.policies.recipes import (
     DiscountLinUCB,
     EAEpsilonGreedy,

@@ -9,7 +9,8 @@ from functools import cached_property
 from faircascade.estimators import Estimator
 from faircascade.exploration import Exploration
 from faircascade.observations import FirstClick, Observation
-from faircascade.policies.bandit import ComposedPolicy, Parts, with_reranker
+from faircascade.policies.composed import ComposedPolicy, with_reranker
+from faircascade.policies.parts import Parts
 from faircascade.registry import as_component
 from faircascade.rerankers import Identity, Reranker
 from faircascade.rewards import RewardModel, Standard

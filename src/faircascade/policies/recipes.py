@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from faircascade.errors import check_choice
 from faircascade.estimators import Estimator, Ridge, SharedRidge
 from faircascade.exploration import UCB, Epsilon, Exploration, Thompson
-from faircascade.policies.bandit import with_reranker
+from faircascade.policies.composed import with_reranker
 from faircascade.policies.recipe import Recipe, Reranked
 from faircascade.readings import Reading
 from faircascade.registry import register

@@ -14,7 +14,7 @@ from faircascade.errors import ParameterError
 from faircascade.estimators import Ridge
 from faircascade.exploration import UCB
 from faircascade.observations import FirstClick
-from faircascade.policies.bandit import ComposedPolicy
+from faircascade.policies import ComposedPolicy
 from faircascade.policies.base import Policy
 from faircascade.rerankers import Identity
 from faircascade.rewards import ExposureAware, RewardModel

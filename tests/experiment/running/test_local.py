@@ -337,8 +337,8 @@ def test_components_of_ones_own_module_are_found_by_the_processes(
         assert references(own_parts_of(cells))["components"] == ["mine_for_workers"]
         ended = run_cells(cells, SOURCES, Results(tmp_path), executor=Local(workers=2))
     finally:
-        registry._registered.clear()
-        registry._registered.update(before)
+        registry.names.registered.clear()
+        registry.names.registered.update(before)
     assert ended.complete
     assert not ended.failures
 

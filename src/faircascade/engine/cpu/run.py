@@ -15,7 +15,7 @@ import numba
 import numpy as np
 
 from faircascade.engine.capabilities import name_of, unsupported
-from faircascade.engine.cpu import packing
+from faircascade.engine.cpu import memory
 from faircascade.engine.cpu.blocks import BlockUsers
 from faircascade.engine.cpu.kernels.compiling import announce
 from faircascade.engine.cpu.records import USERS, StepCounts, Trace
@@ -144,7 +144,7 @@ class CpuRun:
         """Compile or load the kernel by a call that serves nobody; return the seconds it took."""
         begin = time.perf_counter()
         announce(self.users.kernel)
-        books = packing.make_counts(self.job, 1, self.users.sets)
+        books = memory.make_counts(self.job, 1, self.users.sets)
         trace = self.users.make_trace(1)
         self.users.serve(books, trace, self.scratch[0], self.stop, (0, 0), 1, 1)
         return time.perf_counter() - begin
@@ -159,7 +159,7 @@ class CpuRun:
     def _advance(self, pool: ThreadPoolExecutor, interval: int, first: int, last: int) -> None:
         """Serve all users in some rounds and count what happened, all of it or nothing."""
         rounds = last - first + 1
-        books = [packing.make_counts(self.job, rounds, self.users.sets) for _ in self.scratch]
+        books = [memory.make_counts(self.job, rounds, self.users.sets) for _ in self.scratch]
         trace = self.users.make_trace(rounds)
         parts = GroupQueue(self.parts)
 

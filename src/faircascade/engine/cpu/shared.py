@@ -12,15 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.engine.cpu import packing
+from faircascade.engine.cpu import memory
 from faircascade.engine.cpu.kernels.yardstick import serve_yardstick
 from faircascade.engine.cpu.records import Contenders, StepCounts, Trace
 from faircascade.engine.cpu.users import Scored
 from faircascade.engine.job import Job, not_finite
 from faircascade.metrics.tally import BY_ROUND, to_units
 from faircascade.numerics import one_blas_thread
-from faircascade.policies import BanditState
-from faircascade.policies.bandit import ComposedPolicy
+from faircascade.policies import BanditState, ComposedPolicy
 from faircascade.propensities import is_drawn
 from faircascade.ranking import RESOLUTION
 from faircascade.registry import Component
@@ -50,7 +49,7 @@ class SharedUsers(Scored):
         return one_blas_thread()
 
     def make_trace(self, rounds: int) -> Trace:
-        return packing.make_trace(self.job, rounds, wanted=True)
+        return memory.make_trace(self.job, rounds, wanted=True)
 
     def resume(self, state: BanditState) -> None:
         self.learned = state

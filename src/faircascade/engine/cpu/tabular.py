@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from faircascade.engine.cpu import packing
+from faircascade.engine.cpu import memory
 from faircascade.engine.cpu.click_numbers import CASCADE, click_numbers
 from faircascade.engine.cpu.kernels.tabular import UNKNOWN, serve_table
 from faircascade.engine.cpu.records import ITEMS, StepCounts, Trace
@@ -142,8 +142,8 @@ def pack_draws(job: Job) -> TableDraws:
 
 def start_table(n: int, p: int) -> Table:
     """Return what is known of users without feedback."""
-    padded = packing.up(p, ITEMS)
-    base = packing.filled(UNKNOWN, n, padded)
+    padded = memory.up(p, ITEMS)
+    base = memory.filled(UNKNOWN, n, padded)
     base[:, p:] = -np.inf
     return Table(
         targets=np.zeros((n, p)),
@@ -151,7 +151,7 @@ def start_table(n: int, p: int) -> Table:
         seen=np.zeros((n, p)),
         slates=np.zeros(n, dtype=np.int64),
         base=base,
-        slope=packing.zeros(n, padded),
+        slope=memory.zeros(n, padded),
         reach=np.full(n, -np.inf),
         margin=np.zeros(n),
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.engine.cpu import packing
+from faircascade.engine.cpu import memory
 from faircascade.engine.cpu.kernels.topical import serve_topical
 from faircascade.engine.cpu.records import ITEMS, USERS, Shortlist
 from faircascade.engine.cpu.topical_records import CORNERED, TopicalItems, TopicalScratch
@@ -29,8 +29,8 @@ class TopicalUsers(Learning):
     def start_shortlist(self) -> Shortlist:
         """Return room for one set of items, which are held from round to round."""
         d = self.job.policy.dim_of(self.job.env.items)
-        held = min(len(self.packed.keys), packing.LARGEST_SET)
-        return packing.start_sets(self.packed, self.rules, d, 0, [held])
+        held = min(len(self.packed.keys), memory.LARGEST_SET)
+        return memory.start_sets(self.packed, self.rules, d, 0, [held])
 
     def make_scratch(self) -> Any:
         return super().make_scratch(), make_topical_scratch(self.topical, self.rules.k)
@@ -48,7 +48,7 @@ def pack_items(job: Job, shortlist: Shortlist) -> TopicalItems:
     rows = np.array(view.by_feature.T, order="C")
     covered = rows[:, d - topics :] > 0.0
     order = np.argsort(covered.sum(axis=1), kind="stable").astype(np.int32)
-    norms = packing.zeros(packing.up(len(rows), ITEMS))
+    norms = memory.zeros(memory.up(len(rows), ITEMS))
     norms[: len(rows)] = view.norms[order]
     return TopicalItems(
         rows=rows,
@@ -61,8 +61,8 @@ def pack_items(job: Job, shortlist: Shortlist) -> TopicalItems:
         column=(d - topics + np.nonzero(covered)[1]).astype(np.int32),
         value=rows[:, d - topics :][covered],
         most=int(covered.sum(axis=1).max()),
-        needed=packing.zeros(len(job.env.users)),
-        bounds=packing.zeros(*shortlist.sets.shape),
+        needed=memory.zeros(len(job.env.users)),
+        bounds=memory.zeros(*shortlist.sets.shape),
         fewest=np.zeros(len(job.env.users), dtype=np.int64),
         spent=np.zeros(len(job.env.users), dtype=np.int64),
         lazy=bool(job.lazy),
@@ -75,26 +75,26 @@ def make_topical_scratch(topical: TopicalItems, k: int) -> TopicalScratch:
     terms = ITEMS * max(1, 3 * topical.most + topical.most * (topical.most - 1) // 2)
     blocks = max(1, min(padded // ITEMS, MOST_TERMS // terms))
     return TopicalScratch(
-        left=packing.zeros(d),
-        posterior=packing.zeros(d),
-        A=packing.zeros(d * d),
-        block=packing.zeros(topical.first * (topical.first + 1) // 2 * USERS),
-        allowance=packing.zeros(1),
-        base=packing.zeros(padded),
-        squares=packing.zeros(padded),
-        now=packing.zeros(padded),
-        terms=packing.zeros(blocks * terms),
+        left=memory.zeros(d),
+        posterior=memory.zeros(d),
+        A=memory.zeros(d * d),
+        block=memory.zeros(topical.first * (topical.first + 1) // 2 * USERS),
+        allowance=memory.zeros(1),
+        base=memory.zeros(padded),
+        squares=memory.zeros(padded),
+        now=memory.zeros(padded),
+        terms=memory.zeros(blocks * terms),
         topics=np.zeros(blocks * topical.most * ITEMS, dtype=np.int32),
         many=np.zeros(blocks, dtype=np.int64),
-        lefts=packing.zeros(topical.most * ITEMS),
-        corner_means=packing.zeros(ITEMS << CORNERED),
-        corner_squares=packing.zeros(ITEMS << CORNERED),
-        more=packing.zeros(ITEMS << CORNERED),
+        lefts=memory.zeros(topical.most * ITEMS),
+        corner_means=memory.zeros(ITEMS << CORNERED),
+        corner_squares=memory.zeros(ITEMS << CORNERED),
+        more=memory.zeros(ITEMS << CORNERED),
         near=np.zeros(p, dtype=np.int32),
-        highest=packing.zeros(ITEMS),
+        highest=memory.zeros(ITEMS),
         sifted=np.zeros(p + 1, dtype=np.int32),
         column=np.zeros(d, dtype=np.int32),
-        x=packing.zeros(d * ITEMS),
-        derived=packing.zeros(k, d),
+        x=memory.zeros(d * ITEMS),
+        derived=memory.zeros(k, d),
         places=np.arange(k, dtype=np.int32),
     )

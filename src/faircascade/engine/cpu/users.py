@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from faircascade.engine.cpu import packing
+from faircascade.engine.cpu import memory, packing
 from faircascade.engine.cpu.click_numbers import click_numbers
 from faircascade.engine.cpu.kernels.bandit import serve_bandit
 from faircascade.engine.cpu.kernels.yardstick import serve_yardstick
 from faircascade.engine.cpu.records import USERS, Shortlist, StepCounts, Sums, Trace
+from faircascade.engine.cpu.rules import pack_rules
 from faircascade.engine.job import Job, not_finite
 from faircascade.policies import BanditState, Yardstick
 from faircascade.registry import Component
@@ -47,7 +48,7 @@ class Served(ABC):
 
     def make_trace(self, rounds: int) -> Trace:
         """Return room for the slates and clicks of some rounds, if they are wanted."""
-        return packing.make_trace(self.job, rounds)
+        return memory.make_trace(self.job, rounds)
 
     sets: int = 0
     """How many sets of items there are between the front and all."""
@@ -79,17 +80,17 @@ class Scored(Served):
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self.draws = packing.pack_draws(job)
-        self.rules = packing.pack_rules(job)
+        self.rules = pack_rules(job)
         self.shortlist = self.start_shortlist()
         self.sets = len(self.shortlist.room)
 
     def start_shortlist(self) -> Shortlist:
         """Return room for the items that slates come from."""
-        return packing.start_shortlist(self.packed, self.rules)
+        return memory.start_shortlist(self.packed, self.rules)
 
     def make_scratch(self) -> Any:
         d = self.job.policy.dim_of(self.job.env.items)
-        return packing.make_scratch(self.packed, self.rules, self.shortlist, d)
+        return memory.make_scratch(self.packed, self.rules, self.shortlist, d)
 
 
 class Learning(Scored):
@@ -101,7 +102,7 @@ class Learning(Scored):
         super().__init__(job)
         n, d = len(job.env.users), job.policy.dim_of(job.env.items)
         logistic = self.rules.logistic
-        self.sums, self.kept = (packing.start_sums(n, d, logistic=logistic) for _ in range(2))
+        self.sums, self.kept = (memory.start_sums(n, d, logistic=logistic) for _ in range(2))
         self.account = packing.start_account(job, self.packed, self.rules)
         self.kept_units = self.account.units.copy()
         self.resume(job.policy.start(job.env.users, d))

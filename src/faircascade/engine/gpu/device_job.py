@@ -9,6 +9,7 @@ import numpy as np
 from faircascade.engine.cpu import packing
 from faircascade.engine.cpu.click_numbers import click_numbers
 from faircascade.engine.cpu.records import PackedEnvironment
+from faircascade.engine.cpu.rules import pack_rules
 from faircascade.engine.gpu.source import Shape
 from faircascade.engine.gpu.structs import fields_of
 from faircascade.engine.job import Job
@@ -67,7 +68,7 @@ class DeviceJob:
         packed = packing.pack_environment(job, known and known.packed)
         if known is None:
             known = shelf[id(job.env.items)] = DeviceCatalogue(packed, self._items(packed))
-        rules = packing.pack_rules(job)
+        rules = pack_rules(job)
         self.packed, self.rules = packed, rules
         account = packing.start_account(job, packed, rules)
         self.values: dict[str, Any] = {

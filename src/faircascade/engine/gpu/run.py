@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from faircascade.engine.capabilities import unsupported
-from faircascade.engine.cpu.packing import up
+from faircascade.engine.cpu.memory import up
 from faircascade.engine.gpu.device import Device, NoGPU, is_present, no_memory, the_gpu
 from faircascade.engine.gpu.device_job import DeviceJob, Shelf, to_host
 from faircascade.engine.gpu.share import Share

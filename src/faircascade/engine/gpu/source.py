@@ -11,7 +11,7 @@ from math import pi
 from faircascade import random
 from faircascade.clicks.sequential import SequentialModel
 from faircascade.engine.cpu.click_numbers import CASCADE
-from faircascade.engine.cpu.packing import SPARE, WIDER, set_sizes, up
+from faircascade.engine.cpu.memory import SPARE, WIDER, set_sizes, up
 from faircascade.engine.cpu.records import HALVINGS
 from faircascade.engine.gpu.structs import bytes_of
 from faircascade.metrics.tally import BY_ROUND, LARGEST, UNIT

@@ -15,7 +15,7 @@ from faircascade.experiment.cell_result import CellOutput
 from faircascade.experiment.store.environments import EnvironmentStore
 from faircascade.experiment.store.locks import Claim, claimed
 from faircascade.experiment.store.results import Results
-from faircascade.registry import own_fault
+from faircascade.registry.own_parts import own_fault
 
 
 class CellStatus(StrEnum):

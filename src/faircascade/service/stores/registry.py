@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import pkgutil
 from collections.abc import Callable
 from functools import cache
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from faircascade.errors import ParameterError
-from faircascade.registry import ENTRY_POINTS
+from faircascade.errors import ParameterError, suggest
+from faircascade.registry.discovery import import_advertised, import_modules
 from faircascade.service.stores.base import Store
 
 S = TypeVar("S", bound=type[Store])
@@ -54,19 +53,15 @@ def store_at(address: str, *, ttl: float) -> Store:
 def _rule(address: str) -> str:
     _import_all()
     forms = dict.fromkeys(_registered[scheme].address_form for scheme in sorted(_registered))
-    hint = f" (did you mean 'sqlite:{address}'?)" if address and ":" not in address else ""
-    return f"must be one of {', '.join(forms)}{hint}"
+    scheme, colon, _ = address.partition(":")
+    file = f" (did you mean 'sqlite:{address}'?)" if address else ""
+    return f"must be one of {', '.join(forms)}{suggest(scheme, _registered) if colon else file}"
 
 
 @cache
 def _import_all() -> None:
-    from importlib.metadata import entry_points  # slow to import, and needed only here
-
-    package = importlib.import_module(_PACKAGE)
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{_PACKAGE}.{module.name}")
-    for entry in entry_points(group=ENTRY_POINTS):
-        entry.load()
+    import_modules(_PACKAGE)
+    import_advertised()
 
 
 def public_address(address: str) -> str:

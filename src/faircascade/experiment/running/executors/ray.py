@@ -35,7 +35,8 @@ from faircascade.experiment.running.run_cell import (
     write_cell,
 )
 from faircascade.installation import install_command
-from faircascade.registry import Component, adopt, own_code
+from faircascade.registry import Component
+from faircascade.registry.own_parts import adopt, own_code
 
 OwnParts = dict[type[Component], dict[str, str]]
 """Parts that the cluster does not know, with the hashes of their sources."""

@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from hashlib import blake2b
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-import numba
 import numpy as np
-from llvmlite.binding import get_host_cpu_name
-from numba import njit
 
-from faircascade.storage import cache_folder
-
-_OPTIONS = {"nogil": True, "error_model": "numpy"}
+from faircascade.kernel_cache import compiled
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function once for this machine and this version of the code."""
-    before = numba.config.CACHE_DIR
-    try:
-        versions = (numba.__version__, sys.implementation.cache_tag, get_host_cpu_name())
-        digest = blake2b(" ".join(versions).encode(), digest_size=8)
-        digest.update(Path(__file__).read_bytes())
-        folder = Path(before or cache_folder() / "kernels") / digest.hexdigest()
-        folder.mkdir(parents=True, exist_ok=True)
-        numba.config.CACHE_DIR = str(folder)
-        return njit(cache=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
-    except OSError:  # nowhere to write
-        return njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
-    finally:
-        numba.config.CACHE_DIR = before
-
-
-@compiled
+@partial(compiled, sources=[Path(__file__)])
 def expect_group(tails, heads, positions, weights, w, ignored, of_entries, of_places, out):
     """Add what happened in tails (L, n) to the sums of `out`."""
     examined, entered, entered_at, sums = out
