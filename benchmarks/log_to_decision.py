@@ -1,75 +1,183 @@
 """From a log to a decision, where the truth is known: may the answers be trusted?
 
-    python benchmarks/log_to_decision.py [--seeds 20]
+    python benchmarks/log_to_decision.py --shops 5 --out runs/log-to-decision
 
-A service runs LinUCB with a fifth of its slates randomised and logged. Would EALinUCB, taught by
-that log, be better? Each seed is another shop. Printed are the verdict and the interval of
-`fc.evaluate` next to the truth, and what a simulator made by `Environment.from_log` says next to
-the shop itself. The setting was picked after a look at the shop of seed 7, with logs of three
-lengths, and at one shop of another setting.
+A service runs LinUCB with a fifth of its slates randomised and logged. What would another policy,
+taught by that log, do in the next 100 rounds? Each shop has items and users of its own, and users
+who click as in a cascade, by position, as in DCM or as in DBN. Asked are `fc.evaluate`, and worlds
+drawn from `fc.fit_traffic`, with the features that the service has and without. Writes
+`decisions.csv` (a row for each shop and policy: changes against LinUCB, predicted with an interval
+and true), `levels.csv` (clicks and Equality of LinUCB, and clicks of random slates, from scratch)
+and prints what of it the documents say.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from scipy.stats import t as student
 
 import faircascade as fc
+from faircascade.clicks import DBN, DCM, PBM, Cascade, ClickModel
 from faircascade.environment import Environment
 from faircascade.rerankers import LoggedRandomisation
 
-ITEMS, USERS, DIM, K, ROUNDS = 30, 600, 4, 4, 200
+ITEMS, USERS, DIM, K, ROUNDS, NEXT = 30, 600, 4, 4, 200, 100
 SHARE, SHORTLIST = 0.2, 8
+WORLDS = 5
+METRICS = ("clicks", "equality_b")
+SATISFACTION = tuple(np.random.default_rng(5).uniform(0.2, 0.9, ITEMS).tolist())
+CLICK_MODELS: dict[str, ClickModel] = {
+    "cascade": Cascade(),
+    "pbm": PBM(kappa=(1.0, 0.7, 0.5, 0.35)),
+    "dcm": DCM(stop=(0.7, 0.6, 0.5, 0.5)),
+    "dbn": DBN(satisfaction=SATISFACTION, continuation=0.8),
+}
+NOW = "LinUCB"
+POLICIES = {
+    NOW: fc.LinUCB(),
+    "EALinUCB log": fc.EALinUCB(weight="log"),
+    "LinUCB, alpha = 0.0625": fc.LinUCB(alpha=0.0625),
+    "LinUCB + fairx": fc.LinUCB(reranker="fairx"),
+}
+FROM_SCRATCH = {NOW: fc.LinUCB(), "Random": fc.Random()}
+Row = dict[str, Any]
+Outcome = dict[str, dict[str, float]]
+
+
+def shop_of(seed: int, click_model: ClickModel) -> Environment:
+    """Return a shop; attraction is cut at 0 for half of all pairs of user and item."""
+    rng = np.random.default_rng(seed)
+    features, preferences = rng.normal(size=(ITEMS, DIM)) / 4, rng.normal(size=(USERS, DIM)) / 3
+    return Environment.from_arrays(features, preferences + 0.3, k=K, click_model=click_model)
+
+
+def outcome(world: Environment, policies: dict[str, Any], rounds: int, seed: int) -> Outcome:
+    """Return what policies get in a world."""
+    runs = {n: fc.simulate(world, p, rounds=rounds, seed=seed) for n, p in policies.items()}
+    return {n: {m: getattr(run, m) for m in METRICS} for n, run in runs.items()}
+
+
+def change(found: Outcome, name: str, metric: str) -> float:
+    return found[name][metric] / found[NOW][metric] - 1.0
+
+
+def decisions(seed: int, model: str, log: Path, shop: Environment) -> Iterator[Row]:
+    """Yield what was predicted of policies taught by the log, and what is true."""
+    taught = {}
+    for name, policy in POLICIES.items():
+        taught[name] = fc.Ranker(policy, items=shop.items)
+        taught[name].learn(log)
+    columns = {f"x{n}": column for n, column in enumerate(shop.items.features.T)}
+    table = pa.table({"item_id": shop.items.ids, **columns})
+    traffic = fc.fit_traffic(log, k=K, features=table)
+    worlds = [
+        outcome(traffic.environment(seed=world), taught, NEXT, seed=world)
+        for world in range(WORLDS)
+    ]
+    true = outcome(shop, taught, NEXT, seed=1000 + seed)
+    (verdict,) = fc.evaluate(log, {"EALinUCB": taught["EALinUCB log"]}).policies
+    wide = float(student.ppf(0.975, WORLDS - 1)) * np.sqrt(1.0 + 1.0 / WORLDS)
+    for name in list(POLICIES)[1:]:
+        for metric in METRICS:
+            seen = np.array([change(world, name, metric) for world in worlds])
+            half = wide * float(seen.std(ddof=1))
+            yield {
+                "shop": seed,
+                "click_model": model,
+                "fitted": traffic.name,
+                "verdict": verdict.verdict.answer,
+                "policy": name,
+                "metric": metric,
+                "predicted": round(float(seen.mean()), 5),
+                "low": round(float(seen.mean()) - half, 5),
+                "high": round(float(seen.mean()) + half, 5),
+                "truth": round(change(true, name, metric), 5),
+            }
+
+
+def levels(seed: int, model: str, log: Path, shop: Environment) -> Iterator[Row]:
+    """Yield what policies get from scratch in the shop and in worlds made of the log."""
+    columns = {f"x{n}": column for n, column in enumerate(shop.items.features.T)}
+    table = pa.table({"item_id": shop.items.ids, **columns})
+    worlds = {
+        "shop": shop,
+        "features given": Environment.from_log(log, k=K, features=table, seed=seed),
+        "features fitted": Environment.from_log(log, k=K, seed=seed),
+    }
+    for label, world in worlds.items():
+        found = outcome(world, FROM_SCRATCH, ROUNDS, seed)
+        yield {
+            "shop": seed,
+            "click_model": model,
+            "world": label,
+            "fitted": world.info.get("fitted_click_model", model),
+            "clicks": round(found[NOW]["clicks"], 4),
+            "equality_b": round(found[NOW]["equality_b"], 4),
+            "random_clicks": round(found["Random"]["clicks"], 4),
+        }
+
+
+def write(path: Path, rows: list[Row]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def summary(made: list[Row], found: list[Row]) -> None:
+    """Print how good predictions were."""
+    for metric in METRICS:
+        some = [row for row in made if row["metric"] == metric]
+        inside = sum(row["low"] <= row["truth"] <= row["high"] for row in some)
+        off = np.abs([row["predicted"] - row["truth"] for row in some])
+        size = np.abs([row["truth"] for row in some])
+        print(
+            f"change of {metric}: {inside} of {len(some)} truths in the interval; off by "
+            f"{100 * off.mean():.2f}% on average ({100 * off.max():.2f}% at most), where changes "
+            f"are {100 * size.mean():.2f}% on average"
+        )
+    shops = {row["shop"]: row for row in found if row["world"] == "shop"}
+    for label in ("features given", "features fitted"):
+        some = [row for row in found if row["world"] == label]
+        print(f"{label}: click model found in {right(some)} of {len(some)}")
+        for column in ("clicks", "equality_b", "random_clicks"):
+            ratio = np.array([row[column] / shops[row["shop"]][column] for row in some])
+            print(f"  {column}: {ratio.min():.3f} to {ratio.max():.3f} times the truth")
+
+
+def right(rows: list[Row]) -> int:
+    return sum(row["fitted"] == row["click_model"] for row in rows)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=20)
-    seeds = range(1, parser.parse_args().seeds + 1)
-    print(f"covered: {sum(map(one_shop, seeds))} of {len(seeds)}")
-
-
-def one_shop(seed: int) -> bool:
-    """Print what a log says and what is true; return whether the interval holds the truth."""
-    rng = np.random.default_rng(seed)
-    features, preferences = rng.normal(size=(ITEMS, DIM)) / 4, rng.normal(size=(USERS, DIM)) / 3
-    shop = Environment.from_arrays(features, preferences + 0.3, k=K)
-    service = fc.LinUCB(reranker=LoggedRandomisation(share=SHARE, shortlist=SHORTLIST))
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "log.parquet"
-        fc.simulate(shop, service, rounds=ROUNDS, seed=seed, trace=log)
-        ranker = fc.Ranker(fc.EALinUCB(weight="log"), items=shop.items)
-        ranker.learn(log)
-        (found,) = fc.evaluate(log, {"EALinUCB": ranker}).policies
-        simulator = Environment.from_log(log, k=K, dim=DIM)
-    (estimate,) = (each for each in found.estimates if each.name == found.main)
-    truth = true_clicks(shop, ranker)
-    print(
-        f"seed {seed}: {str(found.verdict).partition(':')[0]}; {estimate.value:.3f} "
-        f"[{estimate.low:.3f}, {estimate.high:.3f}], in truth {truth:.3f}"
-    )
-    for label, world in {"simulator": simulator, "shop": shop}.items():
-        print(f"  {label} ({world.click_model.name}): {outcome(world, seed)}", flush=True)
-    return bool(estimate.low <= truth <= estimate.high)
-
-
-def true_clicks(shop: Environment, ranker: fc.Ranker) -> float:
-    """Return the expected clicks of a slate that a ranker shows as it is now."""
-    slates = [[int(item) for item in ranker.recommend(u, k=K).items] for u in shop.users.ids]
-    shown = np.array(slates)
-    return float(shop.click_model.value(shop.attraction(shown), shown).mean())
-
-
-def outcome(world: Environment, seed: int) -> str:
-    """Say what LinUCB, EALinUCB and random slates get in a world."""
-    policies = (fc.LinUCB(), fc.EALinUCB(weight="log"), fc.Random())
-    runs = [fc.simulate(world, policy, rounds=ROUNDS, seed=seed) for policy in policies]
-    clicks = ", ".join(f"{run.clicks:.3f}" for run in runs)
-    equality = ", ".join(f"{run.equality_b:.3f}" for run in runs[:2])
-    return f"clicks {clicks} (random last); Equality (B) {equality}"
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--shops", type=int, default=5, help="of each click model")
+    parser.add_argument("--out", type=Path, default=Path("runs/log-to-decision"))
+    asked = parser.parse_args()
+    asked.out.mkdir(parents=True, exist_ok=True)
+    made, found = list[Row](), list[Row]()
+    for number in range(asked.shops):
+        for place, (name, model) in enumerate(CLICK_MODELS.items()):
+            seed = 1 + place + number * len(CLICK_MODELS)
+            shop = shop_of(seed, model)
+            service = fc.LinUCB(reranker=LoggedRandomisation(share=SHARE, shortlist=SHORTLIST))
+            with tempfile.TemporaryDirectory() as folder:
+                log = Path(folder) / "log.parquet"
+                fc.simulate(shop, service, rounds=ROUNDS, seed=seed, trace=log)
+                made.extend(decisions(seed, name, log, shop))
+                found.extend(levels(seed, name, log, shop))
+            write(asked.out / "decisions.csv", made)
+            write(asked.out / "levels.csv", found)
+            print(f"shop {seed} ({name})", flush=True)
+    summary(made, found)
 
 
 if __name__ == "__main__":
