@@ -449,7 +449,7 @@ def test_what_cannot_be_kept_is_refused(tmp_path: Path) -> None:
     assert simulate(env, own, rounds=3).rounds == 3
     for policy, reason in (
         (Nameless(), "not registered"),
-        (MyPolicy(), "name must be one of"),
+        (MyPolicy(), "policy must be one of"),
     ):
         with pytest.raises(ValueError, match=f"a policy that a spec can hold.*{reason}"):
             simulate(env, policy, rounds=3, snapshot=path)

@@ -470,6 +470,11 @@ def test_an_address_that_is_no_store_is_refused(address: str) -> None:
         store_at(address, ttl=1.0)
 
 
+def test_a_store_misspelt_is_answered_with_the_scheme_that_was_meant() -> None:
+    with pytest.raises(ValueError, match="mean 'sqlite'"):
+        store_at("sqlit:x", ttl=1.0)
+
+
 def test_a_password_in_the_address_of_a_store_is_not_shown() -> None:
     assert public_address("redis://me:secret@cache:6379/1") == "redis://cache:6379/1"
     assert public_address("redis://cache:6379/1?password=secret&a=b#c") == "redis://cache:6379/1"
