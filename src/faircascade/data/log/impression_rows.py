@@ -17,7 +17,7 @@ from faircascade.data.log.slate_rows import (
     SlateRows,
 )
 from faircascade.data.log.values import lists, numbers, raw
-from faircascade.data.log.vocabulary import MISSING
+from faircascade.data.log.whole_ids import MISSING
 from faircascade.types import Bools, Floats, Ints
 
 
