@@ -15,6 +15,8 @@ from faircascade.types import Bools, Floats, Ints
 
 MOST_HELD_OUT = 400_000
 """Impressions that are held out at most."""
+_NEW = 1 << 22
+"""Occurrences of pairs that are put aside at least before they are added up."""
 
 
 class HeldOut(NamedTuple):
@@ -99,6 +101,7 @@ class _Pairs:
         self.n_items = n_items
         self.keys: Ints = np.zeros(0, dtype=np.int64)
         self.values = np.zeros((2, 0))
+        self._new: list[tuple[Ints, Floats]] = []  # occurrences that are not among the pairs yet
         self.impressions: Ints = np.zeros(0, dtype=np.int64)
 
     def add(self, part: HeldOut, fitted: FittedClickModel) -> None:
@@ -107,18 +110,25 @@ class _Pairs:
         known = np.where(part.present, fitted.attraction[part.items], 0.0)
         looks = predict(fitted.click_model, known, part.items, part.clicks).examined
         key = (part.users.astype(np.int64)[:, None] * self.n_items + part.items)[part.present]
-        keys, of = np.unique(np.concatenate([self.keys, key]), return_inverse=True)
-        more = (part.clicks[part.present].astype(float), looks[part.present])
-        self.values = np.stack(
-            [np.bincount(of, np.concatenate(pair)) for pair in zip(self.values, more, strict=True)]
-        )
-        self.keys = keys
+        more = np.stack([part.clicks[part.present].astype(float), looks[part.present]])
+        self._new.append((key, more))
+        if sum(len(keys) for keys, _ in self._new) > max(len(self.keys), _NEW):
+            self._merge()
         counts = np.bincount(part.users)
         size = max(len(counts), len(self.impressions))
         self.impressions = np.pad(self.impressions, (0, size - len(self.impressions)))
         self.impressions[: len(counts)] += counts
 
+    def _merge(self) -> None:
+        """Add occurrences to their pairs, in the order of the log; each time costs all pairs."""
+        keys, values = zip((self.keys, self.values), *self._new, strict=True)
+        self.keys, of = np.unique(np.concatenate(keys), return_inverse=True)
+        together = np.concatenate(values, axis=1)
+        self.values = np.stack([np.bincount(of, each, len(self.keys)) for each in together])
+        self._new = []
+
     def sums(self, users: int) -> LogSums:
+        self._merge()
         impressions = np.pad(self.impressions, (0, users - len(self.impressions)))
         clicks, looks = self.values
         return LogSums(
