@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import faircascade as fc
 from faircascade.data.base import DataError
 from faircascade.errors import ParameterError
-from faircascade.history import has_sums
+from faircascade.history import LogReader, has_sums
 from faircascade.policies import Policy
 from faircascade.registry import components, declared
 from faircascade.types import Feedback, Items, Slate
@@ -268,3 +268,27 @@ def test_slates_of_which_nothing_was_shown_are_left_out() -> None:
     assert report.left_out == {"no position was shown": 1}
     assert ranker.sums()[1].tolist() == [1]
     assert str(report) == "1 impressions of 1 users; 1 left out: no position was shown"
+
+
+@pytest.mark.parametrize("policy", [fc.LinUCB(), fc.DiscountLinUCB()])
+def test_an_interrupted_log_changes_nothing_and_can_be_learned_after_all(
+    policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows: list[Row] = [("u", ["i1", "i2"], [2], 2), ("v", ["i3"], [], 1), ("u", ["i2"], [1], 1)]
+    log = log_of(rows)
+    interrupted, other = (fc.Ranker(policy, items=catalogue()) for _ in range(2))
+    for ranker in (interrupted, other):
+        ranker.learn(log_of(rows[:1]))
+    for place in ("_meet", "report"):
+        with monkeypatch.context() as patch:
+            patch.setattr(LogReader, place, _interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                interrupted.learn(log)
+        assert_same(interrupted, other)
+    interrupted.learn(log)
+    other.learn(log_of(rows))
+    assert_same(interrupted, other)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt

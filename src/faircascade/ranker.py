@@ -264,21 +264,24 @@ class Ranker:
 
         Policies that keep sums have those that feeding slate by slate gives, up to rounding, and
         exactly if the sums are whole numbers; all others are fed in order and end in the same
-        bits. A log that is refused changes nothing.
+        bits. A log that is refused changes nothing, and neither does one that Ctrl-C cuts short.
         """
         log = as_log(log)
         check_learnable(self.policy, log)
         reader = LogReader(log, self.items, self._catalogue.rows)
         try:
-            had = self._states.learn(reader, threads, progress)
+            states, had = self._states.after(reader, threads, progress)
         except FloatingPointError as error:
             raise FloatingPointError(
                 f"{log.name} cannot be learned: {error}; check the scale of the features, sigma "
                 "and the reward weights"
             ) from error
-        for name, slates in had:
-            self._slates[name] = self._slates.get(name, 0) + slates
-        return reader.report()
+        before, more = self._slates, dict(had)
+        slates = before | more
+        slates.update((name, n + more[name]) for name, n in before.items() if name in more)
+        report = reader.report()
+        vars(self).update(_states=states, _slates=slates)  # both or, if Ctrl-C comes now, neither
+        return report
 
     def _check_repeated(self, slate: Slate, answer: Answer) -> None:
         """Accept the answer that a slate had before, and refuse any other."""

@@ -31,31 +31,33 @@ class UserModels:
         self._states[user] = state
         self._rows.pop(user, None)
 
-    def learn(
+    def after(
         self, reader: LogReader, threads: int | None, progress: Progress | None
-    ) -> Iterable[tuple[str, int]]:
-        """Learn a log, all of it or nothing; return its users and how many slates each had."""
+    ) -> tuple[UserModels, Iterable[tuple[str, int]]]:
+        """Return what is known after a log, its users, and how many slates each had in it."""
+        after = UserModels(self._policy, self._dim)
         if has_sums(self._policy, reader.items):
             known = self._known_sums if self._states or self._rows else None
             found = learn_sums(
                 self._policy, reader, known=known, threads=threads, progress=progress
             )
-            self._put_sums(found.users, found.sums)
-            return zip(found.users, found.rounds.tolist(), strict=True)
+            after._rows = dict(zip(found.users, range(len(found.users)), strict=True))
+            after._sums = found.sums
+            after._take_others(self)
+            return after, zip(found.users, found.rounds.tolist(), strict=True)
         states, had = learn_in_order(self._policy, reader, self.__getitem__, progress=progress)
-        self._states.update(states)
-        return had.items()
+        after._states, after._rows, after._sums = self._states | states, self._rows, self._sums
+        return after, had.items()
 
-    def _put_sums(self, users: Sequence[str], sums: Floats) -> None:
-        """Replace what is known of users by sums, (n, s)."""
-        for user in users if self._states else ():
-            self._states.pop(user, None)
-        gone = self._rows.keys() & set(users) if self._rows else set()
-        kept = [user for user in self._rows if user not in gone]
-        if kept:
-            sums = np.concatenate([sums, self._sums[[self._rows[user] for user in kept]]])
-        self._rows = {user: row for row, user in enumerate((*users, *kept))}
-        self._sums = sums
+    def _take_others(self, before: UserModels) -> None:
+        """Take what was known before of users of whom nothing is known here."""
+        rows = self._rows
+        self._states = {name: s for name, s in before._states.items() if name not in rows}
+        others = [user for user in before._rows if user not in rows]
+        if others:
+            sums = before._sums[[before._rows[user] for user in others]]
+            rows.update(zip(others, range(len(rows), len(rows) + len(others)), strict=True))
+            self._sums = np.concatenate([self._sums, sums])
 
     def __getitem__(self, user: str) -> Any:
         """Return the state of a user, a new one if nothing is known."""

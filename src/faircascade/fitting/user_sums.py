@@ -42,6 +42,8 @@ class UserSlates(NamedTuple):
         return UserSlates(*some)
 
 
+_NEW = 1 << 22
+"""Occurrences of pairs that are put aside at least before they are added up."""
 Looks = Callable[[UserSlates], Floats]
 """Returns how likely users looked at each position, given the clicks above, (n, K)."""
 
@@ -82,24 +84,32 @@ class _Pairs:
         self.n_items = n_items
         self.keys: Ints = np.zeros(0, dtype=np.int64)
         self.values = np.zeros((2, 0))
+        self._new: list[tuple[Ints, Floats]] = []  # occurrences that are not among the pairs yet
         self.impressions: Ints = np.zeros(0, dtype=np.int64)
 
     def add(self, part: UserSlates, looks: Looks) -> None:
         if not len(part):
             return
         key = (part.users.astype(np.int64)[:, None] * self.n_items + part.items)[part.present]
-        keys, of = np.unique(np.concatenate([self.keys, key]), return_inverse=True)
-        more = (part.clicks[part.present].astype(float), looks(part)[part.present])
-        self.values = np.stack(
-            [np.bincount(of, np.concatenate(pair)) for pair in zip(self.values, more, strict=True)]
-        )
-        self.keys = keys
+        more = np.stack([part.clicks[part.present].astype(float), looks(part)[part.present]])
+        self._new.append((key, more))
+        if sum(len(keys) for keys, _ in self._new) > max(len(self.keys), _NEW):
+            self._merge()
         counts = np.bincount(part.users)
         size = max(len(counts), len(self.impressions))
         self.impressions = np.pad(self.impressions, (0, size - len(self.impressions)))
         self.impressions[: len(counts)] += counts
 
+    def _merge(self) -> None:
+        """Add occurrences to their pairs, in the order of the log; each time costs all pairs."""
+        keys, values = zip((self.keys, self.values), *self._new, strict=True)
+        self.keys, of = np.unique(np.concatenate(keys), return_inverse=True)
+        together = np.concatenate(values, axis=1)
+        self.values = np.stack([np.bincount(of, each, len(self.keys)) for each in together])
+        self._new = []
+
     def sums(self, users: int) -> UserSums:
+        self._merge()
         impressions = np.pad(self.impressions, (0, users - len(self.impressions)))
         clicks, looks = self.values
         return UserSums(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from faircascade.data.base import DataError, Progress
 from faircascade.data.log import Impressions, Log
@@ -58,7 +59,7 @@ class LogReader:
         self.impressions = 0
         self.left_out: Counter[str] = Counter()
         self._rows = rows
-        self._row_of = np.empty(0, dtype=np.int64)  # by the log's code
+        self._row_of = np.array([-1], dtype=np.int32)  # by the log's code; the last is of none
         self._met = np.empty(0, dtype=bool)  # users by the log's code
 
     def blocks(self, progress: Progress | None = None) -> Iterator[Impressions]:
@@ -77,7 +78,7 @@ class LogReader:
                 if count := int((wrong & good).sum()):
                     self.left_out[why] += count
                 good &= ~wrong
-            whole = replace(block, items=items.astype(np.int32))
+            whole = replace(block, items=items)
             learned = whole if good.all() else whole.take(good)
             self.impressions += len(learned)
             self._meet(learned.users)
@@ -98,21 +99,21 @@ class LogReader:
     def users(self) -> tuple[Ints, list[str]]:
         """Codes and names of the users whose impressions were learned."""
         codes = np.flatnonzero(self._met)
-        return codes, self.log.user_ids[codes].astype(str).tolist()
+        names = list(map(str, self.log.user_ids_from(0)))
+        return codes, names if len(codes) == len(names) else [names[code] for code in codes]
 
-    def _found(self, block: Impressions) -> Ints:
+    def _found(self, block: Impressions) -> NDArray[np.int32]:
         """Return the catalogue rows of a block's items, -1 for none."""
-        if int(block.items.max(initial=-1)) >= len(self._row_of):
-            names = self.log.item_ids.astype(str).tolist()[len(self._row_of) :]
-            new = np.array([self._rows.get(name, -1) for name in names], dtype=np.int64)
-            self._row_of = np.append(self._row_of, new)
-        table = np.append(self._row_of, -1)  # code -1 is the last
-        return np.asarray(table[block.items])
+        known = len(self._row_of) - 1
+        if int(block.items.max(initial=-1)) >= known:
+            new = [self._rows.get(str(item), -1) for item in self.log.item_ids_from(known)]
+            self._row_of = np.concatenate(
+                [self._row_of[:known], np.array([*new, -1], dtype=np.int32)]
+            )
+        return np.asarray(self._row_of[block.items])
 
     def _meet(self, users: Any) -> None:
-        size = int(users.max(initial=-1)) + 1
-        if size > len(self._met):
-            self._met = longer(self._met, size)
+        lengthen(self._met, int(users.max(initial=-1)) + 1)
         self._met[users] = True
 
 
@@ -138,8 +139,10 @@ def by_length(items: Items, chunk: Impressions) -> Iterator[tuple[Ints, Feedback
         yield rows, feedback_on(items, slates, same.clicks[:, :k], shown)
 
 
-def longer(array: Any, size: int) -> Any:
-    """Return an array with room for `size` rows and then some, zeros where there were none."""
-    longer = np.zeros((max(size, 3 * len(array) // 2), *array.shape[1:]), dtype=array.dtype)
-    longer[: len(array)] = array
-    return longer
+def lengthen(array: Any, size: int) -> None:
+    """Make room in an array, which nobody else may look at, for `size` rows and then some: zeros.
+
+    A large array grows where it is, without a copy.
+    """
+    if size > len(array):
+        array.resize((max(size, 5 * len(array) // 4), *array.shape[1:]), refcheck=False)

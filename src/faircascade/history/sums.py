@@ -18,12 +18,14 @@ from faircascade.cores import cores
 from faircascade.data.base import Progress
 from faircascade.data.log import Impressions
 from faircascade.errors import ParameterError
-from faircascade.history.reader import LogReader, by_length, longer
+from faircascade.history.reader import LogReader, by_length, lengthen
 from faircascade.policies import Policy
 from faircascade.types import Floats, Ints, Items, Users
 
 CHUNK = 2048
 """Impressions whose sums are computed together: what they need stays in the cache."""
+AHEAD = 8
+"""Chunks for each thread that are computed while others are read and added."""
 
 Known = Callable[[Sequence[str]], Mapping[int, Floats]]
 """Takes names of users, and returns the sums of those who have some, by their places."""
@@ -79,13 +81,12 @@ def learn_sums(
             for first in range(0, len(block), CHUNK):
                 chunk = block.take(slice(first, first + CHUNK))
                 pending.append((chunk.users, pool.submit(_increments, policy, reader.items, chunk)))
-                if len(pending) > 4 * threads:
+                while pending and (len(pending) > AHEAD * threads or pending[0][1].done()):
                     _add_oldest(table, pending)
         while pending:
             _add_oldest(table, pending)
     codes, names = reader.users
-    rows = slice(len(codes)) if len(codes) == codes.max(initial=-1) + 1 else codes
-    return UserSums(users=names, sums=table.sums[rows], rounds=table.rounds[rows])
+    return UserSums(users=names, sums=table.sums_of(codes), rounds=table.rounds[codes])
 
 
 def _add_oldest(table: _SumsTable, pending: _Pending) -> None:
@@ -112,7 +113,7 @@ class _SumsTable:
     """Sums of users by their codes in a log; it grows as users are met."""
 
     def __init__(self, policy: Policy, reader: LogReader, known: Known | None) -> None:
-        self.sums = _sums_of_nobody(policy, reader.items)
+        self.sums = np.zeros(_sums_of_nobody(policy, reader.items).shape)
         self.rounds = np.zeros(0, dtype=np.int64)
         self._log = reader.log
         self._known = known
@@ -121,11 +122,11 @@ class _SumsTable:
     def meet(self, users: Any) -> None:
         """Make room for the users of a block."""
         size = int(users.max(initial=-1)) + 1
-        if size > len(self.rounds):
-            self.sums, self.rounds = longer(self.sums, size), longer(self.rounds, size)
+        lengthen(self.sums, size)
+        lengthen(self.rounds, size)
         if size > self._met:
             if self._known is not None:
-                names = self._log.user_ids[self._met : size].astype(str).tolist()
+                names = list(map(str, self._log.user_ids_from(self._met)[: size - self._met]))
                 for place, sums in self._known(names).items():
                     self.sums[self._met + place] = sums
             self._met = size
@@ -136,11 +137,20 @@ class _SumsTable:
         if not increments.shape[1]:
             return
         _, first = np.unique(users, return_index=True)
-        self.sums[users[first]] += increments[first]
         if len(first) == len(users):
+            self.sums[users] += increments
             return
+        self.sums[users[first]] += increments[first]
         again = np.ones(len(users), dtype=bool)
         again[first] = False
         size = increments.shape[1]
         places = users[again].astype(np.int64)[:, None] * size + np.arange(size)
         np.add.at(self.sums.reshape(-1), places.reshape(-1), increments[again].reshape(-1))
+
+    def sums_of(self, users: Ints) -> Floats:
+        """Return the sums of users by ascending codes, (n, s); they are not kept here."""
+        found, self.sums = self.sums, self.sums[:0]
+        if len(users) == users.max(initial=-1) + 1:  # all of them
+            found.resize((len(users), *found.shape[1:]), refcheck=False)
+            return found
+        return found[users]

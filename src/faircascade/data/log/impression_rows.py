@@ -17,8 +17,11 @@ from faircascade.data.log.slate_rows import (
     SlateRows,
 )
 from faircascade.data.log.values import lists, numbers, raw
-from faircascade.data.log.vocabulary import MISSING
+from faircascade.data.log.whole_ids import MISSING
 from faircascade.types import Bools, Floats, Ints
+
+_ROWS = 1 << 15
+"""Rows that are taken apart together: each has a value for every position."""
 
 
 class ImpressionRows(SlateRows):
@@ -28,6 +31,10 @@ class ImpressionRows(SlateRows):
         return int(table.num_rows)
 
     def impressions(self, table: Any, first_row: int) -> Iterator[Impressions]:
+        for first in range(0, table.num_rows, _ROWS):
+            yield from self._impressions(table.slice(first, _ROWS), first_row + first)
+
+    def _impressions(self, table: Any, first_row: int) -> Iterator[Impressions]:
         self._begin(table, first_row)
         n = table.num_rows
         column = table[self.columns.item]

@@ -154,6 +154,10 @@ class Log:
         """Ids of the items that were read so far, by their codes."""
         return self._items.ids
 
+    def item_ids_from(self, code: int) -> list[int | str]:
+        """Return the ids of items from a code on, which may become text as the log goes on."""
+        return self._items.ids_from(code)
+
     @property
     def context_ids(self) -> Ids:
         """Ids of the contexts that were read so far, by their codes."""
@@ -275,6 +279,7 @@ class Log:
             if pending is not None:
                 try:
                     block = pa.concat_tables([pending, block], promote_options="permissive")
+                    block = block.unify_dictionaries().combine_chunks()
                 except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
                     place = self._source.where(row + pending.num_rows)
                     raise DataError(f"{place}: a column changes its type ({error})") from None

@@ -12,7 +12,7 @@ from faircascade.data.base import DataError
 from faircascade.data.log.impressions import Impressions
 from faircascade.data.log.slate_rows import MOST_POSITIONS, PROPENSITIES, Codes, Rows, SlateRows
 from faircascade.data.log.values import numbers, one_array, raw
-from faircascade.data.log.vocabulary import MISSING
+from faircascade.data.log.whole_ids import MISSING
 from faircascade.types import Bools, Ints
 
 

@@ -19,8 +19,8 @@ from faircascade.data.layouts import TextOptions, find_layout
 from faircascade.data.tables import FrameTable
 from faircascade.data.text_file import TextFile, plain_suffix
 
-BLOCK_ROWS = 1 << 20
-"""Rows of a Parquet file or DataFrame that are read at a time."""
+BLOCK_ROWS = 1 << 18
+"""Rows of a Parquet file or DataFrame that are read at a time: more of them leave the cache."""
 SUFFIXES = {
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
     **dict.fromkeys((".jsonl", ".ndjson"), "json"),

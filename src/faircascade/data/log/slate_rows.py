@@ -14,7 +14,8 @@ from faircascade.data.log.faults import Faults
 from faircascade.data.log.impressions import NOTHING, Impressions
 from faircascade.data.log.log_columns import LogColumns
 from faircascade.data.log.values import numbers, one_array, raw, times
-from faircascade.data.log.vocabulary import MISSING, Vocabulary
+from faircascade.data.log.vocabulary import Vocabulary
+from faircascade.data.log.whole_ids import MISSING
 from faircascade.types import Bools, Floats, Ints
 
 MOST_POSITIONS = 1000
