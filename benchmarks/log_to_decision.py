@@ -65,6 +65,12 @@ def outcome(world: Environment, policies: dict[str, Any], rounds: int, seed: int
     return {n: {m: getattr(run, m) for m in METRICS} for n, run in runs.items()}
 
 
+def table(shop: Environment, known: int) -> pa.Table:
+    """Return the first so many features of the items."""
+    columns = {f"x{n}": shop.items.features[:, n] for n in range(known)}
+    return pa.table({"item_id": shop.items.ids, **columns})
+
+
 def change(found: Outcome, name: str, metric: str) -> float:
     return found[name][metric] / found[NOW][metric] - 1.0
 
@@ -75,9 +81,7 @@ def decisions(seed: int, model: str, log: Path, shop: Environment) -> Iterator[R
     for name, policy in POLICIES.items():
         taught[name] = fc.Ranker(policy, items=shop.items)
         taught[name].learn(log)
-    columns = {f"x{n}": column for n, column in enumerate(shop.items.features.T)}
-    table = pa.table({"item_id": shop.items.ids, **columns})
-    traffic = fc.fit_traffic(log, k=K, features=table)
+    traffic = fc.fit_traffic(log, k=K, features=table(shop, DIM))
     worlds = [
         outcome(traffic.environment(seed=world), taught, NEXT, seed=world)
         for world in range(WORLDS)
@@ -105,12 +109,13 @@ def decisions(seed: int, model: str, log: Path, shop: Environment) -> Iterator[R
 
 def levels(seed: int, model: str, log: Path, shop: Environment) -> Iterator[Row]:
     """Yield what policies get from scratch in the shop and in worlds made of the log."""
-    columns = {f"x{n}": column for n, column in enumerate(shop.items.features.T)}
-    table = pa.table({"item_id": shop.items.ids, **columns})
     worlds = {
         "shop": shop,
-        "features given": Environment.from_log(log, k=K, features=table, seed=seed),
+        "features given": Environment.from_log(log, k=K, features=table(shop, DIM), seed=seed),
         "features fitted": Environment.from_log(log, k=K, seed=seed),
+        "half of the features": Environment.from_log(
+            log, k=K, features=table(shop, DIM // 2), seed=seed
+        ),
     }
     for label, world in worlds.items():
         found = outcome(world, FROM_SCRATCH, ROUNDS, seed)
@@ -145,7 +150,7 @@ def summary(made: list[Row], found: list[Row]) -> None:
             f"are {100 * size.mean():.2f}% on average"
         )
     shops = {row["shop"]: row for row in found if row["world"] == "shop"}
-    for label in ("features given", "features fitted"):
+    for label in ("features given", "features fitted", "half of the features"):
         some = [row for row in found if row["world"] == label]
         print(f"{label}: click model found in {right(some)} of {len(some)}")
         for column in ("clicks", "equality_b", "random_clicks"):

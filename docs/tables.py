@@ -77,11 +77,12 @@ class Runs:
 
 
 @cache
-def results(data: str) -> tuple[dict[str, str], ...]:
-    """Return the lines of a results.csv, one for each metric, which may be columns there."""
-    with (RESULTS / data / "results.csv").open(encoding="utf-8", newline="") as file:
+def results(data: str, name: str = "results.csv") -> tuple[dict[str, str], ...]:
+    """Return the lines of a file of results; those of a results.csv are one for each metric, which
+    may be columns there."""
+    with (RESULTS / data / name).open(encoding="utf-8", newline="") as file:
         lines = tuple(csv.DictReader(file))
-    if not lines or "metric" in lines[0]:
+    if name != "results.csv" or not lines or "metric" in lines[0]:
         return lines
     metrics = tuple(lines[0])[list(lines[0]).index("seed") + 1 :]
     return tuple({**line, "metric": m, "value": line[m]} for line in lines for m in metrics)
@@ -853,6 +854,42 @@ def survival_long() -> str:
 def _survivals(rounds: int) -> list[Survival]:
     runs = read_runs(RESULTS / "yandex" / "results.csv")
     return summarise([run for run in runs if run.rounds == rounds])
+
+
+@table
+def decisions() -> str:
+    """What was predicted of policies from a log, and what is true."""
+    found: dict[tuple[str, str], list[dict[str, float]]] = {}
+    for line in results("decisions", "decisions.csv"):
+        numbers = {name: 100 * float(line[name]) for name in ("predicted", "low", "high", "truth")}
+        found.setdefault((line["policy"], line["metric"]), []).append(numbers)
+    rows = []
+    for (policy, metric), shops in found.items():
+        truths = sorted(shop["truth"] for shop in shops)
+        off = np.mean([abs(shop["predicted"] - shop["truth"]) for shop in shops])
+        inside = sum(shop["low"] <= shop["truth"] <= shop["high"] for shop in shops)
+        ends = " to ".join(f"{signed(end, 1)}%" for end in (truths[0], truths[-1]))
+        rows.append([policy, TITLES[metric], ends, f"{off:.2f}", f"{inside} of {len(shops)}"])
+    head = ["policy", "change of", "true change", "off by, points", "truth inside"]
+    return markdown(head, rows, left=2)
+
+
+@table
+def simulators() -> str:
+    """Clicks and Equality in worlds made of a log, over those in the shop."""
+    lines = results("decisions", "levels.csv")
+    shops = {line["shop"]: line for line in lines if line["world"] == "shop"}
+    rows = []
+    for world in dict.fromkeys(line["world"] for line in lines if line["world"] != "shop"):
+        some = [line for line in lines if line["world"] == world]
+        right = sum(line["fitted"] == shops[line["shop"]]["click_model"] for line in some)
+        cells = [world, f"{right} of {len(some)}"]
+        for column in ("clicks", "equality_b", "random_clicks"):
+            ratios = sorted(float(line[column]) / float(shops[line["shop"]][column]) for line in some)
+            cells.append(f"{ratios[0]:.2f} to {ratios[-1]:.2f}")
+        rows.append(cells)
+    head = ["made with", "click model found", "clicks", "Equality (B)", "clicks of random slates"]
+    return markdown(head, rows)
 
 
 def fill(text: str) -> str:
