@@ -885,7 +885,8 @@ def simulators() -> str:
         right = sum(line["fitted"] == shops[line["shop"]]["click_model"] for line in some)
         cells = [world, f"{right} of {len(some)}"]
         for column in ("clicks", "equality_b", "random_clicks"):
-            ratios = sorted(float(line[column]) / float(shops[line["shop"]][column]) for line in some)
+            pairs = [(float(line[column]), float(shops[line["shop"]][column])) for line in some]
+            ratios = sorted(made / true for made, true in pairs)
             cells.append(f"{ratios[0]:.2f} to {ratios[-1]:.2f}")
         rows.append(cells)
     head = ["made with", "click model found", "clicks", "Equality (B)", "clicks of random slates"]
