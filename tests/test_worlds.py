@@ -150,7 +150,7 @@ def test_what_decides_the_outcome_is_said(
         return " ".join(Environment.from_ratings(ratings, **options).info["cautions"])
 
     assert words() == ""
-    monkeypatch.setattr("faircascade.environment.construction.USERS", 50)
+    monkeypatch.setattr("faircascade.environment.from_ratings.USERS", 50)
     assert "only the 50 most active of 200 users" in words()
     assert words(users=50) == "", "it was asked for"
     assert words(sampling="random") == ""

@@ -13,10 +13,12 @@ import numpy as np
 from faircascade import storage
 from faircascade.clicks import Cascade, ClickDraws, ClickModel
 from faircascade.data.base import DataError
-from faircascade.environment.construction import Construction, check_length
+from faircascade.environment.construction import check_length
 from faircascade.environment.delays import Delay, NoDelay
 from faircascade.environment.dynamics import Dynamics, Still
 from faircascade.environment.facts import EnvironmentFacts, facts_of
+from faircascade.environment.from_arrays import FromArrays
+from faircascade.environment.from_ratings import FromRatings
 from faircascade.errors import parameters_of_part
 from faircascade.numerics import ordered_sum
 from faircascade.ranking import Scores, attraction_of
@@ -47,7 +49,7 @@ class Optimum(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Environment(Construction):
+class Environment(FromRatings, FromArrays):
     """Simulated users: who they are, what attracts them, and how they click and change."""
 
     engines: ClassVar[frozenset[str]] = frozenset({"cpu", "gpu"})

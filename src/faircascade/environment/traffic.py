@@ -11,6 +11,7 @@ import numpy as np
 from faircascade.clicks import ClickModel
 from faircascade.data.log import Log, as_log
 from faircascade.environment.calibration import Calibration, calibration
+from faircascade.environment.construction import MERIT_FLOOR
 from faircascade.environment.delays import Delay, NoDelay
 from faircascade.environment.dynamics import Dynamics, Still
 from faircascade.environment.environment import Environment
@@ -30,7 +31,6 @@ UsersAs = Literal["drawn", "mean"]
 """What users of a log may like, or what they most likely do."""
 MOST_TO_CHOOSE = 200_000
 """Impressions that click models are chosen by at most."""
-_MERIT_FLOOR = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,7 +77,7 @@ class FittedTraffic:
             items=Items.of(
                 known.features,
                 ids=self.item_ids,
-                merit=np.maximum(known.mean_attraction, _MERIT_FLOOR),
+                merit=np.maximum(known.mean_attraction, MERIT_FLOOR),
                 popularity=known.clicks,
             ),
             users=Users(ids=self.user_ids, preferences=np.ascontiguousarray(theta)),

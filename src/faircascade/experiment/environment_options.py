@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from faircascade.data.prepare import check_threshold
 from faircascade.environment import Environment
-from faircascade.environment.construction import USERS
+from faircascade.environment.from_ratings import USERS
 from faircascade.errors import UnknownParameterError
 from faircascade.parameters import Parameter, parameters_of_function
 from faircascade.registry import Component, flat_spec, to_spec, validated
