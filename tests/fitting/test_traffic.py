@@ -90,6 +90,17 @@ def test_worlds_differ_in_what_the_log_leaves_open(cascade) -> None:
         fc.Environment.from_log(log, users="median")
 
 
+def test_features_that_lack_what_the_policy_knows_are_noted(cascade) -> None:
+    shop, log = cascade
+    full, half = (
+        fc.fit_traffic(log, features=items_of(shop).select(columns), click_model="cascade")
+        for columns in (["item_id", "x0", "x1", "x2"], ["item_id", "x0"])
+    )
+    assert not full.notes
+    assert any("the last clicks are not foreseen" in note for note in half.notes)
+    assert (half.calibration.predicted < half.calibration.observed).all()
+
+
 def test_a_click_model_that_is_given_is_left_as_it_is(cascade) -> None:
     shop, log = cascade
     fitted = fc.fit_click_model(log, "pbm")

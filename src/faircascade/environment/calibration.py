@@ -54,6 +54,14 @@ class Calibration:
         inside = (self.predicted >= self.low) & (self.predicted <= self.high)
         return float(inside[there].mean())
 
+    def doubts(self) -> Iterator[str]:
+        """Say that more than half of the positions are foreseen wrongly, if they are."""
+        if self.covered < 0.5:
+            yield (
+                "the last clicks are not foreseen: the policy behind the log knows something that "
+                "is not in it or in the features, or users have changed"
+            )
+
     def document(self) -> dict[str, Any]:
         """Return it as plain data."""
         found = {name: plain(value) for name, value in vars(self).items()}

@@ -149,6 +149,7 @@ def fit_traffic(
     _check_length(found, sample.k, length)
     until = int((1.0 - held_out) * sample.of)
     past = how.preferences(opened, found.model, found.preferences, until=until)
+    tested = calibration(opened, Forecasts(past, found.model), sample, until)
     return FittedTraffic(
         item_ids=opened.item_ids,
         user_ids=opened.user_ids if opened.has_users else np.array(["everyone"]),
@@ -157,13 +158,13 @@ def fit_traffic(
         click_model=found.model,
         preferences=found.preferences,
         choice=found.choice,
-        calibration=calibration(opened, Forecasts(past, found.model), sample, until),
+        calibration=tested,
         info={
             "data": opened.name,
             "features": "fitted" if features is None else "given",
             "impressions": sample.of,
         },
-        notes=found.notes,
+        notes=(*found.notes, *tested.doubts()),
     )
 
 
