@@ -83,13 +83,13 @@ class ClickCounts:
     clicked: Floats = field(default_factory=lambda: np.zeros((FOLDS, 0, 0)))
     """(folds, m, K)"""
 
-    def add(self, block: Impressions) -> None:
-        """Count a block of impressions."""
+    def add(self, block: Impressions, folds: Ints) -> None:
+        """Count impressions of users of some folds, (n,)."""
         m = max(self.shown.shape[1], int(block.items.max(initial=-1)) + 1)
         k = max(self.shown.shape[2], block.k)
         self.shown, self.clicked = _wider(self.shown, m, k), _wider(self.clicked, m, k)
         known = known_positions(block)
-        fold = np.broadcast_to(fold_of(block.users)[:, None], known.shape)
+        fold = np.broadcast_to(folds[:, None], known.shape)
         place = np.broadcast_to(np.arange(block.k), known.shape)
         cells = ((fold * m + block.items) * k + place)[known]
         self.shown += np.bincount(cells, minlength=self.shown.size).reshape(self.shown.shape)
@@ -109,9 +109,9 @@ class ClickCounts:
         )
 
 
-def fold_of(users: Any) -> Ints:
-    """Return the fold of users, by code, (n,)."""
-    return np.asarray(users, dtype=np.int64) % FOLDS
+def folds_of(blocks: Ints) -> Ints:
+    """Return the folds of blocks of users, (n,); all users of a block are of one fold."""
+    return np.asarray(blocks % FOLDS)
 
 
 def rates_of(shown: Floats, clicked: Floats) -> ClickRates:
