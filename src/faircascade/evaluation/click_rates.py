@@ -11,14 +11,13 @@ import numpy as np
 from faircascade.data.log import Impressions
 from faircascade.errors import ParameterError
 from faircascade.evaluation.estimators.slates import known_positions
+from faircascade.fitting.positions import fit_positions
 from faircascade.types import Floats, Ids, Ints
 
 FOLDS = 2
 """Rates for users of one fold are counted on the others, so that no click explains itself."""
 STRENGTH = 20.0
 """Impressions that the model of items and positions counts as, beside those of a pair."""
-_ITEM_STRENGTH = 5.0
-_STEPS = 100
 _LEAST = 1e-4
 """Examination below this counts as this, so that no weight is without bound."""
 
@@ -116,40 +115,18 @@ def folds_of(blocks: Ints) -> Ints:
 
 def rates_of(shown: Floats, clicked: Floats) -> ClickRates:
     """Return rates from counts (m, K): those of a pair, drawn to the position-based model."""
-    examination, attraction = position_based_fit(shown, clicked)
-    usual = float(clicked.sum() / max((shown * examination).sum(), 1.0))
+    m, _ = shown.shape
+    fit = fit_positions(shown, clicked)
+    most = float(fit.positions.max())
+    examination = np.maximum(fit.positions / most, _LEAST)
+    attraction = np.append(fit.items, fit.average) * most if clicked.any() else np.zeros(m + 1)
     expected = np.minimum(attraction[:, None] * examination, 1.0)
-    table = (clicked + STRENGTH * expected) / (shown + STRENGTH)
+    table = (clicked + STRENGTH * expected[:-1]) / (shown + STRENGTH)
     return ClickRates(
-        table=np.vstack([table, usual * examination]),
+        table=np.vstack([table, expected[-1]]),
         examination=examination,
-        attraction=np.append(attraction, usual),
+        attraction=np.minimum(attraction, 1.0),
     )
-
-
-def position_based_fit(shown: Floats, clicked: Floats) -> tuple[Floats, Floats]:
-    """Return examination (K,), 1 at most, and attraction (m,) of a position-based model.
-
-    Expected clicks are impressions times examination times attraction; both are set in turns so
-    that the clicks of each position and of each item come out right.
-    """
-    usual = clicked.sum() / max(shown.sum(), 1.0)
-    examination = np.ones(shown.shape[1])
-    attraction = np.full(len(shown), usual)
-    for _ in range(_STEPS):
-        looked = shown @ examination + _ITEM_STRENGTH
-        attraction = (clicked.sum(axis=1) + _ITEM_STRENGTH * usual) / looked
-        expected = attraction @ shown
-        found = np.divide(
-            clicked.sum(axis=0), expected, out=np.full(len(expected), _LEAST), where=expected > 0
-        )
-        found = np.maximum(found / max(found.max(), _LEAST), _LEAST)
-        close = np.abs(found - examination).max(initial=0.0) < 1e-10
-        examination = found
-        usual = float(clicked.sum() / max((shown * examination).sum(), 1e-12))
-        if close:
-            break
-    return examination, np.minimum(attraction, 1.0)
 
 
 def _wider(counts: Floats, m: int, k: int) -> Floats:
