@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,17 +43,23 @@ class Jackknife:
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return the ends of the interval: Student's t over blocks."""
-        from scipy import stats
-
         error = self.error
         if math.isnan(error):
             return math.nan, math.nan
-        half = float(stats.t.ppf((1 + level) / 2, len(self.pseudo) - 1)) * error
+        half = _quantile(level, len(self.pseudo) - 1) * error
         return self.value - half, self.value + half
 
     def minus(self, other: Jackknife) -> Jackknife:
         """Return the difference of two estimates over the same blocks."""
         return Jackknife(self.value - other.value, self.pseudo - other.pseudo)
+
+
+@cache
+def _quantile(level: float, freedom: int) -> float:
+    """Return how many standard errors of Student's t an interval reaches."""
+    from scipy import stats
+
+    return float(stats.t.ppf((1 + level) / 2, freedom))
 
 
 def jackknife(estimator: SlateEstimator, sums: Sums, occupied: NDArray[np.bool_]) -> Jackknife:
