@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import faircascade as fc
+from faircascade.data.log import Log
 from faircascade.evaluation.equality import noisy_evenness
 from faircascade.metrics.exposure import evenness
 from tests.evaluation.logs import environment, table_log, trace
@@ -166,3 +167,29 @@ def test_the_order_in_which_users_appear_changes_nothing(log, seed) -> None:
         for one, other in zip(policy.equality, after[policy.label].equality, strict=True):
             assert (other.low, other.high) == pytest.approx((one.low, one.high))
         assert after[policy.label].verdict == policy.verdict
+
+
+def test_behaviour_can_be_said_by_user_and_by_impression(log) -> None:
+    """AIPS is then the estimator of each behaviour, on its impressions."""
+    n = 40 * 30
+    plain = fc.evaluate(log, "random")["Random"]
+    for kind, name in (("standard", "ips"), ("cascade", "rips"), ("independent", "iips")):
+        found = fc.evaluate(log, "random", behaviour=[kind] * n)["Random"]
+        assert found["aips"].value == pytest.approx(plain[name].value)
+    users = Log(log).read().users
+    even = ["cascade" if user % 2 else "independent" for user in users]
+    by_impression = fc.evaluate(log, "random", behaviour=even)["Random"]["aips"]
+    ids = dict(zip(pq.read_table(log)["user_id"].to_pylist(), np.repeat(even, 2), strict=True))
+    by_user = fc.evaluate(log, "random", behaviour=ids)["Random"]["aips"]
+    assert by_impression == by_user
+    assert by_user.value != pytest.approx(plain["rips"].value)
+    with pytest.raises(ValueError, match="a value for each of the 1,200 impressions"):
+        fc.evaluate(log, "random", behaviour=["cascade"])
+
+
+def test_a_log_without_clicks_says_so() -> None:
+    slates = np.array([[user % 5, (user + 1) % 5] for user in range(300)])
+    chances = np.tile([1 / 5, 1 / 20], (300, 1))
+    made = table_log(slates, np.zeros((300, 2)), np.arange(300), pscore_cascade=chances)
+    verdict = fc.evaluate(made, "random").policies[0].verdict
+    assert verdict.words == "Not enough: nothing in the log was clicked."
