@@ -193,3 +193,9 @@ def test_a_log_without_clicks_says_so() -> None:
     made = table_log(slates, np.zeros((300, 2)), np.arange(300), pscore_cascade=chances)
     verdict = fc.evaluate(made, "random").policies[0].verdict
     assert verdict.words == "Not enough: nothing in the log was clicked."
+
+
+def test_an_estimated_behaviour_takes_normalised_weights(log) -> None:
+    found = fc.evaluate(log, "random")["Random"]
+    assert "estimated as" in found["aips"].assumes
+    assert found["aips"].value in [found[name].value for name in ("snips", "snrips", "sniips")]
