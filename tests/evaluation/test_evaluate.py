@@ -6,9 +6,11 @@ import json
 import math
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import faircascade as fc
+from faircascade.data.log import Log
 from faircascade.evaluation.equality import noisy_evenness
 from faircascade.metrics.exposure import evenness
 from tests.evaluation.logs import environment, table_log, trace
@@ -144,3 +146,56 @@ def test_the_page_has_the_verdict_first_and_all_files(log, tmp_path) -> None:
     html = page.read_text(encoding="utf-8")
     assert html.index("Verdict</h2>") < html.index("Clicks</h2>") < html.index("Overlap</h2>")
     assert {"evaluation.md", "estimates.csv", "figures"} <= {p.name for p in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_order_in_which_users_appear_changes_nothing(log, seed) -> None:
+    """Estimates, intervals and exposure of the same impressions, users in any order."""
+    table = pq.read_table(log)
+    users = table["user_id"].to_numpy()
+    rank = np.random.default_rng(seed).permutation(users.max() + 1)
+    shuffled = table.take(np.argsort(rank[users], kind="stable"))
+    learned = fc.simulate(ENV, fc.EALinUCB(), rounds=20, seed=2)
+    policies = {"random": "random", "learned": learned}
+    before, after = (fc.evaluate(each, policies) for each in (table, shuffled))
+    for policy in before.policies:
+        for one in policy.estimates:
+            other = after[policy.label][one.name]
+            assert (other.value, other.low, other.high) == pytest.approx(
+                (one.value, one.low, one.high), nan_ok=True
+            )
+        for one, other in zip(policy.equality, after[policy.label].equality, strict=True):
+            assert (other.low, other.high) == pytest.approx((one.low, one.high))
+        assert after[policy.label].verdict == policy.verdict
+
+
+def test_behaviour_can_be_said_by_user_and_by_impression(log) -> None:
+    """AIPS is then the estimator of each behaviour, on its impressions."""
+    n = 40 * 30
+    plain = fc.evaluate(log, "random")["Random"]
+    for kind, name in (("standard", "ips"), ("cascade", "rips"), ("independent", "iips")):
+        found = fc.evaluate(log, "random", behaviour=[kind] * n)["Random"]
+        assert found["aips"].value == pytest.approx(plain[name].value)
+    users = Log(log).read().users
+    even = ["cascade" if user % 2 else "independent" for user in users]
+    by_impression = fc.evaluate(log, "random", behaviour=even)["Random"]["aips"]
+    ids = dict(zip(pq.read_table(log)["user_id"].to_pylist(), np.repeat(even, 2), strict=True))
+    by_user = fc.evaluate(log, "random", behaviour=ids)["Random"]["aips"]
+    assert by_impression == by_user
+    assert by_user.value != pytest.approx(plain["rips"].value)
+    with pytest.raises(ValueError, match="a value for each of the 1,200 impressions"):
+        fc.evaluate(log, "random", behaviour=["cascade"])
+
+
+def test_a_log_without_clicks_says_so() -> None:
+    slates = np.array([[user % 5, (user + 1) % 5] for user in range(300)])
+    chances = np.tile([1 / 5, 1 / 20], (300, 1))
+    made = table_log(slates, np.zeros((300, 2)), np.arange(300), pscore_cascade=chances)
+    verdict = fc.evaluate(made, "random").policies[0].verdict
+    assert verdict.words == "Not enough: nothing in the log was clicked."
+
+
+def test_an_estimated_behaviour_takes_normalised_weights(log) -> None:
+    found = fc.evaluate(log, "random")["Random"]
+    assert "estimated as" in found["aips"].assumes
+    assert found["aips"].value in [found[name].value for name in ("snips", "snrips", "sniips")]

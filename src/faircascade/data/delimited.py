@@ -10,6 +10,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import PurePath
@@ -187,15 +188,27 @@ def _quoted_batches(
 
     try:
         options = _arrow_options(layout, skip=skip, part=BLOCK_BYTES, threads=True)
-        reader = arrow_csv.open_csv(stream, **options)
-        yield reader.schema.empty_table()
-        for batch in reader:
-            yield pa.Table.from_batches([batch])
-            if progress:
-                progress(f"reading {PurePath(source.label).name}", stream.tell(), source.size)
+        with _arrow_stream(stream) as native, arrow_csv.open_csv(native, **options) as reader:
+            yield reader.schema.empty_table()
+            for batch in reader:
+                yield pa.Table.from_batches([batch])
+                if progress:
+                    progress(f"reading {PurePath(source.label).name}", native.tell(), source.size)
     except (pa.ArrowInvalid, UnicodeError) as error:
         with source.open() as again:
             raise _explain(again, layout, source.label, 1, skip, error) from None
+
+
+def _arrow_stream(stream: IO[bytes]) -> AbstractContextManager[Any]:
+    """Return a plain file as one of Arrow's, and any other stream as it is.
+
+    Arrow reads ahead in threads. One that needs Python for it aborts the process if an error ends
+    the program meanwhile.
+    """
+    import pyarrow as pa
+
+    raw = getattr(stream, "raw", None)
+    return pa.OSFile(raw.name) if isinstance(raw, io.FileIO) else nullcontext(stream)
 
 
 def _arrow_options(layout: Layout, *, skip: int, part: int, threads: bool) -> dict[str, Any]:
@@ -238,9 +251,14 @@ def _explain(
     stream: IO[bytes], layout: Layout, label: str, first_line: int, skip: int, cause: Exception
 ) -> DataError:
     """Say which line broke which rule; `cause` is what Arrow said."""
+    rows = 0
     for line, fields in records(stream, layout, label=label, first_line=first_line):
-        if line >= first_line + skip and (problem := _problem(fields, layout)):
-            return type(problem)(f"{label}: line {line}: {problem}")
+        if line >= first_line + skip:
+            rows += 1
+            if problem := _problem(fields, layout):
+                return type(problem)(f"{label}: line {line}: {problem}")
+    if not rows:
+        return DataError(f"{label}: there are no rows in it")
     return DataError(f"{label}: {' '.join(str(cause).split())[:200]}")
 
 

@@ -109,24 +109,25 @@ def _halves(shown: Floats) -> tuple[float, float]:
     n, m = shown.shape
     scale = m * shown.sum()
     rng = np.random.default_rng(0)  # the same exposures have the same Equality every time
-    crossed, noise = [], []
-    for _ in range(_SPLITS):
-        first = np.zeros(n, dtype=bool)
-        first[rng.permutation(n)[: n // 2]] = True
-        own, other = shown[first].sum(axis=0), shown[~first].sum(axis=0)
-        crossed.append((_steps(own) @ other + _steps(other) @ own) / scale)
-        apart = own - other - (own - other).mean()
-        noise.append(_steps(apart - apart.min()) @ apart / scale)
-    return float(np.mean(crossed)), float(np.mean(noise))
+    first = np.zeros((_SPLITS, n))
+    for split in first:
+        split[rng.permutation(n)[: n // 2]] = 1.0
+    own, other = first @ shown, (1.0 - first) @ shown  # (splits, m)
+    crossed = (_steps(own) * other).sum(axis=1) + (_steps(other) * own).sum(axis=1)
+    apart = own - other
+    apart -= apart.mean(axis=1, keepdims=True)
+    noise = (_steps(apart - apart.min(axis=1, keepdims=True)) * apart).sum(axis=1)
+    return float(crossed.mean() / scale), float(noise.mean() / scale)
 
 
 def _steps(exposure: Floats) -> Floats:
-    """Return 2 rank - m - 1 of each item, equal exposures sharing their ranks, (m,)."""
+    """Return 2 rank - m - 1 of items, equal exposures sharing their ranks, (..., m)."""
     from scipy import stats
 
-    grain = _GRAIN * (exposure.max(initial=0.0) or 1.0)
-    ranks = stats.rankdata(np.rint(exposure / grain), method="average")
-    return np.asarray(2.0 * ranks - len(exposure) - 1)
+    most = exposure.max(axis=-1, keepdims=True, initial=0.0)
+    grain = _GRAIN * np.where(most > 0, most, 1.0)
+    ranks = stats.rankdata(np.rint(exposure / grain), method="average", axis=-1)
+    return np.asarray(2.0 * ranks - exposure.shape[-1] - 1)
 
 
 def _half(pseudo: Floats, level: float) -> float:

@@ -12,21 +12,23 @@ import numpy as np
 from faircascade.data.base import Progress
 from faircascade.data.log import Impressions, Log, as_log
 from faircascade.errors import ParameterError, check_choice
+from faircascade.evaluation.behaviour import ESTIMATED, Behaviour
 from faircascade.evaluation.catalogue import Catalogue, items_for, read_items
 from faircascade.evaluation.click_rates import PositionModel
 from faircascade.evaluation.estimators import ESTIMATORS, KINDS, Chances, EvaluatedSlates
 from faircascade.evaluation.estimators.slates import known_positions
 from faircascade.evaluation.frozen import FrozenPolicy, FrozenRun
 from faircascade.evaluation.given import GivenRun, Probabilities
-from faircascade.evaluation.intervals import block_count, blocks_of
+from faircascade.evaluation.intervals import BLOCKS
 from faircascade.evaluation.learning import LearningPolicy, LearnsFrom, ReplayRun
 from faircascade.evaluation.log_totals import LogTotals
 from faircascade.evaluation.policy_chances import PolicyQuery
 from faircascade.evaluation.policy_sources import named_policies
 from faircascade.evaluation.policy_views import NextItemValues, PolicyRun
 from faircascade.evaluation.results import Evaluation, PolicyEvaluation
-from faircascade.evaluation.summary import behaviour_codes, summarise
+from faircascade.evaluation.summary import summarise
 from faircascade.evaluation.sums import BEHAVIOURS, PolicySums
+from faircascade.evaluation.user_blocks import UserBlocks
 from faircascade.parameters import checked_arguments
 from faircascade.policies import Policy
 from faircascade.registry import declared
@@ -48,6 +50,7 @@ class Settings:
     behaviour: Any
     draws: int | None
     seed: int
+    progress: Progress | None
 
 
 @checked_arguments
@@ -62,7 +65,7 @@ def evaluate(
     warm_up: float = 0.5,
     precision: float = 0.1,
     level: float = 0.95,
-    behaviour: Any = "estimated",
+    behaviour: Any = ESTIMATED,
     click_model: PositionModel | None = None,
     draws: int | None = None,
     seed: int = 0,
@@ -83,8 +86,9 @@ def evaluate(
     A verdict of enough evidence needs an interval against the log of plus or minus `precision`
     of the log's clicks.
     `behaviour` (for AIPS) is "standard", "cascade", "independent", a dictionary of these by user
-    id, or "estimated". `click_model` is a `PositionModel` fitted elsewhere. Blocks of users by id
-    make the intervals; memory grows with users and items, not with impressions.
+    id, one of them for each impression, or "estimated". `click_model` is a `PositionModel` fitted
+    elsewhere. Blocks of users by id make the intervals; memory grows with users and items, not
+    with impressions.
     """
     chosen = tuple(ESTIMATORS) if estimators is None else tuple(estimators)
     for name in chosen:
@@ -96,7 +100,7 @@ def evaluate(
     if not 0 < level < 1:
         raise ParameterError("level", "must be above 0 and below 1", level)
     if isinstance(behaviour, str):
-        check_choice("behaviour", behaviour, [*BEHAVIOURS, "estimated"])
+        check_choice("behaviour", behaviour, [*BEHAVIOURS, ESTIMATED])
     settings = Settings(
         estimators=chosen,
         replay=replay,
@@ -106,23 +110,30 @@ def evaluate(
         behaviour=behaviour,
         draws=draws,
         seed=seed,
+        progress=progress,
     )
     catalogue = None if items is None else read_items(items, item_ids)
     sources = named_policies(policies)
     opened = as_log(log)
-    totals = LogTotals.of(opened, click_model, progress)
-    return _Evaluator(opened, totals, settings, catalogue).evaluate(sources)
+    blocks = UserBlocks(opened, BLOCKS)
+    totals = LogTotals.of(opened, blocks, click_model, progress)
+    return _Evaluator(opened, totals, blocks, settings, catalogue).evaluate(sources)
 
 
 class _Evaluator:
     """Goes through a log once to let policies learn, if need be, and once to evaluate them."""
 
     def __init__(
-        self, log: Log, totals: LogTotals, settings: Settings, items: Items | None
+        self,
+        log: Log,
+        totals: LogTotals,
+        blocks: UserBlocks,
+        settings: Settings,
+        items: Items | None,
     ) -> None:
-        self.log, self.totals, self.settings, self.items = log, totals, settings, items
-        self.blocks = block_count(len(totals.users))
-        self.behaviour = behaviour_codes(settings.behaviour, totals.users)
+        self.log, self.totals, self.blocks = log, totals, blocks
+        self.settings, self.items = settings, items
+        self.behaviour = Behaviour.said(settings.behaviour, totals.users, totals.impressions)
 
     def evaluate(self, sources: Mapping[str, Any]) -> Evaluation:
         """Return what the log says of policies."""
@@ -137,7 +148,7 @@ class _Evaluator:
             rule = f"must leave impressions of the {self.totals.impressions:,} to evaluate"
             raise ParameterError("warm_up", rule, self.settings.warm_up)
         if warm:
-            for part in self._chunks(0, start):
+            for part in self._chunks(0, start, "learning"):
                 for learner in learners.values():
                     learner.learn(part)
         evaluated = self.totals.impressions - start
@@ -176,14 +187,15 @@ class _Evaluator:
         )
 
     def _sums(self, runs: Sequence[PolicyRun], start: int) -> list[PolicySums]:
-        estimated = self.settings.behaviour == "estimated"
         every = [
-            PolicySums(self.blocks, self.totals.k, run.catalogue.size, chosen_behaviour=estimated)
+            PolicySums(
+                BLOCKS, self.totals.k, run.catalogue.size, chosen_behaviour=self.behaviour is None
+            )
             for run in runs
         ]
         self._random_log = False
-        for part in self._chunks(start, self.totals.impressions):
-            blocks = blocks_of(part.users, self.blocks)
+        for part in self._chunks(start, self.totals.impressions, "evaluating"):
+            blocks = self.blocks.of(part.users)
             known, logging = known_positions(part), Chances.of_log(part)
             self._random_log |= _is_random(logging)
             for run, sums in zip(runs, every, strict=True):
@@ -192,20 +204,23 @@ class _Evaluator:
                     known=known,
                     logging=logging,
                     policy=run.view(part, blocks),
-                    behaviour=None if self.behaviour is None else self.behaviour[part.users],
+                    behaviour=None if self.behaviour is None else self.behaviour.of(part),
                 )
                 rows = run.catalogue.rows(part.items)
                 sums.add(slates, blocks, rows, estimate=isinstance(run, GivenRun))
         return every
 
-    def _chunks(self, start: int, end: int) -> Iterator[Impressions]:
+    def _chunks(self, start: int, end: int, what: str) -> Iterator[Impressions]:
         """Yield impressions from `start` to `end`, with all positions of the log."""
+        report = self.settings.progress
         for block in self.log.blocks():
             first = max(start - block.first, 0)
             last = min(end - block.first, len(block))
             for begin in range(first, last, CHUNK):
                 part = block.take(slice(begin, min(begin + CHUNK, last)))
                 yield replace(part.widened(self.totals.k), first=block.first + begin)
+                if report:
+                    report(what, block.first + begin + len(part), self.totals.impressions)
 
     def _query(self, policy: Policy, items: Items, seed: int) -> PolicyQuery:
         if declared(policy, "omniscient"):
@@ -231,7 +246,6 @@ class _Evaluator:
                 label=label,
                 rates=totals.rates,
                 values=self._values(learner.query, n),
-                blocks=self.blocks,
                 learns_from=self.settings.replay,
             )
         if learner is not None:
@@ -253,7 +267,7 @@ class _Evaluator:
             how=how,
             rates=totals.rates,
             values=self._values(query, n),
-            blocks=self.blocks,
+            blocks=self.blocks.of(np.arange(len(totals.users), dtype=np.int32)),
             draws=self.settings.draws,
         )
 

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.evaluation.estimators.base import SlateEstimator, Sums
-from faircascade.types import Floats, Ints
+from faircascade.types import Floats
 
 BLOCKS = 200
-"""Blocks of users at most; with fewer users each is a block."""
+"""Blocks of users, of which few users leave some empty; an even number, see `click_rates.FOLDS`."""
 FEWEST = 10
 """Blocks below which there are no intervals."""
-
-
-def block_count(users: int) -> int:
-    """Return how many blocks so many users make."""
-    return max(1, min(BLOCKS, users))
-
-
-def blocks_of(users: NDArray[np.int32], blocks: int) -> Ints:
-    """Return the block of each user, by code, (n,)."""
-    return users.astype(np.int64) % blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,17 +43,23 @@ class Jackknife:
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return the ends of the interval: Student's t over blocks."""
-        from scipy import stats
-
         error = self.error
         if math.isnan(error):
             return math.nan, math.nan
-        half = float(stats.t.ppf((1 + level) / 2, len(self.pseudo) - 1)) * error
+        half = _quantile(level, len(self.pseudo) - 1) * error
         return self.value - half, self.value + half
 
     def minus(self, other: Jackknife) -> Jackknife:
         """Return the difference of two estimates over the same blocks."""
         return Jackknife(self.value - other.value, self.pseudo - other.pseudo)
+
+
+@cache
+def _quantile(level: float, freedom: int) -> float:
+    """Return how many standard errors of Student's t an interval reaches."""
+    from scipy import stats
+
+    return float(stats.t.ppf((1 + level) / 2, freedom))
 
 
 def jackknife(estimator: SlateEstimator, sums: Sums, occupied: NDArray[np.bool_]) -> Jackknife:

@@ -79,6 +79,12 @@ class WeightSums:
         self._counts += np.bincount(place, minlength=len(self._counts))
         self._weights += np.bincount(place, weights=weight, minlength=len(self._counts))
 
+    @property
+    def effective(self) -> float:
+        """Effective sample size, in impressions of the policy itself."""
+        total = float(self._by_block.sum())
+        return total**2 / self._squares if self._squares else 0.0
+
     def overlap(self, level: float) -> Overlap | None:
         """Return what the weights say; None if there are none."""
         n, total = self._slates.sum(), self._by_block.sum()
@@ -86,15 +92,14 @@ class WeightSums:
             return None
         mass = self._mass()
         low, high = mass.interval(level)
-        effective = total**2 / self._squares if self._squares else 0.0
         edges = 10.0 ** (_LOWEST + np.arange(len(self._counts)) / _PER_DECADE)
         return Overlap(
             kind=self.kind,
             mass=mass.value,
             mass_low=low,
             mass_high=high,
-            effective=float(effective),
-            share=float(effective / n),
+            effective=self.effective,
+            share=float(self.effective / n),
             largest=self._largest,
             top_share=self._top_share(n, total),
             zero=float(self._counts[0] / n),

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import numpy as np
 
 from faircascade.data.log import Propensity
-from faircascade.errors import check_choice
 from faircascade.evaluation.estimators import ESTIMATORS, KINDS
 from faircascade.evaluation.estimators.importance import CALLED
 from faircascade.evaluation.overlap import Overlap
@@ -23,7 +19,6 @@ from faircascade.evaluation.sums import (
     equality_estimates,
 )
 from faircascade.evaluation.verdict import NO_OVERLAP, NO_RANDOMNESS, Evidence, Verdict, decide
-from faircascade.types import Ids, Ints
 
 PREFERRED: dict[Propensity, tuple[str, ...]] = {
     "cascade": ("snrips", "cascade-dr", "rips"),
@@ -67,20 +62,6 @@ def summarise(
         agreements=agreements(shown, level),
         notes=_notes(run, sums, main),
     )
-
-
-def behaviour_codes(behaviour: Any, users: Ids) -> Ints | None:
-    """Return the place in `KINDS` of each user's behaviour, (n,); None if it is estimated."""
-    if behaviour == "estimated":
-        return None
-    if not isinstance(behaviour, Mapping):
-        check_choice("behaviour", behaviour, BEHAVIOURS)
-        return np.full(len(users), KINDS.index(BEHAVIOURS[behaviour]))
-    known = {str(user): value for user, value in behaviour.items()}
-    for value in set(known.values()):
-        check_choice("behaviour", value, BEHAVIOURS)
-    said = [known.get(str(user), "standard") for user in users.tolist()]
-    return np.array([KINDS.index(BEHAVIOURS[one]) for one in said], dtype=np.int64)
 
 
 def _main(

@@ -19,7 +19,7 @@ from faircascade.evaluation.estimators import (
     Sums,
     Terms,
 )
-from faircascade.evaluation.intervals import Jackknife, jackknife
+from faircascade.evaluation.intervals import FEWEST, Jackknife, jackknife
 from faircascade.evaluation.overlap import WeightSums
 from faircascade.evaluation.results import Agreement, ClickEstimate, EqualityEstimate
 from faircascade.metrics import title_of
@@ -33,6 +33,12 @@ BEHAVIOURS: dict[str, Propensity] = {
 """What a click may depend on, and the propensities that this asks for."""
 PLAIN: dict[Propensity, str] = {"slate": "ips", "cascade": "rips", "item_position": "iips"}
 """The estimator of each kind that does not normalise."""
+NORMALISED: dict[Propensity, str] = {
+    "slate": "snips",
+    "cascade": "snrips",
+    "item_position": "sniips",
+}
+"""The one that does."""
 
 
 @dataclass(eq=False)
@@ -114,8 +120,13 @@ class PolicySums:
         """Take the behaviour with the least estimated error: variance plus squared bias.
 
         The bias is measured against the behaviour that assumes least, less what noise alone makes.
+        Weights are normalised: without that, an estimate that is too low because large weights
+        did not come up has a small error, and would be taken for it. Behaviours that hardly an
+        impression speaks for have no error to go by.
         """
-        names = [PLAIN[kind] for kind in KINDS if PLAIN[kind] in found]
+        there = [kind for kind in KINDS if NORMALISED[kind] in found]
+        some = [kind for kind in there if self.weights[kind].effective >= FEWEST]
+        names = [NORMALISED[kind] for kind in some or there[-1:]]
         if not names:
             self.missing["aips"] = "there are no weights"
             return
@@ -129,7 +140,7 @@ class PolicySums:
         best = min(names, key=squared_error)
         found["aips"] = found[best]
         self.sums["aips"] = self.sums[best]
-        kind = next(kind for kind, name in PLAIN.items() if name == best)
+        kind = next(kind for kind, name in NORMALISED.items() if name == best)
         self.behaviour = next(b for b, wanted in BEHAVIOURS.items() if wanted == kind)
 
 
@@ -147,7 +158,7 @@ def click_estimate(
     estimator = ESTIMATORS[name]
     assumes = estimator.assumes
     if name == "aips" and sums.behaviour:
-        assumes = f"the behaviour of users, estimated as {sums.behaviour}"
+        assumes = f"the behaviour of users, estimated as {sums.behaviour}; many impressions"
     if name not in found:
         why_not = sums.missing.get(name, "no impression has what it needs")
         return ClickEstimate(
@@ -155,6 +166,7 @@ def click_estimate(
         )
     one = found[name]
     low, high = one.interval(level)
+    low = max(low, min(one.value, 0.0))  # there are no fewer clicks than none
     difference = one.minus(logged)
     below, above = difference.interval(level)
     return ClickEstimate(

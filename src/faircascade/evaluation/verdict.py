@@ -58,12 +58,13 @@ def decide(found: Evidence) -> Verdict:
     if refused is not None:
         return refused
     if math.isnan(found.low):
-        return Verdict("not enough", "Not enough: intervals need at least 10 users.")
+        return Verdict("not enough", "Not enough: too few users for an interval; 20 will do.")
+    if not found.logged:
+        return Verdict("not enough", "Not enough: nothing in the log was clicked.")
     half = (found.difference_high - found.difference_low) / 2
-    share = half / found.logged if found.logged else math.inf
+    share = half / found.logged
     if share > found.precision:
-        times = (share / found.precision) ** 2 if math.isfinite(share) else math.inf
-        return Verdict("not enough", _not_enough(found, times))
+        return Verdict("not enough", _not_enough(found, (share / found.precision) ** 2))
     return Verdict("enough", f"Enough evidence: {_against_log(found)}.")
 
 
@@ -83,8 +84,9 @@ def _overlap_verdict(found: Evidence) -> Verdict | None:
         return Verdict("cannot", words)
     if overlap.effective < LEAST_EFFECTIVE:
         times = LEAST_EFFECTIVE / max(overlap.effective, 0.5)
+        one = f"{overlap.effective:.0f}"
         words = (
-            f"Not enough: the log says as much as {overlap.effective:.0f} impressions of the "
+            f"Not enough: the log says as much as {one} impression{'s' * (one != '1')} of the "
             f"policy itself. {_times(times)} are needed for {LEAST_EFFECTIVE}, the least for an "
             "interval."
         )
@@ -142,7 +144,5 @@ def _not_enough(found: Evidence, times: float) -> str:
 
 
 def _times(times: float) -> str:
-    if not math.isfinite(times):
-        return "Many times as many impressions"
     shown = f"{times:.1f}" if times < 10 else f"{times:,.0f}"
     return f"About {shown} times as many impressions"

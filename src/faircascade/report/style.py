@@ -244,10 +244,17 @@ def log_axis(ax: Axes, which: Literal["x", "y"], low: float, high: float) -> Non
     axis = ax.xaxis if which == "x" else ax.yaxis
     ax.set(**{f"{which}lim": (low / pad, high * pad)})  # before the scale: it refuses an empty span
     ax.set(**{f"{which}scale": "log"})
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high / low < 300 else (1.0,)))
+    axis.set_major_locator(LogLocator(subs=_steps(high / low)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: plain_number(value)))
     axis.set_minor_locator(NullLocator())
     axis.set_minor_formatter(NullFormatter())
+
+
+def _steps(span: float) -> tuple[float, ...]:
+    """Return the ticks of a decade for an axis whose ends differ by a factor."""
+    if span < 4:
+        return (1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 7.0)
+    return (1.0, 2.0, 5.0) if span < 300 else (1.0,)
 
 
 def plain_number(value: float) -> str:

@@ -303,6 +303,10 @@ def test_what_is_no_log_is_refused(tmp_path: Path) -> None:
         Log(pd.DataFrame(by_position()), first_position=2)
     with pytest.raises(fc.DataError, match="there are no rows"):
         Log(pd.DataFrame(by_position())[:0]).read()
+    for ends in ("", "\n"):
+        (tmp_path / "head.csv").write_text(f"user,item,position,click{ends}")
+        with pytest.raises(fc.DataError, match="there are no rows"):
+            Log(tmp_path / "head.csv").read()
     with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
         archive.writestr("a.csv", "user,item,click\n1,2,0\n")
         archive.writestr("b/b.csv", "user,item,click\n1,2,0\n")

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from faircascade.evaluation.overlap import Overlap
 from faircascade.evaluation.results import Evaluation, PolicyEvaluation
+from faircascade.report.numbers import share
 from faircascade.report.pages import CaptionedFigure
 from faircascade.report.style import DOTTED, INK, NEUTRAL, log_axis, wrapped_label
 
@@ -102,6 +103,6 @@ def _weights_panel(ax: Axes, overlap: Overlap) -> None:
     )
     log_axis(ax, "x", float(low), float(high))
     ax.axvline(1.0, **DOTTED)
-    ax.set_title(f"{_NAMES[overlap.kind]}\n{100 * overlap.zero:.0f}% have weight 0", color=INK)
+    ax.set_title(f"{_NAMES[overlap.kind]}\n{share(overlap.zero)} have weight 0", color=INK)
     ax.set_xlabel("Weight")
     ax.tick_params(axis="x", labelrotation=45)
