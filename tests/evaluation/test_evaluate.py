@@ -6,6 +6,7 @@ import json
 import math
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import faircascade as fc
@@ -144,3 +145,24 @@ def test_the_page_has_the_verdict_first_and_all_files(log, tmp_path) -> None:
     html = page.read_text(encoding="utf-8")
     assert html.index("Verdict</h2>") < html.index("Clicks</h2>") < html.index("Overlap</h2>")
     assert {"evaluation.md", "estimates.csv", "figures"} <= {p.name for p in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_order_in_which_users_appear_changes_nothing(log, seed) -> None:
+    """Estimates, intervals and exposure of the same impressions, users in any order."""
+    table = pq.read_table(log)
+    users = table["user_id"].to_numpy()
+    rank = np.random.default_rng(seed).permutation(users.max() + 1)
+    shuffled = table.take(np.argsort(rank[users], kind="stable"))
+    learned = fc.simulate(ENV, fc.EALinUCB(), rounds=20, seed=2)
+    policies = {"random": "random", "learned": learned}
+    before, after = (fc.evaluate(each, policies) for each in (table, shuffled))
+    for policy in before.policies:
+        for one in policy.estimates:
+            other = after[policy.label][one.name]
+            assert (other.value, other.low, other.high) == pytest.approx(
+                (one.value, one.low, one.high), nan_ok=True
+            )
+        for one, other in zip(policy.equality, after[policy.label].equality, strict=True):
+            assert (other.low, other.high) == pytest.approx((one.low, one.high))
+        assert after[policy.label].verdict == policy.verdict

@@ -42,7 +42,7 @@ def frozen_view(policy, asked: int = 5, draws: int | None = None):
     values = NextItemValues.of((rates, rates), np.ones((5, 2)), asked)
     run = FrozenRun(
         query, catalogue, state, rounds, label="", how="", rates=(rates, rates),
-        values=values, blocks=1, draws=draws,
+        values=values, blocks=np.zeros(1, dtype=np.int64), draws=draws,
     )  # fmt: skip
     assert len(codes) == 5
     return run, run.view(block, np.zeros(len(SLATES), dtype=np.int64)), values, block
@@ -106,7 +106,7 @@ def test_items_that_the_policy_does_not_have_get_no_chance() -> None:
     rates = ClickRates(table=table, examination=np.ones(2), attraction=table[:, 0])
     run = FrozenRun(
         query, catalogue, state, rounds, label="", how="", rates=(rates, rates),
-        values=NextItemValues.of((rates, rates), shown, 3), blocks=1,
+        values=NextItemValues.of((rates, rates), shown, 3), blocks=np.zeros(1, dtype=np.int64),
     )  # fmt: skip
     chances = run.view(block, np.zeros(2, dtype=np.int64)).chances
     assert np.allclose(chances.cascade, [[1 / 5, 0.0], [0.0, 0.0]])
@@ -126,7 +126,7 @@ def test_replay_meets_what_came_before_and_nothing_else() -> None:
     table = np.zeros((len(log.item_ids) + 1, 2))
     rates = ClickRates(table=table, examination=np.ones(2), attraction=table[:, 0])
     learner = LearningPolicy(query, catalogue, log.user_ids)
-    run = ReplayRun(learner, label="", rates=(rates, rates), values=None, blocks=1)
+    run = ReplayRun(learner, label="", rates=(rates, rates), values=None)
     found = run.view(block, np.zeros(4, dtype=np.int64)).chances.cascade
     other = LearningPolicy(query, catalogue, log.user_ids)
     other.learn(block.take(slice(0, 2)))
@@ -150,9 +150,7 @@ def test_replay_on_matches_learns_from_the_positions_that_agree() -> None:
         log = Log(table_log([slate], [[0, 0]], [0]))
         block = log.read()
         learner = LearningPolicy(query, Catalogue.of(items, log.item_ids), log.user_ids)
-        run = ReplayRun(
-            learner, label="", rates=(RATES, RATES), values=None, blocks=1, learns_from="matches"
-        )
+        run = ReplayRun(learner, label="", rates=(RATES, RATES), values=None, learns_from="matches")
         run.view(block, np.zeros(1, dtype=np.int64))
         assert learner.state.learned.slates.tolist() == [slates_learned]
 

@@ -11,14 +11,13 @@ import numpy as np
 from faircascade.data.log import Impressions
 from faircascade.errors import ParameterError
 from faircascade.evaluation.estimators.slates import known_positions
+from faircascade.fitting.positions import fit_positions
 from faircascade.types import Floats, Ids, Ints
 
 FOLDS = 2
 """Rates for users of one fold are counted on the others, so that no click explains itself."""
 STRENGTH = 20.0
 """Impressions that the model of items and positions counts as, beside those of a pair."""
-_ITEM_STRENGTH = 5.0
-_STEPS = 100
 _LEAST = 1e-4
 """Examination below this counts as this, so that no weight is without bound."""
 
@@ -83,13 +82,13 @@ class ClickCounts:
     clicked: Floats = field(default_factory=lambda: np.zeros((FOLDS, 0, 0)))
     """(folds, m, K)"""
 
-    def add(self, block: Impressions) -> None:
-        """Count a block of impressions."""
+    def add(self, block: Impressions, folds: Ints) -> None:
+        """Count impressions of users of some folds, (n,)."""
         m = max(self.shown.shape[1], int(block.items.max(initial=-1)) + 1)
         k = max(self.shown.shape[2], block.k)
         self.shown, self.clicked = _wider(self.shown, m, k), _wider(self.clicked, m, k)
         known = known_positions(block)
-        fold = np.broadcast_to(fold_of(block.users)[:, None], known.shape)
+        fold = np.broadcast_to(folds[:, None], known.shape)
         place = np.broadcast_to(np.arange(block.k), known.shape)
         cells = ((fold * m + block.items) * k + place)[known]
         self.shown += np.bincount(cells, minlength=self.shown.size).reshape(self.shown.shape)
@@ -109,47 +108,25 @@ class ClickCounts:
         )
 
 
-def fold_of(users: Any) -> Ints:
-    """Return the fold of users, by code, (n,)."""
-    return np.asarray(users, dtype=np.int64) % FOLDS
+def folds_of(blocks: Ints) -> Ints:
+    """Return the folds of blocks of users, (n,); all users of a block are of one fold."""
+    return np.asarray(blocks % FOLDS)
 
 
 def rates_of(shown: Floats, clicked: Floats) -> ClickRates:
     """Return rates from counts (m, K): those of a pair, drawn to the position-based model."""
-    examination, attraction = position_based_fit(shown, clicked)
-    usual = float(clicked.sum() / max((shown * examination).sum(), 1.0))
+    m, _ = shown.shape
+    fit = fit_positions(shown, clicked)
+    most = float(fit.positions.max())
+    examination = np.maximum(fit.positions / most, _LEAST)
+    attraction = np.append(fit.items, fit.average) * most if clicked.any() else np.zeros(m + 1)
     expected = np.minimum(attraction[:, None] * examination, 1.0)
-    table = (clicked + STRENGTH * expected) / (shown + STRENGTH)
+    table = (clicked + STRENGTH * expected[:-1]) / (shown + STRENGTH)
     return ClickRates(
-        table=np.vstack([table, usual * examination]),
+        table=np.vstack([table, expected[-1]]),
         examination=examination,
-        attraction=np.append(attraction, usual),
+        attraction=np.minimum(attraction, 1.0),
     )
-
-
-def position_based_fit(shown: Floats, clicked: Floats) -> tuple[Floats, Floats]:
-    """Return examination (K,), 1 at most, and attraction (m,) of a position-based model.
-
-    Expected clicks are impressions times examination times attraction; both are set in turns so
-    that the clicks of each position and of each item come out right.
-    """
-    usual = clicked.sum() / max(shown.sum(), 1.0)
-    examination = np.ones(shown.shape[1])
-    attraction = np.full(len(shown), usual)
-    for _ in range(_STEPS):
-        looked = shown @ examination + _ITEM_STRENGTH
-        attraction = (clicked.sum(axis=1) + _ITEM_STRENGTH * usual) / looked
-        expected = attraction @ shown
-        found = np.divide(
-            clicked.sum(axis=0), expected, out=np.full(len(expected), _LEAST), where=expected > 0
-        )
-        found = np.maximum(found / max(found.max(), _LEAST), _LEAST)
-        close = np.abs(found - examination).max(initial=0.0) < 1e-10
-        examination = found
-        usual = float(clicked.sum() / max((shown * examination).sum(), 1e-12))
-        if close:
-            break
-    return examination, np.minimum(attraction, 1.0)
 
 
 def _wider(counts: Floats, m: int, k: int) -> Floats:

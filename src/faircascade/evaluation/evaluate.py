@@ -18,7 +18,7 @@ from faircascade.evaluation.estimators import ESTIMATORS, KINDS, Chances, Evalua
 from faircascade.evaluation.estimators.slates import known_positions
 from faircascade.evaluation.frozen import FrozenPolicy, FrozenRun
 from faircascade.evaluation.given import GivenRun, Probabilities
-from faircascade.evaluation.intervals import block_count, blocks_of
+from faircascade.evaluation.intervals import BLOCKS
 from faircascade.evaluation.learning import LearningPolicy, LearnsFrom, ReplayRun
 from faircascade.evaluation.log_totals import LogTotals
 from faircascade.evaluation.policy_chances import PolicyQuery
@@ -27,6 +27,7 @@ from faircascade.evaluation.policy_views import NextItemValues, PolicyRun
 from faircascade.evaluation.results import Evaluation, PolicyEvaluation
 from faircascade.evaluation.summary import behaviour_codes, summarise
 from faircascade.evaluation.sums import BEHAVIOURS, PolicySums
+from faircascade.evaluation.user_blocks import UserBlocks
 from faircascade.parameters import checked_arguments
 from faircascade.policies import Policy
 from faircascade.registry import declared
@@ -110,18 +111,24 @@ def evaluate(
     catalogue = None if items is None else read_items(items, item_ids)
     sources = named_policies(policies)
     opened = as_log(log)
-    totals = LogTotals.of(opened, click_model, progress)
-    return _Evaluator(opened, totals, settings, catalogue).evaluate(sources)
+    blocks = UserBlocks(opened, BLOCKS)
+    totals = LogTotals.of(opened, blocks, click_model, progress)
+    return _Evaluator(opened, totals, blocks, settings, catalogue).evaluate(sources)
 
 
 class _Evaluator:
     """Goes through a log once to let policies learn, if need be, and once to evaluate them."""
 
     def __init__(
-        self, log: Log, totals: LogTotals, settings: Settings, items: Items | None
+        self,
+        log: Log,
+        totals: LogTotals,
+        blocks: UserBlocks,
+        settings: Settings,
+        items: Items | None,
     ) -> None:
-        self.log, self.totals, self.settings, self.items = log, totals, settings, items
-        self.blocks = block_count(len(totals.users))
+        self.log, self.totals, self.blocks = log, totals, blocks
+        self.settings, self.items = settings, items
         self.behaviour = behaviour_codes(settings.behaviour, totals.users)
 
     def evaluate(self, sources: Mapping[str, Any]) -> Evaluation:
@@ -178,12 +185,12 @@ class _Evaluator:
     def _sums(self, runs: Sequence[PolicyRun], start: int) -> list[PolicySums]:
         estimated = self.settings.behaviour == "estimated"
         every = [
-            PolicySums(self.blocks, self.totals.k, run.catalogue.size, chosen_behaviour=estimated)
+            PolicySums(BLOCKS, self.totals.k, run.catalogue.size, chosen_behaviour=estimated)
             for run in runs
         ]
         self._random_log = False
         for part in self._chunks(start, self.totals.impressions):
-            blocks = blocks_of(part.users, self.blocks)
+            blocks = self.blocks.of(part.users)
             known, logging = known_positions(part), Chances.of_log(part)
             self._random_log |= _is_random(logging)
             for run, sums in zip(runs, every, strict=True):
@@ -231,7 +238,6 @@ class _Evaluator:
                 label=label,
                 rates=totals.rates,
                 values=self._values(learner.query, n),
-                blocks=self.blocks,
                 learns_from=self.settings.replay,
             )
         if learner is not None:
@@ -253,7 +259,7 @@ class _Evaluator:
             how=how,
             rates=totals.rates,
             values=self._values(query, n),
-            blocks=self.blocks,
+            blocks=self.blocks.of(np.arange(len(totals.users), dtype=np.int32)),
             draws=self.settings.draws,
         )
 

@@ -15,12 +15,12 @@ from faircascade.evaluation.catalogue import Catalogue
 from faircascade.evaluation.click_rates import ClickRates
 from faircascade.evaluation.equality import ExposureSums
 from faircascade.evaluation.estimators.slates import PolicySlates
-from faircascade.evaluation.intervals import blocks_of
+from faircascade.evaluation.intervals import BLOCKS
 from faircascade.evaluation.policy_chances import PolicyQuery
 from faircascade.evaluation.policy_views import (
-    LoggedSlates,
     NextItemValues,
     PolicyRun,
+    RatedSlates,
     asked_values,
     slates_of,
 )
@@ -114,10 +114,10 @@ class FrozenRun(PolicyRun):
         how: str,
         rates: tuple[ClickRates, ...],
         values: NextItemValues | None,
-        blocks: int,
+        blocks: Ints,
         draws: int | None = None,
     ) -> None:
-        """Take the state of all users of the log and the slates that they have had."""
+        """Take the state of all users of the log, the slates that they had, and their blocks."""
         self.query, self.catalogue, self.state = query, catalogue, state
         self.label, self.how = label, how
         self.rounds = rounds + 1
@@ -133,7 +133,7 @@ class FrozenRun(PolicyRun):
         return int(np.clip(_SLATES // max(1, users), _FEWEST_DRAWS, _MOST_DRAWS))
 
     def view(self, block: Impressions, blocks: Ints) -> PolicySlates:
-        logged = LoggedSlates(block=block, catalogue=self.catalogue, query=self.query)
+        logged = RatedSlates(block=block, blocks=blocks, catalogue=self.catalogue, query=self.query)
         users = block.users.astype(np.int64)
         np.add.at(self.shown, users, logged.on_screen.astype(np.float64))
         rounds = self.rounds[users]
@@ -145,15 +145,14 @@ class FrozenRun(PolicyRun):
 
     def exposure(self) -> ExposureSums:
         """Return the exposure that its own slates give to items."""
-        sums = ExposureSums.empty(self.blocks, self.catalogue.size)
+        sums = ExposureSums.empty(BLOCKS, self.catalogue.size)
         users = np.arange(len(self.shown))
-        blocks = blocks_of(users.astype(np.int32), self.blocks)
         exact = self.query.exposure(self.state, users, self.rounds)
         if exact is not None:
             for item in range(exact.shape[1]):
                 rows = np.full((len(users), self.query.k), item)
-                sums.add(blocks, rows, self.shown * exact[:, item])
+                sums.add(self.blocks, rows, self.shown * exact[:, item])
             return sums
         for slates in self.own:
-            sums.add(blocks, slates, self.shown / len(self.own))
+            sums.add(self.blocks, slates, self.shown / len(self.own))
         return sums

@@ -9,22 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.evaluation.estimators.base import SlateEstimator, Sums
-from faircascade.types import Floats, Ints
+from faircascade.types import Floats
 
 BLOCKS = 200
-"""Blocks of users at most; with fewer users each is a block."""
+"""Blocks of users, of which few users leave some empty; an even number, see `click_rates.FOLDS`."""
 FEWEST = 10
 """Blocks below which there are no intervals."""
-
-
-def block_count(users: int) -> int:
-    """Return how many blocks so many users make."""
-    return max(1, min(BLOCKS, users))
-
-
-def blocks_of(users: NDArray[np.int32], blocks: int) -> Ints:
-    """Return the block of each user, by code, (n,)."""
-    return users.astype(np.int64) % blocks
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,11 +14,13 @@ from faircascade.evaluation.catalogue import Catalogue
 from faircascade.evaluation.click_rates import ClickRates
 from faircascade.evaluation.equality import ExposureSums
 from faircascade.evaluation.estimators.slates import Chances, PolicySlates
+from faircascade.evaluation.intervals import BLOCKS
 from faircascade.evaluation.policy_chances import PolicyQuery
 from faircascade.evaluation.policy_views import (
     LoggedSlates,
     NextItemValues,
     PolicyRun,
+    RatedSlates,
     asked_values,
     slates_of,
 )
@@ -77,7 +79,6 @@ class ReplayRun(PolicyRun):
         label: str,
         rates: tuple[ClickRates, ...],
         values: NextItemValues | None,
-        blocks: int,
         learns_from: LearnsFrom = "log",
     ) -> None:
         """Take a policy that has learned nothing yet."""
@@ -89,7 +90,7 @@ class ReplayRun(PolicyRun):
             if learns_from == "log"
             else "as it learns from those logged positions at which its own slate agrees"
         )
-        self._exposure = ExposureSums.empty(blocks, self.catalogue.size)
+        self._exposure = ExposureSums.empty(BLOCKS, self.catalogue.size)
 
     def view(self, block: Impressions, blocks: Ints) -> PolicySlates:
         order: list[Ints] = []
@@ -103,7 +104,7 @@ class ReplayRun(PolicyRun):
     def _step(self, part: Impressions, blocks: Ints) -> PolicySlates:
         """Look at one impression each of some users, and then learn from it."""
         learner, query = self.learner, self.query
-        logged = LoggedSlates(block=part, catalogue=self.catalogue, query=query)
+        logged = RatedSlates(block=part, blocks=blocks, catalogue=self.catalogue, query=query)
         users = part.users.astype(np.int64)
         rounds = learner.rounds[users] + 1
         drawn = query.is_random and self.learns_from == "log"

@@ -8,7 +8,8 @@ import numpy as np
 
 from faircascade.data.base import Progress
 from faircascade.data.log import Log
-from faircascade.evaluation.click_rates import ClickCounts, ClickRates, PositionModel
+from faircascade.evaluation.click_rates import ClickCounts, ClickRates, PositionModel, folds_of
+from faircascade.evaluation.user_blocks import UserBlocks
 from faircascade.types import Floats, Ids
 
 
@@ -24,11 +25,13 @@ class LogTotals:
     rates: tuple[ClickRates, ...]
 
     @classmethod
-    def of(cls, log: Log, model: PositionModel | None, progress: Progress | None) -> LogTotals:
+    def of(
+        cls, log: Log, blocks: UserBlocks, model: PositionModel | None, progress: Progress | None
+    ) -> LogTotals:
         """Read a log to its end."""
         counts = ClickCounts()
         for block in log.blocks(progress):
-            counts.add(block)
+            counts.add(block, folds_of(blocks.of(block.users)))
         assert log.summary is not None
         users = log.user_ids if log.has_users else np.arange(log.summary.impressions)
         rates = counts.rates()

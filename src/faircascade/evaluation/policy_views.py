@@ -11,7 +11,7 @@ import numpy as np
 
 from faircascade.data.log import Impressions
 from faircascade.evaluation.catalogue import Catalogue
-from faircascade.evaluation.click_rates import ClickRates, fold_of
+from faircascade.evaluation.click_rates import ClickRates, folds_of
 from faircascade.evaluation.equality import ExposureSums
 from faircascade.evaluation.estimators.slates import (
     Chances,
@@ -99,10 +99,6 @@ class LoggedSlates:
         return self.query.filled(np.where(self.known, self.rows, -1))
 
     @cached_property
-    def folds(self) -> Ints:
-        return fold_of(self.block.users)
-
-    @cached_property
     def on_screen(self) -> Bools:
         """Positions that count; one of a row that has a single position, (n, K)."""
         return self.known
@@ -117,8 +113,20 @@ class LoggedSlates:
         return of_known(found, self.full[1], self.known, self.last)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RatedSlates(LoggedSlates):
+    """Impressions whose clicks are expected from rates, which differ by fold of users."""
+
+    blocks: Ints
+    """Of the users, (n,)."""
+
+    @cached_property
+    def folds(self) -> Ints:
+        return folds_of(self.blocks)
+
+
 def slates_of(
-    logged: LoggedSlates,
+    logged: RatedSlates,
     own: Ints,
     exact: Chances | None,
     rates: tuple[ClickRates, ...],
@@ -147,7 +155,7 @@ def slates_of(
 
 
 def asked_values(
-    logged: LoggedSlates, state: Any, users: Ints, rounds: Ints, values: NextItemValues
+    logged: RatedSlates, state: Any, users: Ints, rounds: Ints, values: NextItemValues
 ) -> Floats | None:
     """Return the next values of a policy that knows its chances, by asking for items, (n, K)."""
     query, full = logged.query, logged.full[0]
@@ -182,7 +190,7 @@ def asked_values(
     return found
 
 
-def _counted_values(logged: LoggedSlates, own: Ints, values: NextItemValues) -> Floats:
+def _counted_values(logged: RatedSlates, own: Ints, values: NextItemValues) -> Floats:
     """Return the next values of own slates whose items above are the logged ones, (n, K)."""
     same = np.logical_and.accumulate(own == logged.full[0], axis=2)  # (draws, n, K)
     good = np.logical_and.accumulate(logged.full[1] | ~logged.known, axis=1)
@@ -193,7 +201,7 @@ def _counted_values(logged: LoggedSlates, own: Ints, values: NextItemValues) -> 
 
 
 def _click_based(
-    logged: LoggedSlates, own: Ints, rates: tuple[ClickRates, ...]
+    logged: RatedSlates, own: Ints, rates: tuple[ClickRates, ...]
 ) -> tuple[Floats, Floats]:
     """Return weights of logged clicks and the clicks expected on own items not logged, (n, K)."""
     examination = np.stack([rate.examination for rate in rates])[logged.folds]  # (n, K)
@@ -209,11 +217,11 @@ def _click_based(
     return looked / len(own) / examination, modelled / len(own)
 
 
-def _by_fold(logged: LoggedSlates, slates: Ints, rates: tuple[ClickRates, ...]) -> Floats:
+def _by_fold(logged: RatedSlates, slates: Ints, rates: tuple[ClickRates, ...]) -> Floats:
     return _looked_up(tuple(rate.table for rate in rates), logged, logged.catalogue.codes(slates))
 
 
-def _looked_up(tables: tuple[Floats, ...], logged: LoggedSlates, codes: Ints) -> Floats:
+def _looked_up(tables: tuple[Floats, ...], logged: RatedSlates, codes: Ints) -> Floats:
     """Return values of item codes at positions from the tables of the users' folds, (n, K)."""
     stacked = np.stack(tables)  # (folds, m + 1, K)
     return np.asarray(stacked[logged.folds[:, None], codes, np.arange(codes.shape[1])])

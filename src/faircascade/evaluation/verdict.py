@@ -58,7 +58,7 @@ def decide(found: Evidence) -> Verdict:
     if refused is not None:
         return refused
     if math.isnan(found.low):
-        return Verdict("not enough", "Not enough: intervals need at least 10 users.")
+        return Verdict("not enough", "Not enough: too few users for an interval; 20 will do.")
     half = (found.difference_high - found.difference_low) / 2
     share = half / found.logged if found.logged else math.inf
     if share > found.precision:

@@ -19,7 +19,7 @@ from faircascade.evaluation.audit.intervals import (
     quantile,
     smooth,
 )
-from faircascade.evaluation.audit.user_blocks import block_of
+from faircascade.evaluation.user_blocks import block_of
 
 everything = np.ones(BLOCKS, dtype=bool)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from faircascade.data.base import Progress
 from faircascade.data.log import Impressions, Log
 from faircascade.evaluation.audit.periods import Periods, is_calendar
-from faircascade.evaluation.audit.user_blocks import UserBlocks
+from faircascade.evaluation.user_blocks import UserBlocks
 from faircascade.metrics.tally import UNIT, discounts
 from faircascade.types import Floats, Ints
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from faircascade.evaluation.audit.attraction import fit
 from faircascade.evaluation.audit.catalogue import EQUAL, Catalogue, floored
 from faircascade.evaluation.audit.counts import LogCounts
 from faircascade.evaluation.audit.intervals import Bounds
+from faircascade.fitting.positions import fit_positions
 from faircascade.metrics import Metric, Record
 from faircascade.metrics.exposure import evenness, exposure_p
 from faircascade.metrics.group_exposure import GROUP_METRICS
@@ -92,15 +92,15 @@ class Samples:
 
         appearances, item_clicks = added(counts.appearances), added(counts.item_clicks)
         appearances, item_clicks = self._padded(appearances), self._padded(item_clicks)
-        attraction = fit(appearances, item_clicks, self._start)
+        fitted = fit_positions(appearances, item_clicks, self._start)
         totals = [int(added(each)) for each in (counts.served, counts.clicks, counts.clicked)]
-        record = self._record(appearances, item_clicks, attraction.items, *totals)
+        record = self._record(appearances, item_clicks, fitted.items, *totals)
         if periods is None:
             nothing = np.zeros(0, dtype=np.int64)
-            return Sample(record, attraction.positions, nothing, nothing, None)
+            return Sample(record, fitted.positions, nothing, nothing, None)
         exposure = None if periods.exposure is None else self._padded(added(periods.exposure))
         served, clicks = added(periods.served), added(periods.clicks)
-        return Sample(record, attraction.positions, served, clicks, exposure)
+        return Sample(record, fitted.positions, served, clicks, exposure)
 
     def _record(
         self,
