@@ -188,7 +188,7 @@ def test_held_out_users_are_held_out_with_all_of_their_impressions(monkeypatch) 
     rest = statistics_of(held, sample.coding)
     assert sample.train.impressions + rest.impressions == 4000
     everything = sample.train.joined(rest)
-    assert everything.table.counts[1].sum() == clicks.sum()
+    assert everything.table.totals[1].sum() == clicks.sum()
 
 
 def test_attraction_by_context() -> None:

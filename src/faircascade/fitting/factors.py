@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from faircascade.fitting.click_table import Cells
+from faircascade.fitting.click_table import Cells, totals
 from faircascade.fitting.em import Optimum, Step, maximise
 from faircascade.fitting.priors import Priors
 from faircascade.types import Bools, Floats, Ints
 
+MOST_ERRORS = 4096
+"""Places of which standard errors are computed at most: the information is a full matrix."""
 _SURE = 3.0
 """Standard errors by which a place must be looked at more than the first to be the one that all
 others are compared with."""
@@ -84,22 +86,24 @@ class Factors:
         """Return standard errors of examination from the Fisher information, attraction being
         estimated too, (p,); impressions count as independent."""
         cells, free = self.cells, np.arange(self.places) != self.reference
+        found = np.where(free, np.nan, 0.0)
         w, kappa = theta[: self.entries], theta[self.entries :]
         here, looks = w[cells.entries], kappa[cells.places]
         weight = cells.impressions / np.maximum(here * looks * (1.0 - here * looks), 1e-300)
         of_entries = cells.of_entries(weight * looks**2, self.entries)
         of_places = cells.of_places(weight * here**2, self.places)
+        known = np.flatnonzero(free & (of_places > 0))
+        if len(known) > MOST_ERRORS:
+            return found
         from scipy.sparse import csr_matrix
 
         crossed = csr_matrix(
             (weight * here * looks, (cells.entries, cells.places)), (self.entries, self.places)
-        )
+        ).tocsc()[:, known]
         scale = np.divide(1.0, of_entries, out=np.zeros(self.entries), where=of_entries > 0)
-        information = np.diag(of_places) - (crossed.T.multiply(scale) @ crossed).toarray()
-        known = free & (of_places > 0)
-        found = np.where(free, np.nan, 0.0)
+        both = (crossed.T.multiply(scale) @ crossed).toarray()
         try:
-            variance = np.diag(np.linalg.inv(information[np.ix_(known, known)]))
+            variance = np.diag(np.linalg.inv(np.diag(of_places[known]) - both))
         except np.linalg.LinAlgError:
             return found
         found[known] = np.sqrt(np.where(variance > 0, variance, np.nan))
@@ -146,7 +150,6 @@ def components(cells: Cells, entries: int, places: int) -> tuple[int, Bools]:
     _, labels = connected_components(graph, directed=False)
     of_places: Ints = labels[entries:]
     shown = cells.of_places(cells.impressions, places)
-    used = shown > 0
-    parts = np.unique(of_places[used])
-    weights = [shown[of_places == part].sum() for part in parts]
-    return len(parts), of_places == parts[int(np.argmax(weights))]
+    parts = np.unique(of_places[shown > 0])
+    weights = totals(of_places, shown)
+    return len(parts), of_places == parts[int(np.argmax(weights[parts]))]

@@ -127,7 +127,7 @@ class Fitting(NamedTuple):
     def score(self, fit: Fit) -> Scored | None:
         """Predict what is held out, if something is."""
         held = self.sample.held_out
-        return None if held is None else score(fit.model, fit.attraction, held)
+        return None if held is None else score(fit.model, fit.attraction, held, self.sample.k)
 
     def _everything(self) -> Statistics:
         held, train, coding = self.sample.held_out, self.sample.train, self.sample.coding
@@ -149,7 +149,7 @@ class Chosen(NamedTuple):
     def fitted(self, log: Log, entries: Entries, smoothing: float) -> FittedClickModel:
         """Return it with all that it rests on."""
         fit, data = self.fit, self.data
-        shown, clicks = data.table.counts.sum(axis=2)
+        shown, clicks = data.table.totals
         notes = [*log.notes, *fit.notes]
         if not fit.optimum.converged:
             notes.append(f"EM did not converge in {fit.optimum.steps} steps: give more iterations")

@@ -174,7 +174,7 @@ class UBMFitter(Fitter):
     def _fit(self, task: Task) -> Fit:
         table = task.data.table
         check_positions(table.by_position(), task.entries, task.k)
-        cells, places = table.by_place(), table.counts.shape[2]
+        cells, places = table.by_place(), table.places
         _, main = components(cells, task.entries, places)
         shown = cells.of_places(cells.impressions, places)
         apart = float(shown[~main].sum() / shown.sum())

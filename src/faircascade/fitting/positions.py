@@ -36,12 +36,13 @@ class PositionFit(NamedTuple):
 
 
 def fit_positions(appearances: Any, clicks: Any, start: Floats | None = None) -> PositionFit:
-    """Fit both factors to counts (m, K); `start` is what positions were in a similar fit."""
+    """Fit both factors to counts (m, K), which may be sparse; `start` is what positions were in a
+    similar fit."""
     by_item, by_position = clicks.sum(axis=1), clicks.sum(axis=0)
-    shown = np.asarray(appearances, dtype=np.float64)
+    shown = appearances.astype(np.float64)
     seen = shown.sum(axis=0)
     if not by_item.any():
-        return PositionFit(np.ones(len(shown)), np.ones(len(seen)), 1.0)
+        return PositionFit(np.ones(shown.shape[0]), np.ones(len(seen)), 1.0)
     rates = np.divide(by_position, seen, out=np.zeros(len(seen)), where=seen > 0)
     theta = _relative(rates) if start is None else start
     for _ in range(_STEPS):

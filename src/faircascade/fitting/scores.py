@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,10 +10,12 @@ import numpy as np
 
 from faircascade.clicks import ClickModel
 from faircascade.fitting.likelihood import log_likelihoods, predict
-from faircascade.fitting.statistics import Slates, blocks_of
+from faircascade.fitting.statistics import Slates
 from faircascade.types import Floats, Ints
 
 _AT_ONCE = 1 << 16
+_LONG = 64
+"""Slates up to this length are predicted in the order of the log."""
 SURE = 1.959963984540054
 """Standard errors on both sides of an interval that covers 95%."""
 
@@ -67,21 +70,37 @@ class Difference:
         return self.low > 0 or self.high < 0
 
 
-def score(model: ClickModel, attraction: Floats, slates: Slates) -> Scored:
-    """Predict slates of entries; `model` and `attraction` are those of entries."""
-    k = slates.entries.shape[1]
-    sums, found = np.zeros((5, k)), []
-    for block in blocks_of(slates, _AT_ONCE):
+def score(model: ClickModel, attraction: Floats, slates: Slates, k: int = 0) -> Scored:
+    """Predict slates of entries; `model` and `attraction` are those of entries, and `k` says to
+    which position there are scores if that is further down than these slates reach."""
+    sums, each = np.zeros((5, max(k, slates.entries.shape[1]))), np.zeros(len(slates))
+    for chosen, block in _alike(slates):
         rows, there = np.maximum(block.entries, 0), block.present
         kept = np.maximum(block.satisfying, 0)
         known = predict(model, np.where(there, attraction[rows], 0.0), kept, block.clicks)
         given = log_likelihoods(known.conditional, block.clicks, there)
         alone = log_likelihoods(known.marginal, block.clicks, there)
-        found.append(given.sum(axis=1))
+        each[chosen] = given.sum(axis=1)
         shares = (alone, given, block.clicks & there, np.where(there, known.marginal, 0.0), there)
-        sums += np.stack([share.sum(axis=0) for share in shares])
-    each = np.concatenate(found)
+        sums[:, : there.shape[1]] += np.stack([share.sum(axis=0) for share in shares])
     return Scored(_scores(sums, each), each, slates.users)
+
+
+def _alike(slates: Slates) -> Iterator[tuple[slice | Ints, Slates]]:
+    """Yield slates in blocks, and which they are; where a few are very long, those of a length
+    together, since the work grows with the square of the longest of a block."""
+    if slates.entries.shape[1] <= _LONG:
+        for first in range(0, len(slates), _AT_ONCE):
+            some = slice(first, first + _AT_ONCE)
+            yield some, slates.take(some)
+        return
+    size = np.ceil(np.log2(np.maximum(slates.lengths, _LONG)))
+    for each in np.unique(size):
+        rows = np.flatnonzero(size == each)
+        step = max(1, int(_AT_ONCE * _LONG / 2**each))
+        for first in range(0, len(rows), step):
+            chosen = rows[first : first + step]
+            yield chosen, slates.take(chosen).narrowed()
 
 
 def _scores(sums: Floats, each: Floats) -> Scores:

@@ -19,6 +19,9 @@ from faircascade.fitting.tails import MOST_CELLS, Tails
 from faircascade.random import uniforms
 from faircascade.types import Bools, Floats, Ints
 
+_WIDE = ("entries", "clicks", "present", "items")
+_AT_ONCE = 1 << 24
+"""Positions of a block that are taken at once; those with long slates are cut."""
 MOST_HELD_OUT = 1_000_000
 """Impressions that are held out at most."""
 
@@ -40,9 +43,17 @@ class Slates(NamedTuple):
     def __len__(self) -> int:
         return len(self.entries)
 
-    def take(self, rows: Bools | slice) -> Slates:
+    def take(self, rows: Bools | Ints | slice) -> Slates:
         some: Any = (None if array is None else array[rows] for array in self)
         return Slates(*some)
+
+    def narrowed(self) -> Slates:
+        """Return the same as wide as the longest of these slates."""
+        k = max(1, int(self.lengths.max(initial=0)))
+        if k == self.entries.shape[1]:
+            return self
+        some: Any = zip(self._fields, self, strict=True)
+        return Slates(**{n: a[:, :k] if n in _WIDE and a is not None else a for n, a in some})
 
     @property
     def satisfying(self) -> Ints:
@@ -132,7 +143,7 @@ class Statistics:
     @property
     def click_rate(self) -> float:
         """Clicks of all positions that were shown."""
-        shown, clicks = self.table.counts.sum(axis=(1, 2)).tolist()
+        shown, clicks = self.table.totals.sum(axis=1).tolist()
         return clicks / shown if shown else 0.0
 
 
@@ -162,12 +173,13 @@ def sample_of(
     train = Statistics(tails=Tails() if keep_tails else None)
     held: list[Slates] = []
     for block in log.blocks(progress):
-        slates = _slates(block, coding, seed)
         k = max(k, block.k)
-        out = slates.lots < share
-        train.add(slates.take(~out), coding)
-        if out.any():
-            held.append(slates.take(out))
+        for part in _parts(block):
+            slates = _slates(part, coding, seed)
+            out = slates.lots < share
+            train.add(slates.take(~out).narrowed(), coding)
+            if out.any():
+                held.append(slates.take(out).narrowed())
         while sum(map(len, held)) > MOST_HELD_OUT:
             share /= 2
             for back in (part.take(part.lots >= share) for part in held):
@@ -192,10 +204,15 @@ def _slates(block: Impressions, coding: Coding, seed: int) -> Slates:
     return Slates(found, block.clicks & present, present, block.users, lots, items)
 
 
-def blocks_of(slates: Slates, size: int) -> Iterator[Slates]:
-    """Yield slates in blocks."""
-    for first in range(0, len(slates), size):
-        yield slates.take(slice(first, first + size))
+def _parts(block: Impressions) -> Iterator[Impressions]:
+    """Yield a few impressions at a time where slates are long."""
+    if block.items.size <= _AT_ONCE:
+        yield block
+        return
+    size = max(1, _AT_ONCE // (4 * block.k))
+    for first in range(0, len(block), size):
+        part = block.take(slice(first, first + size))
+        yield replace(part, first=block.first + first)
 
 
 def _both(mine: Tails | None, theirs: Tails | None) -> Tails | None:

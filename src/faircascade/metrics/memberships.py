@@ -38,7 +38,13 @@ class Memberships:
         return cls(groups, items, into)
 
     def add(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Add up values of items (m, ...) over each group, (groups, ...)."""
+        """Add up values of items (m, ...) over each group, (groups, ...); they may be sparse."""
+        if not isinstance(values, np.ndarray):
+            from scipy.sparse import csr_array
+
+            once = np.ones(len(self.items), dtype=values.dtype)
+            shape = (len(self.groups), values.shape[0])
+            return csr_array((once, (self.into, self.items)), shape) @ values
         total = np.zeros((len(self.groups), *values.shape[1:]), dtype=values.dtype)
         np.add.at(total, self.into, values[self.items])
         return total

@@ -152,9 +152,10 @@ class Record:
     """Everything accumulated up to one round: what a metric measures."""
 
     appearances: Ints
-    """How often each item stood at each position, (m, K)."""
+    """How often each item stood at each position, (m, K); in an audit of a log with slates of very
+    different lengths it may be a `scipy.sparse.csr_array`, which has the same sums and products."""
     item_clicks: Ints
-    """How often it was clicked there, (m, K)."""
+    """How often it was clicked there, (m, K); the same holds."""
     merit: Floats
     """Merit of each item, (m,)."""
     served: int

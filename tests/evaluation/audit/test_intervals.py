@@ -130,6 +130,25 @@ def coverage(seed: int, items: int, spread: float, users: int, merit: str, runs:
     return {name: count / runs for name, count in hits.items()}
 
 
+def test_popularity_from_the_same_clicks_has_no_interval() -> None:
+    """It would cover the truth in 4 of 10 logs: chance in the clicks shuffles the ranks."""
+    log = World(5, 20, 1.0).log(100)
+    without = fc.audit(log, periods=0)
+    named = World(5, 20, 1.0).audit(100, "equal")
+    for name in ("popularity_correlation", "tail_share"):
+        found = without.metrics[name]
+        assert not math.isnan(found.value)
+        assert found.to_dict() == {
+            "value": found.value,
+            "corrected": None,
+            "low": None,
+            "high": None,
+        }
+        assert not math.isnan(named.metrics[name].low)
+    assert any("popularity is estimated" in note for note in without.to_dict()["notes"])
+    assert not any("popularity is estimated" in note for note in named.notes)
+
+
 ROUGH = ("popularity_correlation", "genre.disparate_impact")
 """Numbers of ranks, or of few clicks, whose intervals are somewhat too narrow."""
 

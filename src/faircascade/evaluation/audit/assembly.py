@@ -18,6 +18,7 @@ from faircascade.evaluation.audit.intervals import (
     evenness,
     extreme,
     left_out,
+    no_interval,
     smooth,
 )
 from faircascade.evaluation.audit.measures import (
@@ -52,6 +53,8 @@ def estimate_all(
     )
     order = [f"metric/{name}" for name in log_metrics()]
     found = smoothly | extremes
+    for name in samples.without_interval:
+        found[f"metric/{name}"] = no_interval(found[f"metric/{name}"].value)
     return {name: found[name] for name in dict.fromkeys((*order, *found))}
 
 

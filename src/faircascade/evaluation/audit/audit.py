@@ -186,6 +186,12 @@ def _notes(
             f"the merit of {samples.floored:,} items was below {MERIT_FLOOR:g} of the mean and "
             "counts as this"
         )
+    if samples.without_interval:
+        yield (
+            "popularity is estimated from the clicks of the log: popularity_correlation and "
+            "tail_share have no interval, and chance pulls them to what random ranks would give "
+            "(0, and the share of the items in the tail); a column of popularity helps"
+        )
     clicks = log.summary.clicks / len(catalogue.ids)
     if merit == ESTIMATED and clicks < FEW_CLICKS:
         yield (

@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from faircascade.data.base import Progress
 from faircascade.data.log import Impressions, Log
+from faircascade.evaluation.audit.item_cells import ItemCells
 from faircascade.evaluation.audit.periods import Periods, is_calendar
+from faircascade.evaluation.audit.position_counts import PositionCounter, PositionCounts, Strip
 from faircascade.evaluation.user_blocks import UserBlocks
 from faircascade.metrics.tally import UNIT, discounts
-from faircascade.types import Floats, Ints
+from faircascade.types import Bools, Floats, Ints
 
 MOST_CELLS = 1 << 26
 """Items times periods times blocks, above which exposure is not counted by period."""
-
-
-class ItemCells:
-    """Integers for each item and some further axes; the number of items grows."""
-
-    def __init__(self, shape: tuple[int, ...], kind: type[np.signedinteger[Any]]) -> None:
-        self.array: NDArray[Any] = np.zeros((0, *shape), dtype=kind)
-
-    def grow(self, items: int, shape: tuple[int, ...]) -> None:
-        """Make room for more items, or longer axes."""
-        old = self.array
-        if items <= len(old) and shape == old.shape[1:]:
-            return
-        rows = max(items, 2 * len(old)) if items > len(old) else len(old)
-        self.array = np.zeros((rows, *shape), dtype=old.dtype)
-        self.array[tuple(map(slice, old.shape))] = old
-
-    def add(self, cells: Ints, more: Any) -> None:
-        """Add to flat cells, which may repeat."""
-        np.add.at(self.array.reshape(-1), cells, more)
+_AT_ONCE = 1 << 22
+"""Positions of impressions that are counted at once."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,10 +43,8 @@ class PeriodCounts:
 class LogCounts:
     """What a log had; m items, K positions, b blocks of users."""
 
-    appearances: Ints
-    """(m, K, b)."""
-    item_clicks: Ints
-    """(m, K, b)."""
+    appearances: PositionCounts
+    item_clicks: PositionCounts
     served: Ints
     """Slates shown, (b,)."""
     clicks: Ints
@@ -82,15 +63,23 @@ def count(log: Log, *, blocks: int, periods: int, progress: Progress | None = No
     """Read a log once and count."""
     counter, users = _Counter(blocks, periods), UserBlocks(log, blocks)
     for impressions in log.blocks(progress):
-        counter.add(impressions, users.of(impressions.users))
+        for part in _parts(impressions):
+            counter.add(part, users.of(part.users))
     return counter.counts(len(log.item_ids))
+
+
+def _parts(impressions: Impressions) -> Iterator[Impressions]:
+    """Yield a few impressions at a time: each takes the memory of the longest slate."""
+    size = max(1, _AT_ONCE // max(impressions.k, 1))
+    for first in range(0, len(impressions), size):
+        part = impressions.take(slice(first, first + size))
+        yield replace(part, first=impressions.first + first)
 
 
 class _Counter:
     def __init__(self, blocks: int, periods: int) -> None:
         self.b, self.k, self.most = blocks, 0, periods
-        self.appearances = ItemCells((0, blocks), np.int32)
-        self.item_clicks = ItemCells((0, blocks), np.int32)
+        self.positions = PositionCounter(blocks)
         self.totals = np.zeros((3, blocks), dtype=np.int64)  # served, clicks, clicked
         self.periods: Periods | None = None
         self.timed: bool | None = None
@@ -99,26 +88,16 @@ class _Counter:
 
     def add(self, impressions: Impressions, block: Ints) -> None:
         """Count impressions whose users are in these blocks, (n,)."""
-        items, clicks, k = impressions.items, impressions.clicks, impressions.k
-        at = np.arange(k)
-        there = (items >= 0) & (at < impressions.shown[:, None])  # (n, K)
-        self.k = max(self.k, k)
-        size = int(items.max(initial=-1)) + 1
-        for cells in (self.appearances, self.item_clicks):
-            cells.grow(size, (self.k, self.b))
-        cell = (items.astype(np.int64) * self.k + at) * self.b + block[:, None]
-        everything = bool(there.all())
-        self.appearances.add(cell.reshape(-1) if everything else cell[there], 1)
-        self.item_clicks.add(cell[clicks & there], 1)
-        hits = clicks.sum(axis=1)  # (n,)
+        hits = impressions.clicks.sum(axis=1)  # (n,)
+        self.k = max(self.k, impressions.k)
+        strip = _strip(impressions, block)
+        self.positions.add(strip)
         for row, more in zip(self.totals, (np.ones_like(hits), hits, hits > 0), strict=True):
             row += np.bincount(block, more, self.b).astype(np.int64)
         if self.most:
-            self._add_periods(impressions, block, there, hits)
+            self._add_periods(impressions, strip, hits)
 
-    def _add_periods(
-        self, impressions: Impressions, block: Ints, there: NDArray[np.bool_], hits: Ints
-    ) -> None:
+    def _add_periods(self, impressions: Impressions, strip: Strip, hits: Ints) -> None:
         times = self._times(impressions)
         if self.periods is None:
             calendar = self.timed is True and is_calendar(times)
@@ -127,11 +106,11 @@ class _Counter:
         if moved is not None:
             self._move(moved)
         period = self.periods.rows(times)
-        place = period * self.b + block
+        place = period * self.b + strip.block
         size = self.most * self.b
         for row, more in zip(self.by_period, (np.ones_like(hits), hits), strict=True):
             row += np.bincount(place, more, size).astype(np.int64).reshape(self.most, self.b)
-        self._add_exposure(impressions, place, there)
+        self._add_exposure(strip, place)
 
     def _times(self, impressions: Impressions) -> Floats:
         """Return the times, or the numbers of the impressions if the log has none."""
@@ -141,17 +120,17 @@ class _Counter:
             return impressions.times
         return np.arange(impressions.first, impressions.first + len(impressions), dtype=float)
 
-    def _add_exposure(self, impressions: Impressions, place: Ints, there: Any) -> None:
+    def _add_exposure(self, strip: Strip, place: Ints) -> None:
         if self.exposure is None:
             return
-        items = impressions.items
+        items, there = strip.items, strip.there
         size = int(items.max(initial=-1)) + 1
         if size * self.most * self.b > MOST_CELLS:
             self.exposure = None
             return
         self.exposure.grow(size, (self.most, self.b))
         cell = items.astype(np.int64) * (self.most * self.b) + place[:, None]
-        units = np.rint(discounts(impressions.k) / UNIT).astype(np.int64)
+        units = np.rint(discounts(items.shape[1]) / UNIT).astype(np.int64)
         self.exposure.add(cell[there], np.broadcast_to(units, cell.shape)[there])
 
     def _move(self, moved: Ints) -> None:
@@ -170,12 +149,11 @@ class _Counter:
 
     def counts(self, items: int) -> LogCounts:
         """Return what was counted, of so many items."""
-        for cells in (self.appearances, self.item_clicks):
-            cells.grow(items, (self.k, self.b))
         served, clicks, clicked = self.totals
+        appearances, item_clicks = self.positions.counts(items, self.k)
         return LogCounts(
-            appearances=self.appearances.array[:items],
-            item_clicks=self.item_clicks.array[:items],
+            appearances=appearances,
+            item_clicks=item_clicks,
             served=served,
             clicks=clicks,
             clicked=clicked,
@@ -198,3 +176,13 @@ class _Counter:
             clicks=self.by_period[1, : len(starts)],
             exposure=exposure,
         )
+
+
+def _strip(impressions: Impressions, block: Ints) -> Strip:
+    """Return what was shown, as wide as the longest slate among these."""
+    items, clicks = impressions.items, impressions.clicks
+    there: Bools = items >= 0
+    there &= np.arange(impressions.k) < impressions.shown[:, None]
+    used = np.flatnonzero(there.any(axis=0))
+    width = int(used[-1]) + 1 if len(used) else 0
+    return Strip(items[:, :width], there[:, :width], clicks[:, :width], block)

@@ -87,7 +87,7 @@ Interval = Callable[[Floats, Floats, Bounds], Estimates]
 def smooth(whole: Floats, without: Floats, bounds: Bounds = ANY) -> Estimates:
     """Return numbers with jackknife intervals; `without` has one row for each block left out."""
     if len(without) < FEWEST:
-        return _nothing(whole)
+        return no_interval(whole)
     corrected, half = _jackknife(whole, without)
     return _within(bounds, whole, corrected, corrected - half, corrected + half)
 
@@ -95,7 +95,7 @@ def smooth(whole: Floats, without: Floats, bounds: Bounds = ANY) -> Estimates:
 def evenness(whole: Floats, without: Floats, bounds: Bounds = ANY) -> Estimates:
     """Return the same for numbers with an absolute value in them, which chance makes look worse."""
     if len(without) < FEWEST:
-        return _nothing(whole)
+        return no_interval(whole)
     corrected, half = _jackknife(whole, without)
     low, high = corrected - half, corrected + half
     further = corrected - whole
@@ -107,7 +107,7 @@ def evenness(whole: Floats, without: Floats, bounds: Bounds = ANY) -> Estimates:
 def extreme(whole: Floats, halves: Floats, bounds: Bounds = ANY) -> Estimates:
     """Return numbers with half-sample intervals; `halves` has one row for each half."""
     if not len(halves):
-        return _nothing(whole)
+        return no_interval(whole)
     error = np.sqrt(((halves - whole) ** 2).mean(axis=0))
     half = quantile(len(halves)) * error
     return _within(bounds, whole, whole, whole - half, whole + half)
@@ -158,6 +158,7 @@ def _within(bounds: Bounds, whole: Floats, *others: Floats) -> Estimates:
     return Estimates(whole, *(np.clip(each, *bounds) for each in others))
 
 
-def _nothing(whole: Floats) -> Estimates:
+def no_interval(whole: Floats) -> Estimates:
+    """Return numbers alone."""
     nothing = np.full(len(whole), np.nan)
     return Estimates(whole, nothing, nothing, nothing)

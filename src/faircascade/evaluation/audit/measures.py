@@ -36,6 +36,13 @@ BOUNDS: Mapping[str, Bounds] = {
 """The values that metrics can have, beyond which no interval goes."""
 EXTREMES = ("popularity_correlation", "coverage")
 """Metrics of items that jump as users are left out; those of groups all may."""
+OF_POPULARITY = ("popularity_correlation", "tail_share")
+"""Metrics of popularity, which have no interval where that is estimated from the same clicks.
+
+Chance in the clicks pulls them to what random ranks would give. A correction was tried: popularity
+from some blocks and exposure from the others, over the reliability of both. Its intervals covered
+in 40% to 99% of the logs of seven simulations.
+"""
 UNEVEN = (*GROUPED, "top_items")
 """Metrics in which chance looks like unequal exposure."""
 
@@ -78,9 +85,10 @@ class Samples:
         if self._merit is not None:
             self._merit, self.floored = floored(self._merit)
         self._popularity = catalogue.popularity
+        self.without_interval = OF_POPULARITY if self._popularity is None else ()
+        """Metrics of items whose interval would mislead."""
         self._start: Floats | None = None
         self.whole = self.of(np.ones(len(counts.served), dtype=bool))
-        self._popularity = self.whole.record.popularity  # ranks by few clicks would jump about
         self._start = self.whole.examination
 
     def of(self, blocks: Bools) -> Sample:
@@ -90,8 +98,9 @@ class Samples:
         def added(array: NDArray[Any]) -> NDArray[Any]:
             return np.asarray(array @ blocks.astype(array.dtype))
 
-        appearances, item_clicks = added(counts.appearances), added(counts.item_clicks)
-        appearances, item_clicks = self._padded(appearances), self._padded(item_clicks)
+        items = len(counts.appearances) + self._extra
+        appearances = counts.appearances.of(blocks, items)
+        item_clicks = counts.item_clicks.of(blocks, items)
         fitted = fit_positions(appearances, item_clicks, self._start)
         totals = [int(added(each)) for each in (counts.served, counts.clicks, counts.clicked)]
         record = self._record(appearances, item_clicks, fitted.items, *totals)

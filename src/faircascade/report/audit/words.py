@@ -21,10 +21,11 @@ _UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 
 READING = (
     "An impression is a slate that was shown: items in order. The exposure of an item is how often "
-    "it was shown, each time weighed by 1 / log2(1 + position). Every number comes with a 95% "
-    "interval: what it would be with other users of the same kind. Intervals come from leaving out "
-    "blocks of users. They may lie beside the number itself where chance makes the exposure of few "
-    "impressions look less even than it is. They take users as independent of each other."
+    "it was shown, each time weighed by 1 / log2(1 + position). Numbers come with a 95% interval: "
+    "what they would be with other users of the same kind; where there is none, the notes say why. "
+    "Intervals come from leaving out blocks of users. They may lie beside the number itself where "
+    "chance makes the exposure of few impressions look less even than it is. They take users as "
+    "independent of each other."
 )
 
 
