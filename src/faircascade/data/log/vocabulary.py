@@ -15,6 +15,9 @@ from faircascade.types import Ids
 
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,18}", re.ASCII)
 _BLANK = ("", "nan", "null", "none")
+_LONGEST_BLANK = max(map(len, _BLANK))
+_OFTEN = 4
+"""Times that ids must occur in a column on average before they are looked up all at once."""
 
 
 class Vocabulary:
@@ -32,8 +35,7 @@ class Vocabulary:
 
     def __init__(self) -> None:
         self._whole = WholeIds()
-        self._texts: list[str] | None = None  # in place of whole numbers
-        self._code: dict[str, int] = {}
+        self._texts: dict[str, int] | None = None  # codes, in place of whole numbers
 
     def __len__(self) -> int:
         return len(self._whole if self._texts is None else self._texts)
@@ -43,13 +45,13 @@ class Vocabulary:
         """All ids so far, by code."""
         if self._texts is None:
             return self._whole.values.copy()
-        return np.array(self._texts, dtype=np.str_)
+        return np.array(list(self._texts), dtype=np.str_)
 
     def ids_from(self, code: int) -> list[int | str]:
         """Return the ids from a code on, as they are so far."""
         if self._texts is None:
-            return list(self._whole.values[code:].tolist())
-        return list(self._texts[code:])
+            return list[int | str](self._whole.values[code:].tolist())
+        return list[int | str](self._texts)[code:]
 
     def codes(self, column: Any) -> Codes:
         """Return the code of each value of an Arrow array; MISSING for none, or a broken one."""
@@ -58,15 +60,36 @@ class Vocabulary:
         column = one_array(column)
         if pa.types.is_null(column.type):
             return np.full(len(column), MISSING, dtype=np.int32)
-        if pa.types.is_signed_integer(column.type) and self._texts is None:
-            return self._of_integers(column)
+        if self._texts is None:
+            if pa.types.is_signed_integer(column.type):
+                return self._of_integers(column)
+        elif pa.types.is_string(column.type) and _OFTEN * len(self._texts) < len(column):
+            return self._of_texts(column, list(self._texts))
+        return self._one_by_one(column)
+
+    def _one_by_one(self, column: Any) -> Codes:
+        """Look up each distinct value."""
+        import pyarrow as pa
+
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
-        values, known = column.dictionary.to_pylist(), self._code
-        codes = (known[v] if v in known else self._code_of(v) for v in values)
+        known = self._texts or {}
+        values = column.dictionary.to_pylist()
+        codes = [known[v] if v in known else self._code_of(v) for v in values]
         of_values = np.array([*codes, MISSING], dtype=np.int32)
-        indices = column.indices.fill_null(len(of_values) - 1).to_numpy(zero_copy_only=False)
+        indices = column.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
         return np.asarray(of_values[indices])
+
+    def _of_texts(self, column: Any, known: list[str]) -> Codes:
+        """Look up text among few ids, each of which occurs often."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        found = pc.index_in(column, value_set=pa.array(known, column.type))
+        codes = np.array(found.fill_null(MISSING))
+        if found.null_count:
+            codes[codes == MISSING] = self._one_by_one(column.filter(found.is_null()))
+        return codes
 
     def _of_integers(self, column: Any) -> Codes:
         if not column.null_count:
@@ -84,18 +107,13 @@ class Vocabulary:
         if isinstance(key, int):
             return self._whole.add(key)
         assert self._texts is not None
-        code = self._code.get(key)
-        if code is None:
-            code = len(self._texts)
-            self._texts.append(key)
-            self._code[key] = code
-        return code
+        return self._texts.setdefault(key, len(self._texts))
 
     def _key(self, value: Any) -> int | str | None:
         """Return an id as it is kept; None for what is not one."""
         if isinstance(value, str):
             text = value.strip()
-            if text.lower() in _BLANK:
+            if len(text) <= _LONGEST_BLANK and text.lower() in _BLANK:
                 return None
             if self._texts is None:
                 if _WHOLE.fullmatch(text) and is_whole_id(int(text)):
@@ -113,9 +131,7 @@ class Vocabulary:
         return value if self._texts is None else str(value)
 
     def _become_text(self) -> None:
-        texts = [str(value) for value in self._whole.values.tolist()]
-        self._code = {value: code for code, value in enumerate(texts)}
-        self._texts = texts
+        self._texts = {str(value): n for n, value in enumerate(self._whole.values.tolist())}
 
     def find(self, ids: Iterable[Any]) -> NDArray[np.int64]:
         """Return the codes of ids; MISSING for those that are not there."""
@@ -124,5 +140,5 @@ class Vocabulary:
     def _find(self, value: Any) -> int:
         text = str(value).strip()
         if self._texts is not None:
-            return self._code.get(text, MISSING)
+            return self._texts.get(text, MISSING)
         return self._whole.find(int(text)) if _WHOLE.fullmatch(text) else MISSING
