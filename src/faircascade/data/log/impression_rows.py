@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from faircascade.data.log.id_columns import id_array
 from faircascade.data.log.impressions import Impressions
 from faircascade.data.log.slate_rows import (
     IN_RANGE,
@@ -89,7 +90,7 @@ class ImpressionRows(SlateRows):
             self._refuse(of_row[~good], rule, column)
             clicks[begin[of_row[good]] + found[good].astype(np.int64)] = True
             return clicks
-        wanted = self.items.find(flat.to_pylist())
+        wanted = self.items.find(id_array(flat).to_pylist())
         hits = _places_of(wanted, of_row, codes, sizes)
         rule = f"column {name!r} must be items of the slate"
         self._refuse(of_row[hits < 0], rule, column)
