@@ -21,7 +21,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import faircascade as fc
-from faircascade.data.log import Impressions, Log, impression_ids, row_streams
+from faircascade.data.log import (
+    Impressions,
+    Log,
+    impression_ids,
+    impression_rows,
+    row_streams,
+    slate_rows,
+)
 
 SLATES = [
     ("u", ["a", "b", "c"], [2]),
@@ -191,6 +198,42 @@ def test_clicks_are_flags_positions_or_items() -> None:
     for way in ways:
         found = Log(pa.table({"items": items, **way})).read()
         assert found.clicks.tolist() == [[False, True], [False, False]], way
+
+
+def test_a_click_on_position_0_in_the_first_block_says_that_positions_begin_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    zero_based = [(u, i, [position - 1 for position in clicked]) for u, i, clicked in SLATES]
+    for invalid in ("refuse", "drop"):
+        log = Log(pa.Table.from_pylist(objects(zero_based)), invalid=invalid)
+        assert plain(log) == plain(log) == SLATES
+    monkeypatch.setattr(row_streams, "BLOCK_ROWS", 2)  # there is no 0 in the first two
+    advice = r"row 2: .* the first being 1 \(first_position=0 if that is 0; nothing where nothing"
+    with pytest.raises(fc.DataError, match=advice):
+        Log(pa.Table.from_pylist(objects(zero_based))).read()
+    assert plain(Log(pa.Table.from_pylist(objects(zero_based)), first_position=0)) == SLATES
+
+
+def test_a_position_0_beside_the_last_one_is_no_click() -> None:
+    table = pa.table({"items": [["a", "b"], ["b", "c"]], "clicked_position": [2, 0]})
+    with pytest.raises(fc.DataError, match=r"row 1: .* the first being 1 \(first_position=0 if"):
+        Log(table).read()
+
+
+def test_long_slates_come_in_small_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_streams, "BLOCK_VALUES", 1000)
+    monkeypatch.setattr(impression_rows, "_CELLS", 300)
+    monkeypatch.setattr(slate_rows, "_CELLS", 200)
+    for k, most in ((100, 2), (20, 10), (1, 200)):
+        items, clicks = [list(range(k))] * 200, [[0] * k] * 200
+        table = pa.table({"items": items, "click": clicks})
+        pq.write_table(table, tmp_path / "log.parquet")
+        tables = row_streams.ParquetRows(tmp_path / "log.parquet").blocks(["items"])
+        assert max(block.num_rows for block in tables) == min(200, 1000 // k)
+        for source in (table, tmp_path / "log.parquet"):
+            sizes = [len(block) for block in Log(source).blocks()]
+            assert sum(sizes) == 200
+            assert max(sizes) == most
 
 
 def test_traces_say_how_likely_slates_were(tmp_path: Path) -> None:

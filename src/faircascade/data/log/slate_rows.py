@@ -20,7 +20,7 @@ from faircascade.types import Bools, Floats, Ints
 
 MOST_POSITIONS = 1000
 """Of a slate."""
-_CELLS = 1 << 24
+_CELLS = 1 << 21
 """Positions, empty ones included, of one block of impressions."""
 IN_RANGE = "must be above 0 and at most 1"
 PROPENSITIES = ("cascade_propensity", "item_position_propensity")
