@@ -5,8 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import zipfile
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
@@ -18,7 +21,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import faircascade as fc
-from faircascade.data.log import Impressions, Log, row_streams
+from faircascade.data.log import (
+    Impressions,
+    Log,
+    impression_ids,
+    impression_rows,
+    row_streams,
+    slate_rows,
+)
 
 SLATES = [
     ("u", ["a", "b", "c"], [2]),
@@ -190,6 +200,42 @@ def test_clicks_are_flags_positions_or_items() -> None:
         assert found.clicks.tolist() == [[False, True], [False, False]], way
 
 
+def test_a_click_on_position_0_in_the_first_block_says_that_positions_begin_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    zero_based = [(u, i, [position - 1 for position in clicked]) for u, i, clicked in SLATES]
+    for invalid in ("refuse", "drop"):
+        log = Log(pa.Table.from_pylist(objects(zero_based)), invalid=invalid)
+        assert plain(log) == plain(log) == SLATES
+    monkeypatch.setattr(row_streams, "BLOCK_ROWS", 2)  # there is no 0 in the first two
+    advice = r"row 2: .* the first being 1 \(first_position=0 if that is 0; nothing where nothing"
+    with pytest.raises(fc.DataError, match=advice):
+        Log(pa.Table.from_pylist(objects(zero_based))).read()
+    assert plain(Log(pa.Table.from_pylist(objects(zero_based)), first_position=0)) == SLATES
+
+
+def test_a_position_0_beside_the_last_one_is_no_click() -> None:
+    table = pa.table({"items": [["a", "b"], ["b", "c"]], "clicked_position": [2, 0]})
+    with pytest.raises(fc.DataError, match=r"row 1: .* the first being 1 \(first_position=0 if"):
+        Log(table).read()
+
+
+def test_long_slates_come_in_small_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_streams, "BLOCK_VALUES", 1000)
+    monkeypatch.setattr(impression_rows, "_CELLS", 300)
+    monkeypatch.setattr(slate_rows, "_CELLS", 200)
+    for k, most in ((100, 2), (20, 10), (1, 200)):
+        items, clicks = [list(range(k))] * 200, [[0] * k] * 200
+        table = pa.table({"items": items, "click": clicks})
+        pq.write_table(table, tmp_path / "log.parquet")
+        tables = row_streams.ParquetRows(tmp_path / "log.parquet").blocks(["items"])
+        assert max(block.num_rows for block in tables) == min(200, 1000 // k)
+        for source in (table, tmp_path / "log.parquet"):
+            sizes = [len(block) for block in Log(source).blocks()]
+            assert sum(sizes) == 200
+            assert max(sizes) == most
+
+
 def test_traces_say_how_likely_slates_were(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     env = fc.Environment.from_arrays(rng.normal(size=(6, 3)), rng.normal(size=(9, 3)), k=3)
@@ -265,6 +311,121 @@ def test_rows_of_an_impression_stand_together() -> None:
     shuffled = frame.iloc[[0, 3, 1, 2, 4, 5, 6, 7, 8]]
     with pytest.raises(fc.DataError, match="must stand together"):
         Log(shuffled).read()
+    log = Log(shuffled, invalid="drop")
+    assert plain(log) == SLATES[2:]  # and no part of the others
+    assert log.summary is not None
+    assert log.summary.dropped == {"the rows of an impression must stand together": 4}
+
+
+@pytest.mark.parametrize("kind", ["whole", "text", "category", "float"])
+@pytest.mark.parametrize("size", [20, 60, 190])
+@pytest.mark.parametrize("invalid", ["refuse", "drop"])
+def test_a_log_in_the_order_of_positions_is_refused_whatever_the_size_of_blocks(
+    kind: str, size: int, invalid: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n = 200  # impressions
+    frame = pd.DataFrame(
+        {
+            "slate_id": np.tile(np.random.default_rng(0).permutation(n), 3),
+            "user": np.tile(np.arange(n) % 7, 3),
+            "item": np.arange(3 * n) % 11,
+            "position": np.repeat([1, 2, 3], n),
+            "click": 0,
+        }
+    )
+    frame["slate_id"] = frame["slate_id"].astype(
+        {"whole": "int64", "text": "str", "category": "str", "float": "float64"}[kind]
+    )
+    if kind == "category":
+        frame["slate_id"] = frame["slate_id"].astype("category")
+    monkeypatch.setattr(row_streams, "BLOCK_ROWS", size)
+    with pytest.raises(fc.DataError, match=r"row 2\d\d: the rows of an impression must stand"):
+        Log(frame, invalid=invalid).read()
+    together = frame.sort_values(["slate_id", "position"])
+    assert len(Log(together, invalid=invalid).read()) == n
+
+
+def test_ids_of_impressions_may_begin_anew_in_each_file(tmp_path: Path) -> None:
+    frame = pd.DataFrame(by_position())
+    for day in range(3):
+        frame.to_parquet(tmp_path / f"{day}.parquet")
+    assert plain(Log(tmp_path)) == SLATES * 3
+    for day in range(3):  # there is no telling without positions
+        frame.drop(columns="position").to_parquet(tmp_path / f"{day}.parquet")
+    with pytest.raises(fc.DataError, match=r"1\.parquet: row 0: the rows of an impression must"):
+        Log(tmp_path).read()
+
+
+def test_few_ids_are_remembered_of_a_long_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(impression_ids, "BLOCKS", 4)
+    ids = impression_ids.ImpressionIds()
+    for block in range(100):
+        ids.add(pa.array(range(block * 1000, (block + 1) * 1000)))
+    known = ids.met(pa.array(range(100_000)))
+    assert 2 * impression_ids.OF_A_BLOCK <= known.sum() <= 5 * impression_ids.OF_A_BLOCK
+    assert known[99_000:].any()  # the last block always
+    assert known[:50_000].any()
+    assert ids.met(pa.array(["99000", "x"])).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("none", [None, "", " NaN"])
+@pytest.mark.parametrize("dictionary", [False, True])
+def test_rows_of_no_impression_are_no_impression(none: str | None, dictionary: bool) -> None:
+    column = pa.array(["1", "1", none, none, "2"])
+    table = pa.table(
+        {
+            "slate_id": column.dictionary_encode() if dictionary else column,
+            "user": ["u"] * 5,
+            "item": list("abcde"),
+            "position": [1, 2, 1, 2, 1],
+            "click": [0, 1, 0, 1, 0],
+        }
+    )
+    with pytest.raises(fc.DataError, match="row 2: column 'slate_id' must name an impression"):
+        Log(table).read()
+    log = Log(table, invalid="drop")
+    assert plain(log) == [("u", ["a", "b"], [2]), ("u", ["e"], [])]
+    assert log.summary is not None
+    assert log.summary.dropped == {"column 'slate_id' must name an impression": 1}
+
+
+def test_numbers_of_impressions_may_not_be_missing_either() -> None:
+    for ids in (pa.array([1.0, float("nan")]), pa.array([1, None]), pa.array([None, None])):
+        table = {"slate_id": ids, "user": ["u"] * 2, "item": ["a", "b"], "click": [0, 1]}
+        with pytest.raises(fc.DataError, match="must name an impression"):
+            Log(pa.table(table)).read()
+
+
+SAME = {"time": [1.0, 2.0], "shown": [1, 2], "answered": [1, 0], "pscore": [0.5, None]}
+
+
+@pytest.mark.parametrize("column", SAME)
+def test_rows_of_an_impression_say_the_same(column: str) -> None:
+    table = {"slate_id": [7, 7], "user": ["u", "u"], "item": ["a", "b"], "position": [1, 2]}
+    log = Log(pa.table(table | {"click": [0, 0], column: SAME[column]}))
+    rule = f"row 1: column '{column}' must be the same in all rows of an impression, got"
+    with pytest.raises(fc.DataError, match=rule):
+        log.read()
+
+
+@pytest.mark.parametrize("words", [[True, False, None], ["True", "false", ""]])
+def test_rows_may_say_whether_they_were_shown(words: list[Any]) -> None:
+    yes, no, nothing = words
+    table = {
+        "slate_id": [1, 1, 1, 2, 2, 3, 4, 4],
+        "user": ["u"] * 8,
+        "item": list("abcabaab"),
+        "position": [1, 2, 3, 1, 2, 1, 2, 1],
+        "click": [1, 0, 0, 0, 1, 0, 0, 0],
+        "shown": [yes, yes, no, yes, nothing, no, no, yes],
+    }
+    assert Log(pa.table(table)).read().shown.tolist() == [2, 2, 0, 1]
+    table["shown"][:2] = [no, yes]
+    with pytest.raises(fc.DataError, match="row 0: column 'shown' must be true from the top down"):
+        Log(pa.table(table)).read()
+    slate = {"user": ["u"], "items": [["a", "b"]], "clicked_positions": [[1]], "shown": [yes]}
+    with pytest.raises(fc.DataError, match="row 0: column 'shown' must be a whole number of posi"):
+        Log(pa.table(slate)).read()
 
 
 @pytest.mark.parametrize(
@@ -338,6 +499,67 @@ def test_ids_of_any_size_and_kind_are_told_apart() -> None:
     assert log.user_ids.tolist() == [str(each) for each in ids]
     sparse = Log(pd.DataFrame({"user": [-5, 10**15, -5], "item": [1, 2, 3], "click": 0}))
     assert sparse.read().users.tolist() == [0, 1, 0]
+
+
+BIG = [2**62 + 1, 2**62 + 2, -(2**63), 2**63 - 1]
+UUIDS = [UUID(int=2**127 + n) for n in range(4)]
+WAYS_OF_IDS: dict[str, tuple[list[str], Any]] = {
+    "whole numbers of 19 digits": ([*map(str, BIG)], pa.array(BIG)),
+    "beyond 64 bits": ([str(3**50 + n) for n in range(4)], None),
+    "decimals": ([str(2**63 + n) for n in range(4)], pa.decimal128(20, 0)),
+    "decimals with digits": (["1", "2", "3", "4"], pa.decimal128(20, 2)),
+    "numbers with a point": (["1", "2", "3", "4"], pa.float64()),
+    "bytes": (["a", "é", "c", "d"], pa.binary()),
+    "bytes of one size": (["ab", "cd", "ef", "gh"], pa.binary(2)),
+    "views of bytes": (["ab", "cd", "ef", "gh"], pa.binary_view()),
+    "views of text": (["a", "b", "c", "d"], pa.string_view()),
+    "long text": (["a", "b", "c", "d"], pa.large_string()),
+    "bytes of UUIDs": ([*map(str, UUIDS)], pa.array([u.bytes for u in UUIDS], pa.binary(16))),
+    "UUIDs": ([*map(str, UUIDS)], pa.array([u.bytes for u in UUIDS], pa.uuid())),
+}
+
+
+def _typed(ids: list[str], kind: Any) -> pa.Array:
+    if isinstance(kind, pa.Array):
+        return kind
+    if kind is not None and pa.types.is_decimal(kind):
+        return pa.array([Decimal(each) for each in ids], kind)
+    if kind == pa.float64():
+        return pa.array([float(each) for each in ids])
+    return pa.array([*map(str.encode, ids)] if _of_bytes(kind) else ids, kind)
+
+
+def _of_bytes(kind: Any) -> bool:
+    return kind in (pa.binary(), pa.binary(2), pa.binary_view())
+
+
+@pytest.mark.parametrize("way", WAYS_OF_IDS)
+def test_ids_come_in_many_types(way: str) -> None:
+    ids, kind = WAYS_OF_IDS[way]
+    column = _typed(ids, kind)
+    table = {"user": column, "slate_id": column, "item": column, "position": [1] * 4}
+    log = Log(pa.table(table | {"click": [0, 1, 0, 0]}))
+    assert plain(log) == [(each, [each], [1] * (n == 1)) for n, each in enumerate(ids)]
+    lists = pa.ListArray.from_arrays(pa.array([0, 2, 4], pa.int32()), column)
+    clicked = pa.array([column[1], None], column.type)
+    log = Log(pa.table({"user": column[:2], "items": lists, "clicked_item": clicked}))
+    assert plain(log) == [(ids[0], ids[:2], [2]), (ids[1], ids[2:], [])]
+
+
+def test_what_is_neither_text_nor_a_whole_number_is_no_id() -> None:
+    for wrong in (
+        pa.array([b"\xff\xfe"]),
+        pa.array([Decimal("1.5")]),
+        pa.array([1.5]),
+        pa.array([True]),
+        pa.array([datetime(2026, 1, 1)]),
+        pa.array([{"id": 1}]),
+    ):
+        with pytest.raises(fc.DataError, match="row 0: column 'user' must name a user"):
+            Log(pa.table({"user": wrong, "item": ["a"], "click": [0]})).read()
+    for wrong in (pa.array([{"id": 1}]), pa.array([[1]]), pa.array([b"\xff\xfe"])):
+        with pytest.raises(fc.DataError, match="row 0: column 'slate_id' must name an impression"):
+            Log(pa.table({"slate_id": wrong, "item": ["a"], "click": [0]})).read()
 
 
 def test_a_slate_that_is_too_long_does_not_widen_the_others() -> None:

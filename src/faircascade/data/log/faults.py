@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -36,13 +36,16 @@ class Faults:
         if not wrong.any():
             return
         if self.invalid == "refuse":
-            row = int(np.argmax(wrong))
-            value = "" if got is None else f", got {shown(got(row))}"
-            raise DataError(
-                f"{self._where(self._first_row + row)}: {rule}{value}; "
-                "leave out such impressions with invalid='drop'"
-            )
+            self.refuse(wrong, rule, got, "leave out such impressions with invalid='drop'")
         self._rules.append((rule, wrong))
+
+    def refuse(
+        self, wrong: Bools, rule: str, got: Callable[[int], Any] | None, advice: str
+    ) -> NoReturn:
+        """Refuse the first row that is wrong, whether such rows are to be left out or not."""
+        row = int(np.argmax(wrong))
+        value = "" if got is None else f", got {shown(got(row))}"
+        raise DataError(f"{self._where(self._first_row + row)}: {rule}{value}; {advice}")
 
     def impressions(self, which: Any, n: int) -> Bools:
         """Return the impressions with a bad row, (n,), and count them; rows belong to `which`."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from faircascade.data.log.id_columns import id_array
 from faircascade.data.log.impressions import Impressions
 from faircascade.data.log.slate_rows import (
     IN_RANGE,
@@ -16,12 +17,14 @@ from faircascade.data.log.slate_rows import (
     Rows,
     SlateRows,
 )
-from faircascade.data.log.values import lists, numbers, raw
+from faircascade.data.log.values import lists, numbers, one_array, raw
 from faircascade.data.log.whole_ids import MISSING
 from faircascade.types import Bools, Floats, Ints
 
 _ROWS = 1 << 15
-"""Rows that are taken apart together: each has a value for every position."""
+"""Rows that are taken apart together at most."""
+_CELLS = 1 << 19
+"""Items that are taken apart together, about."""
 
 
 class ImpressionRows(SlateRows):
@@ -31,8 +34,31 @@ class ImpressionRows(SlateRows):
         return int(table.num_rows)
 
     def impressions(self, table: Any, first_row: int) -> Iterator[Impressions]:
-        for first in range(0, table.num_rows, _ROWS):
-            yield from self._impressions(table.slice(first, _ROWS), first_row + first)
+        columns = self.columns
+        if self.first_position is None and columns.click is None and columns.clicked_positions:
+            self.first_position = self._first_position_of(table)
+        step = self._rows_together(table)
+        for first in range(0, table.num_rows, step):
+            yield from self._impressions(table.slice(first, step), first_row + first)
+
+    def _rows_together(self, table: Any) -> int:
+        """Return how many rows to take apart together: fewer if slates are long."""
+        import pyarrow as pa
+
+        column = one_array(table[self.columns.item])
+        if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+            return _ROWS  # of text, whose blocks are small
+        items: int = column.offsets[-1].as_py() - column.offsets[0].as_py()
+        return max(1, min(_ROWS, _CELLS * len(column) // max(items, 1)))
+
+    def _first_position_of(self, table: Any) -> int:
+        """Return 0 if clicks on a position 0 are there that make sense, else 1."""
+        found, of_row = _positions(table[self.columns.clicked_positions])
+        if not (found == 0).any():
+            return 1
+        sizes = lists(table[self.columns.item])[1]
+        beyond = found >= sizes[of_row]  # where 0 stands for no click
+        return int(beyond.any())
 
     def _impressions(self, table: Any, first_row: int) -> Iterator[Impressions]:
         self._begin(table, first_row)
@@ -76,20 +102,22 @@ class ImpressionRows(SlateRows):
             return np.asarray(flags == 1)
         name = columns.clicked_positions or columns.clicked_items
         column = table[name]
-        flat, counts = lists(column)
-        counts = np.maximum(counts, 0)  # no list, no click
-        of_row = np.repeat(np.arange(len(counts)), counts)
         clicks = np.zeros(len(which), dtype=bool)
-        begin = np.cumsum(sizes) - sizes
         if columns.clicked_positions is not None:
-            base = 1 if self.first_position is None else self.first_position
-            found = numbers(flat) - base
+            found, of_row = _positions(column)
+            base = self.first_position
+            assert base is not None  # found out from the first block
+            found = found - base
             good = (found >= 0) & (found < sizes[of_row]) & (found == np.floor(found))
             rule = f"column {name!r} must be positions of the slate, the first being {base}"
+            if (found == -1).any():
+                rule += " (first_position=0 if that is 0; nothing where nothing was clicked)"
             self._refuse(of_row[~good], rule, column)
+            begin = np.cumsum(sizes) - sizes
             clicks[begin[of_row[good]] + found[good].astype(np.int64)] = True
             return clicks
-        wanted = self.items.find(flat.to_pylist())
+        flat, of_row = _in_rows(column)
+        wanted = self.items.find(id_array(flat).to_pylist())
         hits = _places_of(wanted, of_row, codes, sizes)
         rule = f"column {name!r} must be items of the slate"
         self._refuse(of_row[hits < 0], rule, column)
@@ -120,6 +148,17 @@ class ImpressionRows(SlateRows):
         values, right = numbers(flat), ~wrong & ~none
         found[np.repeat(right, sizes)] = values[np.repeat(right, np.maximum(counts, 0))]
         return found
+
+
+def _in_rows(column: Any) -> tuple[Any, Ints]:
+    """Return all values of lists, and the row of each; no list has none."""
+    flat, counts = lists(column)
+    return flat, np.repeat(np.arange(len(counts)), np.maximum(counts, 0))
+
+
+def _positions(column: Any) -> tuple[Floats, Ints]:
+    flat, of_row = _in_rows(column)
+    return numbers(flat), of_row
 
 
 def _places_of(wanted: Ints, of_row: Ints, codes: Codes, sizes: Ints) -> Ints:

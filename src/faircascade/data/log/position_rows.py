@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from faircascade.data.base import DataError
+from faircascade.data.log.id_columns import changes, differs, missing
+from faircascade.data.log.impression_ids import ImpressionIds, ids_at, repeated
 from faircascade.data.log.impressions import Impressions
 from faircascade.data.log.slate_rows import MOST_POSITIONS, PROPENSITIES, Codes, Rows, SlateRows
-from faircascade.data.log.values import numbers, one_array, raw
+from faircascade.data.log.values import flags, numbers, raw
 from faircascade.data.log.whole_ids import MISSING
 from faircascade.types import Bools, Ints
 
 
+@dataclass
 class PositionRows(SlateRows):
     """One row a position; the rows of an impression stand together."""
+
+    _ids: ImpressionIds = field(default_factory=ImpressionIds, init=False)
 
     def whole(self, table: Any) -> int:
         starts = self._starts(table)
@@ -28,68 +33,114 @@ class PositionRows(SlateRows):
         starts = self._starts(table)
         which = np.cumsum(starts) - 1
         firsts = np.flatnonzero(starts)
-        self._check_together(table, starts)
+        position = self._positions(table, starts, which, firsts)
+        self._check_ids(table, which, firsts, position)
         users = self._checked_users(table)
-        if users is not None:
-            rule = "the rows of an impression must be of one user"
-            self.faults.check(users != users[firsts][which], rule)
-        moments, shown = self._checked_times(table), self._checked_shown(table)
-        slate = self._checked_propensity(table, "slate_propensity")
         contexts = self._checked_contexts(table)
-        if contexts is not None:
-            rule = "the rows of an impression must be of one context"
-            self.faults.check(contexts != contexts[firsts][which], rule)
-        of_position = [self._checked_propensity(table, role) for role in PROPENSITIES]
+        for values, role in ((users, "user"), (contexts, "context")):
+            self._check_same(starts, values, f"the rows of an impression must be of one {role}")
         clicks = self._clicks(table)
+        times = self._checked_times(table)
+        slate = self._checked_propensity(table, "slate_propensity")
         answered = self._checked_answered(table, clicks)
-        rows = Rows(
-            which, self._positions(table, starts, which, firsts), self._item_codes(table),
-            clicks, *of_position,
-        )  # fmt: skip
+        told = {"time": times, "slate_propensity": slate, "answered": answered}
+        for role, given in told.items():
+            self._check_agreement(table, starts, role, given)
+        of_position = [self._checked_propensity(table, role) for role in PROPENSITIES]
+        rows = Rows(which, position, self._item_codes(table), clicks, *of_position)
 
         def of_impression(values: Any) -> Any:
             return None if values is None else values[firsts]
 
         yield from self._blocks(
             len(firsts), rows, np.arange(table.num_rows),
-            users=of_impression(users), shown=of_impression(shown), times=of_impression(moments),
-            slate=of_impression(slate), answered=of_impression(answered),
-            contexts=of_impression(contexts),
+            users=of_impression(users), shown=self._shown(table, starts, which, firsts, position),
+            times=of_impression(times), slate=of_impression(slate),
+            answered=of_impression(answered), contexts=of_impression(contexts),
         )  # fmt: skip
 
     def _starts(self, table: Any) -> Bools:
         """Return the rows at which an impression begins."""
         columns = self.columns
-        starts = np.ones(table.num_rows, dtype=bool)
         if columns.impression is not None:
-            values = _comparable(table[columns.impression])
-            starts[1:] = values[1:] != values[:-1]
-        elif columns.user is not None and columns.position is not None:
-            users, position = _comparable(table[columns.user]), numbers(table[columns.position])
-            starts[1:] = (users[1:] != users[:-1]) | ~(position[1:] > position[:-1])
-            if columns.time is not None:
-                moments = _comparable(table[columns.time])
-                starts[1:] |= moments[1:] != moments[:-1]
+            return changes(table[columns.impression])
+        if columns.user is None or columns.position is None:
+            return np.ones(table.num_rows, dtype=bool)
+        starts, position = changes(table[columns.user]), numbers(table[columns.position])
+        starts[1:] |= ~(position[1:] > position[:-1])
+        if columns.time is not None:
+            starts |= changes(table[columns.time])
         return starts
 
-    def _check_together(self, table: Any, starts: Bools) -> None:
-        if self.columns.impression is None:
+    def _check_ids(self, table: Any, which: Ints, firsts: Ints, position: Ints) -> None:
+        """Refuse rows without an id, and ids that come again."""
+        name = self.columns.impression
+        if name is None:
             return
-        column = table[self.columns.impression]
-        values = _comparable(column)
-        firsts = np.flatnonzero(starts)
-        heads = values[firsts]
-        if (heads[1:] > heads[:-1]).all():
-            return
-        _, first = np.unique(heads, return_index=True)
-        if len(first) == len(heads):
-            return
-        again = np.ones(len(heads), dtype=bool)
-        again[first] = False
-        wrong = np.zeros(len(values), dtype=bool)
-        wrong[firsts[again]] = True
-        rule = "the rows of an impression must stand together"
-        self.faults.check(wrong, rule, lambda row: raw(column, row))
+        column = table[name]
+
+        def got(row: int) -> Any:
+            return raw(column, row)
+
+        none = missing(column)
+        self.faults.check(none, f"column {name!r} must name an impression", got)
+        named = firsts[~none[firsts]] if none.any() else firsts
+        heads = ids_at(column, named)
+        if not self._ids.grow(heads):
+            begun = np.zeros(len(firsts), dtype=bool)
+            begun[which[position == 0]] = True
+            self._check_heads(heads, named, begun[which[named]], got)
+        self._ids.add(heads)
+
+    def _check_heads(self, heads: Any, rows: Ints, begun: Bools, got: Callable[[int], Any]) -> None:
+        """Refuse impressions, which begin in some rows, whose ids were there before."""
+        name, rule = self.columns.impression, "the rows of an impression must stand together"
+        for copies in repeated(heads) or ():
+            self.faults.check(self._mask(rows[copies]), rule, got)
+        met = self._ids.met(heads)
+        if self.columns.position is None:
+            self.faults.check(self._mask(rows[met]), rule, got)
+        elif (met & ~begun).any():  # not ids that begin anew in each file
+            wrong = self._mask(rows[met & ~begun])
+            self.faults.refuse(wrong, rule, got, f"sort the log by {name!r}")
+
+    def _mask(self, rows: Ints) -> Bools:
+        mask = np.zeros(self._table_rows, dtype=bool)
+        mask[rows] = True
+        return mask
+
+    def _shown(
+        self, table: Any, starts: Bools, which: Ints, firsts: Ints, position: Ints
+    ) -> Ints | None:
+        """Return how many positions of each impression were on the screen."""
+        name = self.columns.shown
+        if name is None:
+            return None
+        column = table[name]
+        on_screen = flags(column)
+        if on_screen is None:
+            shown = self._checked_shown(table)
+            self._check_agreement(table, starts, "shown", shown)
+            return None if shown is None else np.asarray(shown[firsts])
+        counts = np.maximum.reduceat(np.where(on_screen, position + 1, 0), firsts)
+        rule = f"column {name!r} must be true from the top down to the last position shown"
+        hidden = ~on_screen & (position < counts[which])
+        self.faults.check(hidden, rule, lambda row: raw(column, row))
+        return np.asarray(counts)
+
+    def _check_agreement(self, table: Any, starts: Bools, role: str, values: Any) -> None:
+        """Refuse rows of an impression that say different things."""
+        name = getattr(self.columns, role)
+        rule = f"column {name!r} must be the same in all rows of an impression"
+        self._check_same(starts, values, rule, lambda row: raw(table[name], row))
+
+    def _check_same(
+        self, starts: Bools, values: Any, rule: str, got: Callable[[int], Any] | None = None
+    ) -> None:
+        if values is not None:
+            wrong = np.zeros(len(starts), dtype=bool)
+            wrong[1:] = differs(values) & ~starts[1:]
+            self.faults.check(wrong, rule, got)
 
     def _positions(self, table: Any, starts: Bools, which: Ints, firsts: Ints) -> Ints:
         """Return positions from 0 on."""
@@ -131,17 +182,3 @@ class PositionRows(SlateRows):
         wrong = (found != 0) & (found != 1)
         self.faults.check(wrong, f"column {name!r} must be 0 or 1", lambda row: raw(column, row))
         return np.asarray(found == 1)
-
-
-def _comparable(column: Any) -> NDArray[Any]:
-    """Return values, or codes of them, that are equal where the column is."""
-    import pyarrow as pa
-
-    column = one_array(column)
-    if pa.types.is_integer(column.type) and not column.null_count:
-        return np.asarray(column.to_numpy(zero_copy_only=False))
-    if pa.types.is_floating(column.type):
-        return np.asarray(column.to_numpy(zero_copy_only=False))
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    return np.asarray(column.indices.fill_null(-1).to_numpy(zero_copy_only=False))

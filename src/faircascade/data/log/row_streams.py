@@ -21,6 +21,8 @@ from faircascade.data.text_file import TextFile, plain_suffix
 
 BLOCK_ROWS = 1 << 18
 """Rows of a Parquet file or DataFrame that are read at a time: more of them leave the cache."""
+BLOCK_VALUES = 1 << 22
+"""Values of a column that are read at a time, about, where rows have lists."""
 SUFFIXES = {
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
     **dict.fromkeys((".jsonl", ".ndjson"), "json"),
@@ -89,15 +91,28 @@ class ParquetRows(RowStream):
         from pyarrow import parquet
 
         try:
-            with parquet.ParquetFile(self.path) as file:
+            with parquet.ParquetFile(self.path, pre_buffer=False) as file:  # else all stays
                 done, total = 0, file.metadata.num_rows
-                for batch in file.iter_batches(BLOCK_ROWS, columns=list(wanted)):
+                size = _rows_together(file.metadata)
+                for batch in file.iter_batches(size, columns=list(wanted)):
                     yield pa.Table.from_batches([batch])
                     done += batch.num_rows
                     if progress:
                         progress(f"reading {self.path.name}", done, total)
         except (pa.ArrowInvalid, OSError) as error:
             raise DataError(f"{self.path}: {' '.join(str(error).split())[:200]}") from None
+
+
+def _rows_together(metadata: Any) -> int:
+    """Return how many rows of a Parquet file to read at a time: fewer if they have long lists."""
+    if not metadata.num_row_groups:
+        return BLOCK_ROWS
+    first = metadata.row_group(0)
+    rows, values = (
+        int(first.num_rows),
+        max((first.column(n).num_values for n in range(first.num_columns)), default=0),
+    )
+    return max(1, min(BLOCK_ROWS, BLOCK_VALUES * rows // max(values, 1)))
 
 
 class FrameRows(RowStream):

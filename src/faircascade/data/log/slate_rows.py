@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from faircascade.data.log.faults import Faults
 from faircascade.data.log.impressions import NOTHING, Impressions
 from faircascade.data.log.log_columns import LogColumns
-from faircascade.data.log.values import numbers, one_array, raw, times
+from faircascade.data.log.values import flags, numbers, one_array, raw, times
 from faircascade.data.log.vocabulary import Vocabulary
 from faircascade.data.log.whole_ids import MISSING
 from faircascade.types import Bools, Floats, Ints
 
 MOST_POSITIONS = 1000
 """Of a slate."""
-_CELLS = 1 << 24
+_CELLS = 1 << 21
 """Positions, empty ones included, of one block of impressions."""
 IN_RANGE = "must be above 0 and at most 1"
 PROPENSITIES = ("cascade_propensity", "item_position_propensity")
@@ -112,7 +112,7 @@ class SlateRows(ABC):
         if self.columns.shown is None:
             return None
         column = table[self.columns.shown]
-        found = numbers(column)
+        found = numbers(column) if flags(column) is None else np.full(len(column), np.nan)
         everything = ~one_array(column).is_valid().to_numpy(zero_copy_only=False)
         wrong = ~everything & ~((found >= 0) & (found <= MOST_POSITIONS) & (found % 1 == 0))
         rule = f"column {self.columns.shown!r} must be a whole number of positions"

@@ -8,15 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.types import Floats, Ints
+from faircascade.types import Bools, Floats, Ints
 
 _WORDS = {"true": 1.0, "yes": 1.0, "y": 1.0, "t": 1.0, "false": 0.0, "no": 0.0, "n": 0.0, "f": 0.0}
 
 
 def one_array(column: Any) -> Any:
-    """Return a column that may be in chunks as one Arrow array."""
+    """Return a column that may be in chunks as one Arrow array, text as text of the usual kind."""
     import pyarrow as pa
 
+    kind = column.type
+    if kind in (pa.string_view(), pa.binary_view()):
+        column = column.cast(pa.string() if kind == pa.string_view() else pa.binary())
+    elif pa.types.is_dictionary(kind) and kind.value_type == pa.string_view():
+        column = column.cast(pa.dictionary(pa.int32(), pa.string()))
     if not isinstance(column, pa.ChunkedArray):
         return column
     if column.num_chunks == 1:
@@ -46,6 +51,26 @@ def numbers(column: Any) -> Floats:
     if pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
         return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False))
     return np.full(len(column), np.nan)
+
+
+def flags(column: Any) -> Bools | None:
+    """Return true and false as such, (n,), missing ones as true; None where something else is.
+
+    Words count, 1 and 0 do not.
+    """
+    import pyarrow as pa
+
+    column = one_array(column)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        column = column.dictionary_encode()
+    if pa.types.is_boolean(column.type):
+        return np.asarray(column.fill_null(True).to_numpy(zero_copy_only=False))
+    if not pa.types.is_dictionary(column.type):
+        return None
+    words = [str(value).strip().lower() for value in column.dictionary.to_pylist()]
+    if not any(word in _WORDS for word in words) or any(w and w not in _WORDS for w in words):
+        return None
+    return np.asarray(_of_dictionary(column, lambda word: _number(word or "true")) != 0)
 
 
 def times(column: Any) -> Floats:

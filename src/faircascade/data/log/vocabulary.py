@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faircascade.data.log.values import one_array
+from faircascade.data.log.id_columns import id_array, is_blank
 from faircascade.data.log.whole_ids import MISSING, Codes, WholeIds, is_whole_id
 from faircascade.types import Ids
 
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,18}", re.ASCII)
-_BLANK = ("", "nan", "null", "none")
-_LONGEST_BLANK = max(map(len, _BLANK))
 _OFTEN = 4
 """Times that ids must occur in a column on average before they are looked up all at once."""
 
@@ -57,7 +57,7 @@ class Vocabulary:
         """Return the code of each value of an Arrow array; MISSING for none, or a broken one."""
         import pyarrow as pa
 
-        column = one_array(column)
+        column = id_array(column)
         if pa.types.is_null(column.type):
             return np.full(len(column), MISSING, dtype=np.int32)
         if self._texts is None:
@@ -113,7 +113,7 @@ class Vocabulary:
         """Return an id as it is kept; None for what is not one."""
         if isinstance(value, str):
             text = value.strip()
-            if len(text) <= _LONGEST_BLANK and text.lower() in _BLANK:
+            if is_blank(text):
                 return None
             if self._texts is None:
                 if _WHOLE.fullmatch(text) and is_whole_id(int(text)):
@@ -122,8 +122,8 @@ class Vocabulary:
             return text
         if isinstance(value, bool) or value is None:
             return None
-        if isinstance(value, float):
-            return self._key(int(value)) if value.is_integer() else None
+        if isinstance(value, float | Decimal):
+            return self._key(int(value)) if _is_whole(value) else None
         if not isinstance(value, int):
             return None
         if self._texts is None and not is_whole_id(value):
@@ -138,7 +138,13 @@ class Vocabulary:
         return np.array([self._find(value) for value in ids], dtype=np.int64)
 
     def _find(self, value: Any) -> int:
+        if isinstance(value, float | Decimal) and _is_whole(value):
+            value = int(value)
         text = str(value).strip()
         if self._texts is not None:
             return self._texts.get(text, MISSING)
         return self._whole.find(int(text)) if _WHOLE.fullmatch(text) else MISSING
+
+
+def _is_whole(value: float | Decimal) -> bool:
+    return isfinite(value) and value == int(value)
