@@ -30,7 +30,13 @@ class Shop:
             clicks[rows, shown] += luck.random(USERS) < self.attraction[rows, shown]
         users, items = np.nonzero(looks)
         self.sums = UserSums(
-            users, items, clicks[users, items], looks[users, items], np.full(USERS, rounds), ITEMS
+            users,
+            items,
+            clicks[users, items],
+            looks[users, items],
+            looks[users, items],
+            np.full(USERS, rounds),
+            ITEMS,
         )
 
 
@@ -89,7 +95,13 @@ def test_users_who_are_all_alike_and_a_single_one() -> None:
     for users in (50, 1):
         rows, items = np.nonzero(looks[:users])
         sums = UserSums(
-            rows, items, clicks[rows, items], looks[rows, items], np.full(users, 120), 4
+            rows,
+            items,
+            clicks[rows, items],
+            looks[rows, items],
+            looks[rows, items],
+            np.full(users, 120),
+            4,
         )
         found = fit_preferences(sums, None, dim=3, seed=0)
         assert np.isfinite(found.means).all()
@@ -102,10 +114,10 @@ def test_soft_attraction_is_attraction_but_for_a_rounded_corner() -> None:
     soft = kernels().soft_attraction
     assert soft(0.5, 0.01) == (0.5, 1.0)
     assert soft(0.0, 0.01) == (pytest.approx(0.01 * math.log(2)), 0.5)
-    assert soft(-0.5, 0.01) == (1e-6, 0.0)
+    assert soft(-0.5, 0.01) == (1e-9, 0.0)
     for level in np.linspace(-0.1, 0.1, 21):
         (low, _), (high, _) = soft(level - 1e-6, 0.02), soft(level + 1e-6, 0.02)
-        if low > 1e-6:
+        if low > 1e-9:
             assert soft(level, 0.02)[1] == pytest.approx((high - low) / 2e-6, rel=1e-3)
 
 
@@ -119,27 +131,89 @@ def test_the_mean_of_a_level_that_is_cut_at_zero() -> None:
         )
 
 
+def test_expected_slopes_are_means_over_normal_levels() -> None:
+    """Against sums over a fine grid; the curvature by Stein, and known levels by Fisher."""
+    compiled = kernels()
+    nodes = compiled.NODES, compiled.WEIGHTS
+    for level, deviation, clicks, times, looks in (
+        (0.2, 0.1, 2.0, 9.0, 9.0), (-0.05, 0.1, 1.0, 4.0, 2.0), (0.1, 0.3, 0.0, 5.0, 4.0),
+    ):  # fmt: skip
+        soft, seen = 0.05, looks / times
+        grid = level + deviation * np.linspace(-7, 7, 20_001)
+        bell = np.exp(-0.5 * ((grid - level) / deviation) ** 2)
+        found = np.array([compiled.soft_attraction(each, soft) for each in grid])
+        p, rise = found.T
+        slope = rise * (clicks / p - (times - clicks) * seen / (1 - seen * p))
+        mean = (slope * bell).sum() / bell.sum()
+        curved = -(slope * (grid - level) * bell).sum() / bell.sum() / deviation**2
+        got = compiled.expected_slope(level, deviation**2, clicks, times, looks, soft, *nodes)
+        assert got[0] == pytest.approx(mean, rel=0.05, abs=0.3)
+        assert got[1] == pytest.approx(max(curved, 0), rel=0.1, abs=3.0)
+    p, rise = compiled.soft_attraction(0.3, 0.01)
+    exact = compiled.expected_slope(0.3, 0.0, 2.0, 8.0, 4.0, 0.01, *nodes)
+    assert exact[0] == pytest.approx(2 / 0.3 - 6 * 0.5 / (1 - 0.5 * 0.3))
+    assert exact[1] == pytest.approx(8 * 0.5 / (0.3 * (1 - 0.5 * 0.3)))
+
+
 def test_compiled_sums_are_the_plain_ones() -> None:
     luck = np.random.default_rng(3)
-    n, m, d, softness = 5, 4, 3, 0.05
+    compiled, n, m, d, softness = kernels(), 5, 4, 3, 0.05
+    nodes = compiled.NODES, compiled.WEIGHTS
     mine, theirs = luck.normal(size=(n, d)) / 2, luck.normal(size=(m, d)) / 2
-    doubts = np.stack([np.diag(luck.uniform(0, 0.1, d)) for _ in range(m)])
+    own, doubts = (np.stack([np.diag(luck.uniform(0, 0.1, d)) for _ in range(c)]) for c in (n, m))
     starts = np.array([0, 2, 2, 5, 6, 9])
     others = luck.integers(0, m, 9)
-    looks = luck.integers(1, 9, 9).astype(float)
-    clicks = np.floor(looks * luck.random(9))
+    times = luck.integers(1, 9, 9).astype(float)
+    looks, clicks = 0.7 * times, np.floor(times * luck.random(9))
     moments, slopes = np.zeros((n, d, d)), np.zeros((n, d))
-    kernels().add_pairs(
-        0, n, starts, others, looks, clicks, mine, theirs, doubts, softness, moments, slopes
-    )
+    compiled.add_pairs(
+        0, n, starts, others, clicks, times, looks, mine, own, theirs, doubts, softness, *nodes,
+        moments, slopes,
+    )  # fmt: skip
     for row in range(n):
         information, slope = np.zeros((d, d)), np.zeros(d)
         for pair in range(starts[row], starts[row + 1]):
             x, cov = theirs[others[pair]], doubts[others[pair]]
-            p, rise = kernels().soft_attraction(mine[row] @ x, softness)
-            weight = looks[pair] * rise**2 / (p * (1 - p))
+            variance = x @ own[row] @ x + mine[row] @ cov @ mine[row] + np.trace(own[row] @ cov)
+            push, weight = compiled.expected_slope(
+                mine[row] @ x, variance, clicks[pair], times[pair], looks[pair], softness, *nodes
+            )
             information += weight * (np.outer(x, x) + cov)
-            slope += (clicks[pair] - looks[pair] * p) * rise / (p * (1 - p)) * x
-            slope -= weight * cov @ mine[row]
+            slope += push * x - weight * cov @ mine[row]
         assert np.allclose(moments[row], information)
         assert np.allclose(slopes[row], slope)
+
+
+@pytest.mark.parametrize("given", [True, False], ids=["features given", "features fitted"])
+@pytest.mark.parametrize(("users", "rounds"), [(2000, 3), (400, 15)])
+def test_users_with_few_clicks_do_not_make_everybody_shy(users, rounds, given) -> None:
+    luck = np.random.default_rng(users)
+    features = luck.normal(size=(20, DIM)) / 3
+    theta = luck.normal(size=(users, DIM)) / 2 + 0.3
+    true = np.clip(theta @ features.T, 0, 1)
+    times = np.zeros((users, 20))
+    for _ in range(rounds):
+        shown = luck.random((users, 20)).argsort(axis=1)[:, :4]
+        np.put_along_axis(times, shown, np.take_along_axis(times, shown, 1) + 1, 1)
+    clicks = luck.binomial(times.astype(int), true)
+    rows, items = np.nonzero(times)
+    seen = times[rows, items]
+    sums = UserSums(
+        rows, items, clicks[rows, items].astype(float), seen, seen, np.full(users, rounds), 20
+    )
+    found = fit_preferences(sums, features if given else None, 5, seed=0)
+    drawn = found.drawn(0, np.arange(users, dtype=np.uint64))
+    ours = np.clip(drawn @ found.features.T, 0, 1)
+    assert ours.mean() == pytest.approx(true.mean(), rel=0.06)
+    if given:
+        assert ours.var(axis=0).mean() == pytest.approx(true.var(axis=0).mean(), rel=0.25)
+
+
+def test_units_of_features_do_not_matter(shop: Shop) -> None:
+    plain = fit_preferences(shop.sums, shop.features, dim=6, seed=0)
+    units = np.array([1e5, 1.0, 1e-5])
+    other = fit_preferences(shop.sums, shop.features * units, dim=6, seed=0)
+    keys = np.arange(USERS, dtype=np.uint64)
+    assert np.allclose(other.mean_attraction, plain.mean_attraction, atol=2e-3)
+    one, same = plain.drawn(1, keys), other.drawn(1, keys) * units
+    assert np.abs((one - same) @ shop.features.T).mean() < 0.02

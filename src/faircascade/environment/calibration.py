@@ -45,7 +45,7 @@ class Calibration:
     gain_over_constant: Difference
     """Over predicting the click rate of the position, whatever stands there."""
     gain_over_item_means: Difference
-    """Over the same attraction for all users."""
+    """Over clicks over looks of the item, for all users."""
 
     @property
     def covered(self) -> float:
@@ -55,8 +55,9 @@ class Calibration:
         return float(inside[there].mean())
 
     def doubts(self) -> Iterator[str]:
-        """Say that more than half of the positions are foreseen wrongly, if they are."""
-        if self.covered < 0.5:
+        """Say that clicks are not foreseen: more than half of the positions are wrong, or click
+        rates by position do better."""
+        if self.covered < 0.5 or self.gain_over_constant.high < 0:
             yield (
                 "the last clicks are not foreseen: the policy behind the log knows something that "
                 "is not in it or in the features, or users have changed"
@@ -79,7 +80,7 @@ class Calibration:
             )
         for name, gain in (
             ("the click rate of the position", self.gain_over_constant),
-            ("the same attraction for all users", self.gain_over_item_means),
+            ("clicks over looks of the item", self.gain_over_item_means),
         ):
             yield (
                 f"log-likelihood per impression {gain.mean:+.4f} ({gain.low:+.4f} to "
@@ -139,7 +140,7 @@ def calibration(log: Log, forecasts: Forecasts, sample: LogSample, until: int) -
 
 
 def _tested(slates: UserSlates, expected: Floats, forecasts: Forecasts) -> _Test:
-    common = forecasts.preferences.mean_attraction[slates.items]
+    common = forecasts.preferences.click_rates[slates.items]
     foreseen, for_everybody = (
         predict(
             forecasts.click_model,

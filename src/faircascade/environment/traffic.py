@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from faircascade.clicks import ClickModel
+from faircascade.clicks import DBN, ClickModel
 from faircascade.data.log import Log, as_log
 from faircascade.environment.calibration import Calibration, calibration
-from faircascade.environment.construction import MERIT_FLOOR
+from faircascade.environment.construction import MERIT_FLOOR, check_length
 from faircascade.environment.delays import Delay, NoDelay
 from faircascade.environment.dynamics import Dynamics, Still
 from faircascade.environment.environment import Environment
-from faircascade.environment.item_features import item_features
+from faircascade.environment.item_features import ItemFeatures, item_features
 from faircascade.errors import ParameterError, check_choice
 from faircascade.fitting import FittedClickModel
-from faircascade.fitting.fit import names_of
+from faircascade.fitting.fit import AUTO
+from faircascade.fitting.fitters import FITTERS
 from faircascade.fitting.forecasts import Forecasts
 from faircascade.fitting.log_sample import sample_users
 from faircascade.fitting.personal import Personal, PersonalFit, fit_personal
@@ -67,8 +68,8 @@ class FittedTraffic:
         delay: Delay | None = None,
     ) -> Environment:
         """Return a world that may have made the log. Users are drawn from what clicks leave open,
-        so that what differs between seeds is what the log does not say; users="mean" takes the
-        most likely ones, who are more alike than users are."""
+        so that worlds differ in what the log does not say of users, if all else is right;
+        users="mean" takes the most likely ones, who are more alike than users are."""
         check_choice("users", users, get_args(UsersAs))
         known = self.preferences
         drawn = users == "drawn"
@@ -129,7 +130,8 @@ def fit_traffic(
         click_model: The name of a click model, "auto", which takes the one that predicts best, or
             what `fit_click_model` returned for this log, which is left as it is.
         features: A table of items with numbers (a file or a DataFrame): those that the policy
-            behind the log has, best of all. Without it, features are fitted.
+            behind the log has, best of all. Items of the table that never were in the log are among
+            those of the environment. Without a table, features are fitted.
         held_out: Share of the users by whom click models are compared, and of the impressions, the
             last ones, by which the result is tested.
         smoothing: Imagined impressions of each item, clicked at the click rate of the log.
@@ -139,18 +141,25 @@ def fit_traffic(
         raise ParameterError("dim", "must be at least 1", dim)
     if not 0 < held_out < 1:
         raise ParameterError("held_out", "must be between 0 and 1, both excluded", held_out)
+    if smoothing < 0:
+        raise ParameterError("smoothing", "must be at least 0", smoothing)
+    if k is not None and k < 1:
+        raise ParameterError("k", "must be at least 1", k)
+    if isinstance(click_model, str):
+        check_choice("click_model", click_model, (AUTO, *FITTERS))
     opened = as_log(log)
     sample = sample_users(opened, MOST_TO_CHOOSE, seed)
     _check_fitted(opened, click_model)
     given = None if features is None else item_features(features, opened)
-    how = Personal(sample.k, given, dim, held_out, smoothing, seed)
+    logged = None if given is None else given.logged
+    how = Personal(sample.k, logged, dim, held_out, smoothing, seed)
     found = fit_personal(opened, click_model, sample, how)
     length = sample.k if k is None else k
     _check_length(found, sample.k, length)
     until = int((1.0 - held_out) * sample.of)
-    past = how.preferences(opened, found.model, found.preferences, until=until)
+    past = how.first_preferences(opened, found.model, found.preferences.mean_attraction, until)
     tested = calibration(opened, Forecasts(past, found.model), sample, until)
-    return FittedTraffic(
+    traffic = FittedTraffic(
         item_ids=opened.item_ids,
         user_ids=opened.user_ids if opened.has_users else np.array(["everyone"]),
         k=length,
@@ -166,13 +175,36 @@ def fit_traffic(
         },
         notes=(*found.notes, *tested.doubts()),
     )
+    whole = traffic if given is None else _with_others(traffic, given)
+    check_length(length, np.ones(len(whole.item_ids), dtype=bool))
+    return whole
+
+
+def _with_others(traffic: FittedTraffic, given: ItemFeatures) -> FittedTraffic:
+    """Add the items that never were in the log: their features say how attractive they are."""
+    many, model = len(given.other_ids), traffic.click_model
+    if isinstance(model, DBN) and not isinstance(model.satisfaction, float):
+        mean = float(np.mean(model.satisfaction))
+        model = replace(model, satisfaction=(*model.satisfaction, *[mean] * many))
+    known, nothing = traffic.preferences, np.zeros(many)
+    return replace(
+        traffic,
+        item_ids=np.append(traffic.item_ids, given.other_ids),
+        click_model=model,
+        preferences=replace(
+            known,
+            features=np.concatenate([known.features, given.others]),
+            clicks=np.append(known.clicks, nothing),
+            looks=np.append(known.looks, nothing),
+        ),
+    )
 
 
 def _check_fitted(log: Log, click_model: str | FittedClickModel) -> None:
     """Refuse a click model that was fitted to something else."""
     if isinstance(click_model, str):
-        names_of(click_model)
-    elif click_model.context_ids is not None or (
+        return
+    if click_model.context_ids is not None or (
         click_model.item_ids.astype(str).tolist() != log.item_ids.astype(str).tolist()
     ):
         raise ParameterError(

@@ -43,11 +43,6 @@ class Fit(NamedTuple):
     entry_parameters: tuple[str, ...] = ()
     """Parameters of the model that have a value for each entry, or item where entries are none."""
 
-    @property
-    def parameters(self) -> int:
-        """How many numbers there are beside attraction."""
-        return len(self.optimum.parameters) - len(self.attraction)
-
 
 @dataclass(frozen=True)
 class Task:
@@ -74,6 +69,8 @@ class Fitter:
     """True if it needs the slates, not just counts."""
     needs_slates: ClassVar[bool] = True
     """True if all positions of a slate must be known."""
+    complexity: ClassVar[int] = 1
+    """0 without parameters, 1 if they are few, 2 if they are many, 3 if there are more kinds."""
 
     def fit(self, task: Task) -> Fit:
         """Fit the model, or say why it cannot be."""
@@ -100,6 +97,7 @@ class Fitter:
 class CascadeFitter(Fitter):
     name = "cascade"
     can_count = True
+    complexity = 0
 
     def _fit(self, task: Task) -> Fit:
         data = task.data
@@ -145,10 +143,12 @@ class DCMFitter(ChainFitter):
 
 class SDBNFitter(ChainFitter):
     name, chain, can_count = "sdbn", SimplifiedDynamicBayesian, True
+    complexity = 2
 
 
 class DBNFitter(ChainFitter):
     name, chain = "dbn", DynamicBayesian
+    complexity = 3
 
 
 class CCMFitter(ChainFitter):
@@ -170,6 +170,7 @@ class PBMFitter(Fitter):
 
 class UBMFitter(Fitter):
     name = "ubm"
+    complexity = 2
 
     def _fit(self, task: Task) -> Fit:
         table = task.data.table

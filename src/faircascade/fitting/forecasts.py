@@ -10,7 +10,7 @@ from faircascade.fitting.preferences import Preferences, kernels
 from faircascade.fitting.user_sums import UserSlates
 from faircascade.types import Floats
 
-LEAST = 1e-4
+LEAST = 1e-6
 """Attraction that is expected at least."""
 
 
@@ -33,9 +33,10 @@ class Forecasts:
         items = np.where(slates.present, slates.items, -1)
         expected = np.full(items.shape, LEAST)
         looks = examination(slates, self.preferences, self.click_model)
-        kernels().predict_clicks(
+        compiled = kernels()
+        compiled.predict_clicks(
             slates.users, items, slates.clicks, looks, self.preferences.features, self._means,
-            self._doubts, self.preferences.softness, expected,
+            self._doubts, self.preferences.softness, compiled.NODES, compiled.WEIGHTS, expected,
         )  # fmt: skip
         return np.asarray(np.maximum(expected, LEAST))
 

@@ -21,7 +21,7 @@ from faircascade.fitting.preferences import Preferences, fit_preferences
 from faircascade.fitting.scores import Scored
 from faircascade.fitting.statistics import Sample, sample_of
 from faircascade.fitting.strata import Strata
-from faircascade.fitting.user_sums import UserSlates, read_sums
+from faircascade.fitting.user_sums import Looks, UserSlates, read_sums
 from faircascade.types import Floats
 
 ROUNDS = 3
@@ -87,6 +87,10 @@ class Personal(NamedTuple):
     def turns(self, log: KnownLog, name: str, start: Start, rounds: int = ROUNDS) -> Turns:
         """Fit a click model and preferences in turns; without any, preferences alone."""
         found = Turns(start.model, self.preferences(log, *start), None, None)
+        return self.more_turns(log, name, found, rounds)
+
+    def more_turns(self, log: KnownLog, name: str, found: Turns, rounds: int) -> Turns:
+        """Go on with turns."""
         for _ in range(rounds):
             strata = Strata(Forecasts(found.preferences, found.model), self.k, log.has_users)
             sample = self._sample(log, strata, [name], self.held_out)
@@ -97,11 +101,24 @@ class Personal(NamedTuple):
         return found
 
     def preferences(
-        self, log: KnownLog, model: ClickModel, known: Preferences | Floats,
-        until: int | None = None,
-    ) -> Preferences:  # fmt: skip
-        """Fit preferences to a log, or to its first so many impressions, given a click model and
-        what is known of attraction."""
+        self, log: KnownLog, model: ClickModel, known: Preferences | Floats
+    ) -> Preferences:
+        """Fit preferences to a log, given a click model and what is known of attraction."""
+        near = known if isinstance(known, Preferences) else None
+        sums = read_sums(log, self._looks(model, known), k=self.k)
+        return fit_preferences(sums, self.features, self.dim, self.seed, near=near)
+
+    def first_preferences(
+        self, log: KnownLog, model: ClickModel, attraction: Floats, until: int
+    ) -> Preferences:
+        """Fit preferences to the first impressions of a log: once to what one attraction for
+        everybody says of looks, and once to what these preferences say."""
+        sums = read_sums(log, self._looks(model, attraction), k=self.k, until=until)
+        found = fit_preferences(sums, self.features, self.dim, self.seed)
+        sums = read_sums(log, self._looks(model, found), k=self.k, until=until)
+        return fit_preferences(sums, self.features, self.dim, self.seed, near=found)
+
+    def _looks(self, model: ClickModel, known: Preferences | Floats) -> Looks:
 
         def looks(slates: UserSlates) -> Floats:
             if isinstance(known, Preferences):
@@ -109,9 +126,7 @@ class Personal(NamedTuple):
             attraction = np.where(slates.present, known[slates.items], 0.0)
             return predict(model, attraction, slates.items, slates.clicks).examined
 
-        sums = read_sums(log, looks, k=self.k, until=until)
-        near = known if isinstance(known, Preferences) else None
-        return fit_preferences(sums, self.features, self.dim, self.seed, near=near)
+        return looks
 
     def _sample(self, log: KnownLog, coding: Coding, names: list[str], held_out: float) -> Sample:
         tails = any(FITTERS[name].needs_tails for name in names)
@@ -133,25 +148,28 @@ def fit_personal(
     tried = {name: how.turns(sample, name, start) for name, start in starts.items()}
     name, choice = _choice(tried, refused, sample)
     found = tried[name]
+    everybody = how._replace(held_out=0.0)
     if len(sample) < sample.of:
         again = Start(found.model, found.preferences.mean_attraction)
-        found = how.turns(log, name, again, rounds=1)
+        found = everybody.turns(log, name, again, rounds=1)
+    else:
+        found = everybody.more_turns(log, name, found, rounds=1)
     return _personal_fit(name, found, choice, log)
 
 
 def _choice(
     tried: Mapping[str, Turns], refused: Mapping[str, str], sample: LogSample
 ) -> tuple[str, str]:
-    """Return the click model with the fewest parameters among those that predict as well as the
-    best, and say so."""
+    """Return the simplest of the click models that predict as well as the best, and of those that
+    are as simple the best, and say so."""
     fits = {name: (turns.fit, turns.scored) for name, turns in tried.items() if turns.fit}
     candidates = candidates_of(fits, refused)
     best, *others = [c for c in candidates if not c.refused]
     close = [best, *(c for c in others if c.behind is not None and not c.behind.is_clear)]
-    taken = min(close, key=lambda c: fits[c.name][0].parameters)
+    taken = min(close, key=lambda c: FITTERS[c.name].complexity)
     choice = choice_words(candidates)
     if taken is not best:
-        choice += f" {taken.name} is taken, which has the fewest parameters of these."
+        choice += f" {taken.name} is taken, as the simplest of these."
     return taken.name, choice
 
 

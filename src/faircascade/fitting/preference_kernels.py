@@ -11,9 +11,12 @@ import numpy as np
 from faircascade.kernel_cache import compiled as compiled_from
 
 compiled = partial(compiled_from, sources=[Path(__file__)])
+
 MOST = 0.98
 """Attraction is predicted to be no more than this."""
-_LEAST = 1e-6
+_LEAST = 1e-9
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
 
 @compiled
@@ -34,37 +37,67 @@ def soft_attraction(level, softness):
 
 
 @compiled
-def add_pairs(
-    first, last, starts, others, looks, clicks, mine, theirs, doubts, softness, moments, slopes
-):
-    """Add up information (n, d, d) and slopes of the log-likelihood (n, d) of rows first to last.
+def expected_slope(level, variance, clicks, times, looks, softness, nodes, weights):
+    """Return the mean of the slope and of the negative curvature of the log-likelihood, over
+    levels that are normal.
 
-    `doubts` are covariances of `theirs`, or none of them.
+    An item was there `times` times, and looked at with probability looks / times each time.
     """
-    d = mine.shape[1]
-    for row in range(first, last):
-        for pair in range(starts[row], starts[row + 1]):
-            other = others[pair]
-            level = 0.0
-            for i in range(d):
-                level += mine[row, i] * theirs[other, i]
-            p, slope = soft_attraction(level, softness)
-            scale = slope / (p * (1.0 - p))
-            weight = looks[pair] * slope * scale
-            push = (clicks[pair] - looks[pair] * p) * scale
-            for i in range(d):
-                slopes[row, i] += push * theirs[other, i]
-                for j in range(d):
-                    moments[row, i, j] += weight * theirs[other, i] * theirs[other, j]
-            if len(doubts):
-                for i in range(d):
-                    for j in range(d):
-                        moments[row, i, j] += weight * doubts[other, i, j]
-                        slopes[row, i] -= weight * doubts[other, i, j] * mine[row, j]
+    seen = looks / times
+    spread = math.sqrt(variance)
+    if spread < 0.1 * softness:  # as good as known: Fisher information
+        p, rise = soft_attraction(level, softness)
+        unclicked = 1.0 - seen * p
+        slope = rise * (clicks / p - (times - clicks) * seen / unclicked)
+        return slope, times * seen * rise * rise / (p * unclicked)
+    slope = along = 0.0
+    for i in range(len(nodes)):
+        p, rise = soft_attraction(level + spread * nodes[i], softness)
+        here = weights[i] * rise * (clicks / p - (times - clicks) * seen / (1.0 - seen * p))
+        slope += here
+        along += here * nodes[i]
+    return slope, max(-along / spread, 0.0)
 
 
 @compiled
-def predict_clicks(users, items, clicks, looks, features, means, doubts, softness, out):
+def add_pairs(
+    first, last, starts, others, clicks, times, looks, mine, my_doubts, theirs, their_doubts,
+    softness, nodes, weights, moments, slopes,
+):  # fmt: skip
+    """Add up information (n, d, d) and slopes (n, d) of rows first to last, the levels of pairs
+    being as uncertain as both sides are. `their_doubts` may be none."""
+    d = mine.shape[1]
+    turned = np.empty(d)
+    for row in range(first, last):
+        for pair in range(starts[row], starts[row + 1]):
+            if looks[pair] <= 0.0:
+                continue
+            other = others[pair]
+            level = variance = 0.0
+            for i in range(d):
+                level += mine[row, i] * theirs[other, i]
+                turned[i] = 0.0
+                for j in range(d):
+                    variance += theirs[other, i] * my_doubts[row, i, j] * theirs[other, j]
+                    if len(their_doubts):
+                        turned[i] += their_doubts[other, i, j] * mine[row, j]
+                        variance += my_doubts[row, i, j] * their_doubts[other, i, j]
+                variance += turned[i] * mine[row, i]
+            push, weight = expected_slope(
+                level, variance, clicks[pair], times[pair], looks[pair], softness, nodes, weights
+            )
+            for i in range(d):
+                slopes[row, i] += push * theirs[other, i] - weight * turned[i]
+                for j in range(d):
+                    moments[row, i, j] += weight * theirs[other, i] * theirs[other, j]
+                    if len(their_doubts):
+                        moments[row, i, j] += weight * their_doubts[other, i, j]
+
+
+@compiled
+def predict_clicks(
+    users, items, clicks, looks, features, means, doubts, softness, nodes, weights, out
+):
     """Predict attraction at each position (n, K) from what its user did before, then learn from it.
 
     `means` (u, d) and `doubts` (u, d, d) are what is believed of users; they are changed.
@@ -85,17 +118,17 @@ def predict_clicks(users, items, clicks, looks, features, means, doubts, softnes
                 for j in range(d):
                     turned[i] += doubts[user, i, j] * features[item, j]
                 variance += turned[i] * features[item, i]
+            variance = max(variance, 0.0)
             out[row, place] = mean_attraction(level, variance)
             if looks[row, place] <= 0.0:
                 continue
-            p, slope = soft_attraction(level, softness)
-            scale = slope / (p * (1.0 - p))
-            weight = looks[row, place] * slope * scale
-            push = ((1.0 if clicks[row, place] else 0.0) - looks[row, place] * p) * scale
+            clicked = 1.0 if clicks[row, place] else 0.0
+            push, weight = expected_slope(
+                level, variance, clicked, 1.0, looks[row, place], softness, nodes, weights
+            )
             gain = 1.0 / (1.0 + weight * variance)
-            step = min(max(push * gain, -1.0 / math.sqrt(variance)), 1.0 / math.sqrt(variance))
             for i in range(d):
-                means[user, i] += step * turned[i]
+                means[user, i] += push * gain * turned[i]
                 for j in range(d):
                     doubts[user, i, j] -= weight * gain * turned[i] * turned[j]
 

@@ -6,8 +6,9 @@ is known are like everybody, and users differ as much as they do. That makes it 
 policy that learns. Such a policy shows users what they like, so that clicks over looks say too much
 of an item that only its friends have seen. But given all that came before, what it shows next does
 not depend on preferences, and the likelihood is that of the clicks alone (Rubin 1976): nothing may
-be left out of it, though. Means, spread and, unless given, the features are fitted by EM, with
-normal approximations (Laplace) of what is known of each user and item.
+be left out of it, though. Means, spread and, unless given, the features are fitted by variational
+EM: what is known of each user and item is taken as normal, and likelihoods as means over it. Most
+users have few clicks, and their likelihoods are so skew that the mode would say far too little.
 """
 
 from __future__ import annotations
@@ -37,8 +38,12 @@ _WARM = 10
 """EM steps with a wide corner, so that items find their place first."""
 _START = 0.3
 """Spread of features that EM begins with, over the click rate."""
-_LONGEST = 1.0
-"""A step of preferences at most, in standard deviations."""
+_PASSES = 2
+"""Steps of each side before the other."""
+_LONGEST = 2.0
+"""A step at most, in standard deviations."""
+_SURE = 0.01
+"""Variance of features that EM begins with, over that among items."""
 _LANES = 8
 _AT_ONCE = 1 << 14
 
@@ -59,6 +64,8 @@ class Preferences:
     """Of each user, (n,)."""
     clicks: Floats
     """On each item, (m,)."""
+    looks: Floats
+    """At each item, (m,)."""
     softness: float
     steps: int
     converged: bool
@@ -66,9 +73,15 @@ class Preferences:
     def drawn(self, seed: int, keys: Words) -> Floats:
         """Draw preferences that users with these keys may have, (n, d): they differ as much as
         users do, where the means are too much alike."""
-        roots = np.linalg.cholesky(self.doubts + 1e-12 * np.eye(self.doubts.shape[1]))
+        roots = np.linalg.cholesky(_regular(self.doubts))
         noise = normals(seed, "preferences", self.means.shape[1], keys)
         return np.asarray(self.means + np.einsum("nij,nj->ni", roots, noise))
+
+    @property
+    def click_rates(self) -> Floats:
+        """Clicks over looks, with one more look at the mean rate, (m,)."""
+        rate = self.clicks.sum() / max(self.looks.sum(), 1.0)
+        return np.asarray((self.clicks + rate) / (self.looks + 1.0))
 
     @property
     def mean_attraction(self) -> Floats:
@@ -114,8 +127,12 @@ def fit_preferences(
             state.step(_SOFT if steps >= warm else 1.0)
             steps += 1
             change = np.abs(state.population - before).mean()
-            converged = steps > warm and change < TOLERANCE * np.abs(before).mean()
+            converged = steps > warm + 2 and change < TOLERANCE * np.abs(before).mean()
     return state.preferences(sums, steps, converged)
+
+
+Normal = tuple[Floats, Floats]
+"""Means and covariances; no covariances if means are known."""
 
 
 class _Pairs(NamedTuple):
@@ -123,27 +140,32 @@ class _Pairs(NamedTuple):
 
     starts: Ints
     others: Ints
-    looks: Floats
     clicks: Floats
+    times: Floats
+    looks: Floats
 
     @classmethod
     def of(cls, mine: Ints, others: Ints, sums: UserSums, size: int) -> _Pairs:
         order = np.argsort(mine, kind="stable")
         starts = np.searchsorted(mine[order], np.arange(size + 1))
-        return cls(starts, others[order], sums.looks[order], sums.clicks[order])
+        counts = (sums.clicks[order], sums.times[order], sums.looks[order])
+        return cls(starts, others[order], *counts)
 
-    def add(self, mine: Floats, theirs: Floats, doubts: Floats, softness: float) -> Any:
+    def add(self, mine: Normal, theirs: Normal, softness: float) -> Any:
         """Return information (n, d, d) and slopes (n, d) of what is on one side."""
-        n, d = mine.shape
+        n, d = mine[0].shape
         moments, slopes = np.zeros((n, d, d)), np.zeros((n, d))
         shares = np.linspace(0, len(self.others), _LANES + 1)
         edges = np.searchsorted(self.starts[1:], shares)
         edges[0], edges[-1] = 0, n
-        add = kernels().add_pairs
+        compiled = kernels()
+        nodes = compiled.NODES, compiled.WEIGHTS
 
         def lane(number: int) -> None:
-            add(edges[number], edges[number + 1], *self, mine, theirs, doubts, softness, moments,
-                slopes)  # fmt: skip
+            compiled.add_pairs(
+                edges[number], edges[number + 1], *self, *mine, *theirs, softness, *nodes, moments,
+                slopes,
+            )  # fmt: skip
 
         with ThreadPoolExecutor(min(_LANES, os.cpu_count() or 1)) as threads:
             list(threads.map(lane, range(_LANES)))
@@ -179,24 +201,24 @@ class _State:
         looks, rate = sums.of_items(sums.looks), _rate(sums)
         mean = (sums.of_items(sums.clicks) + rate) / (looks + 1.0)
         if features is None:
-            d, scale = min(dim, n, m), 1.0
+            d, scale = min(dim, n, m), np.ones(min(dim, n, m))
             b = np.asarray(_START * rate * normals(seed, "features", d, np.arange(m)))
             b[:, 0] = mean
             common = np.eye(d)[0]
         else:
-            size = float(np.sqrt(np.mean(features**2))) or 1.0
-            d, scale = features.shape[1], _START * rate / size
-            b, root = np.asarray(scale * features), np.sqrt(looks)
+            size = np.sqrt(np.mean(features**2, axis=0))
+            d, scale = features.shape[1], _START * rate / np.where(size > 0, size, 1.0)
+            b, root = np.asarray(scale * features, dtype=np.float64), np.sqrt(looks)
             common = np.asarray(np.linalg.lstsq(b * root[:, None], mean * root, rcond=None)[0])
-        spread_b = np.diag(np.full(d, (_START * rate) ** 2))
-        turn, z = np.asarray(scale * np.eye(d)), np.zeros((n, d))
+        spread_b = np.asarray(np.diag(np.full(d, (_START * rate) ** 2)), dtype=np.float64)
+        turn, z = np.asarray(np.diag(scale), dtype=np.float64), np.zeros((n, d))
         return cls._of(sums, features, b, turn, common, z, spread_b)
 
     @classmethod
     def like(cls, near: Preferences, sums: UserSums, features: Floats | None) -> _State:
         """Begin with what is nearly right."""
         d = len(near.common)
-        turn = np.linalg.cholesky(near.spread + 1e-9 * np.trace(near.spread) * np.eye(d))
+        turn = np.asarray(np.linalg.cholesky(_regular(near.spread)), dtype=np.float64)
         back, b = np.linalg.inv(turn), near.features @ turn
         common = back @ near.common
         off = b - b.mean(axis=0)
@@ -206,7 +228,7 @@ class _State:
 
     @classmethod
     def _of(
-        cls, sums: UserSums, features: Floats | None, b: Floats, turn: Floats, common: Floats,
+        cls, sums: UserSums, features: Floats | None, b: Any, turn: Floats, common: Floats,
         z: Floats, spread_b: Floats,
     ) -> _State:  # fmt: skip
         (n, d), m = z.shape, len(b)
@@ -240,28 +262,22 @@ class _State:
         self._whiten()
 
     def _improve_users(self) -> None:
-        d = self.z.shape[1]
-        for _ in range(2):
-            moments, slopes = self.by_user.add(
-                self.common + self.z, self.b, self.b_doubts, self.softness
-            )
-            moments += np.eye(d)
-            step = np.linalg.solve(moments, (slopes - self.z)[:, :, None])[:, :, 0]
-            length = np.sqrt((step**2).sum(axis=1, keepdims=True))
-            self.z += step * np.minimum(1.0, _LONGEST / np.maximum(length, 1e-12))
-        self.doubts = np.linalg.inv(moments)
+        prior = np.eye(self.z.shape[1])
+        for _ in range(_PASSES):
+            users = self.common + self.z, self.doubts
+            moments, slopes = self.by_user.add(users, (self.b, self.b_doubts), self.softness)
+            slopes -= self.z
+            self.z, self.doubts = _moved(self.z, self.doubts, moments + prior, slopes)
 
     def _improve_items(self, pairs: _Pairs) -> None:
         prior = np.linalg.inv(self.spread_b)
-        theta = self.common + self.z
-        for _ in range(2):
-            moments, slopes = pairs.add(self.b, theta, self.doubts, self.softness)
-            moments += prior
+        if not len(self.b_doubts):
+            self.b_doubts = np.tile(_SURE * self.spread_b, (len(self.b), 1, 1))
+        for _ in range(_PASSES):
+            users = self.common + self.z, self.doubts
+            moments, slopes = pairs.add((self.b, self.b_doubts), users, self.softness)
             slopes -= (self.b - self.mean_b) @ prior
-            step = np.linalg.solve(moments, slopes[:, :, None])[:, :, 0]
-            length = np.sqrt(np.einsum("mi,ij,mj->m", step, prior, step))[:, None]
-            self.b += step * np.minimum(1.0, 2.0 / np.maximum(length, 1e-12))
-        self.b_doubts = np.linalg.inv(moments)
+            self.b, self.b_doubts = _moved(self.b, self.b_doubts, moments + prior, slopes)
 
     def _whiten(self) -> None:
         """Take what users have in common and how they differ from what is known of them (M-step),
@@ -299,10 +315,26 @@ class _State:
             spread=turn @ turn.T,
             impressions=sums.impressions,
             clicks=sums.of_items(sums.clicks),
+            looks=sums.of_items(sums.looks),
             softness=self.softness,
             steps=steps,
             converged=converged,
         )
+
+
+def _moved(means: Floats, doubts: Floats, precision: Floats, slopes: Floats) -> Normal:
+    """Go half of the way to a better normal approximation, in its natural parameters."""
+    doubts = np.asarray(np.linalg.inv(0.5 * (precision + np.linalg.inv(doubts))))
+    step = 0.5 * (doubts @ slopes[:, :, None])[:, :, 0]
+    squares = (step * np.linalg.solve(doubts, step[:, :, None])[:, :, 0]).sum(axis=1)
+    length = np.sqrt(np.maximum(squares, 1e-24))[:, None]
+    return means + step * np.minimum(1.0, _LONGEST / length), doubts
+
+
+def _regular(covariance: Floats) -> Floats:
+    """Return a covariance that surely has a root, whatever the units."""
+    d = covariance.shape[-1]
+    return np.asarray(covariance * (1.0 + 1e-9 * np.eye(d)) + 1e-300 * np.eye(d))
 
 
 def _rate(sums: UserSums) -> float:

@@ -15,7 +15,7 @@ from faircascade.fitting.forecasts import LEAST, Forecasts
 from faircascade.fitting.user_sums import UserSlates
 from faircascade.types import Ints
 
-STRATA = 96
+STRATA = 144
 """Each reaches from an attraction to one that is a tenth more."""
 
 

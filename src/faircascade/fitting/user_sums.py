@@ -55,6 +55,9 @@ class UserSums(NamedTuple):
     items: Ints
     clicks: Floats
     looks: Floats
+    """Expected, given the clicks above."""
+    times: Floats
+    """How often the user may have looked."""
     impressions: Ints
     """Of each user, (n,)."""
     n_items: int
@@ -83,7 +86,7 @@ class _Pairs:
     def __init__(self, n_items: int) -> None:
         self.n_items = n_items
         self.keys: Ints = np.zeros(0, dtype=np.int64)
-        self.values = np.zeros((2, 0))
+        self.values = np.zeros((3, 0))
         self._new: list[tuple[Ints, Floats]] = []  # occurrences that are not among the pairs yet
         self.impressions: Ints = np.zeros(0, dtype=np.int64)
 
@@ -91,7 +94,7 @@ class _Pairs:
         if not len(part):
             return
         key = (part.users.astype(np.int64)[:, None] * self.n_items + part.items)[part.present]
-        more = np.stack([part.clicks[part.present].astype(float), looks(part)[part.present]])
+        more = np.stack([part.clicks[part.present], *_looks(looks(part)[part.present])])
         self._new.append((key, more))
         if sum(len(keys) for keys, _ in self._new) > max(len(self.keys), _NEW):
             self._merge()
@@ -111,8 +114,13 @@ class _Pairs:
     def sums(self, users: int) -> UserSums:
         self._merge()
         impressions = np.pad(self.impressions, (0, users - len(self.impressions)))
-        clicks, looks = self.values
+        clicks, looks, times = self.values
         return UserSums(
-            self.keys // self.n_items, self.keys % self.n_items, clicks, looks, impressions,
-            self.n_items,
+            self.keys // self.n_items, self.keys % self.n_items, clicks, looks, times,
+            impressions, self.n_items,
         )  # fmt: skip
+
+
+def _looks(looks: Floats) -> tuple[Floats, Floats]:
+    """Return looks, and where there may have been one."""
+    return looks, (looks > 0).astype(np.float64)
