@@ -143,7 +143,13 @@ def _print(found: FittedClickModel, told: Sequence[str]) -> None:
         print_table(
             ["Model", *map(str, range(1, min(found.k, _MOST_POSITIONS) + 1))],
             [
-                [c.name, *(f"{p:.4f}" for p in c.scores.perplexity_by_position[:_MOST_POSITIONS])]
+                [
+                    c.name,
+                    *(
+                        f"{p:.4f}" if p == p else "–"
+                        for p in c.scores.perplexity_by_position[:_MOST_POSITIONS]
+                    ),
+                ]
                 for c in found.candidates
                 if c.scores is not None
             ],
