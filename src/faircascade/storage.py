@@ -73,6 +73,28 @@ def check_folder(folder: str | Path) -> Path:
     return folder
 
 
+@contextmanager
+def results_folder(folder: str | Path) -> Iterator[Path]:
+    """Yield a folder for results that can be written to; what was made for them is removed again
+    if nothing came of it."""
+    folder = Path(folder)
+    made = [each for each in (folder, *folder.parents) if not each.exists()]
+    try:
+        yield check_folder(folder)
+    finally:
+        for each in made:
+            if not each.is_dir() or any(each.iterdir()):
+                break
+            each.rmdir()
+
+
+def can_be_written(path: str | Path) -> bool:
+    """Tell whether a file can be made or replaced, in folders that there may not be yet."""
+    path = Path(path).absolute()
+    there = next(each for each in path.parents if each.exists())
+    return not path.is_dir() and there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+
+
 def free_folder(name: str) -> Path:
     """Return a folder below `runs` that has nothing in it yet: `runs/NAME`, `runs/NAME-2`, ..."""
     names = chain([name], (f"{name}-{number}" for number in count(2)))

@@ -93,3 +93,31 @@ def test_a_log_that_is_not_there_is_one_line(run) -> None:
     code, _, err = run("audit", "nowhere.parquet")
     assert code == 2
     assert err == "Error: nowhere.parquet: no such file or folder\n"
+
+
+def test_an_audit_that_fails_leaves_no_folder(run, log: Path, tmp_path: Path) -> None:
+    code, _, _ = run("audit", str(log), *OPTIONS, "--merit", "wort", "--out", "new/page")
+    assert code == 2
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "there").mkdir()
+    assert run("audit", str(log), *OPTIONS, "--merit", "wort", "--out", "there")[0] == 2
+    assert (tmp_path / "there").is_dir()
+
+
+def test_counts_are_told_from_a_log(run, tmp_path: Path) -> None:
+    file = tmp_path / "counts.csv"
+    file.write_text("url,pos,Impression,Click\na,1,90,30\na,2,90,10\nb,1,90,20\n")
+    code, _, err = run("audit", str(file))
+    assert code == 2
+    assert "there is nothing to audit without the impressions themselves" in err
+    assert "fit --counts" in err
+
+
+def test_few_users_and_popularity_from_clicks_are_told(run, log: Path) -> None:
+    code, out, err = run("audit", str(log), *OPTIONS, "--json", "--out", "page")
+    assert code == 0, err
+    notes = " ".join(json.loads(out)["notes"])
+    assert "there are 39 users: intervals of the metrics of groups are too short" in notes
+    assert "popularity is estimated from the clicks" in notes
+    page = (Path("page") / "audit.md").read_text()
+    assert "Popularity is estimated from the clicks" in page

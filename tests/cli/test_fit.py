@@ -75,6 +75,7 @@ def test_counts(run, tmp_path) -> None:
         (["--excess", "cap"], "--excess must come with --counts, got 'cap'"),
         (["--counts", "--user", "user_id"], "--user must be left out"),
         (["--out", "."], "--out must be a file, got '.'"),
+        (["--out", __file__ + "/model.json"], "--out must be in a folder that can be written to"),
     ],
 )
 def test_a_mistake_is_one_line(run, log, options, message) -> None:
@@ -101,3 +102,34 @@ def test_text_logs_are_read(run, tmp_path) -> None:
     assert code == 0
     assert "500 impressions of 12 items" in out
     assert "there is no column of users" in err
+
+
+def test_a_file_that_cannot_be_written_costs_no_fit(run, log, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("faircascade.cli.fit.can_be_written", lambda _: False)
+    monkeypatch.setattr("faircascade.fitting.fit_click_model", None)
+    code, out, err = run("fit", str(log), "--out", str(tmp_path / "new" / "model.json"))
+    assert (code, out) == (2, "")
+    assert "--out must be in a folder that can be written to" in err
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_table_is_printed_if_the_model_cannot_be_saved(run, log, tmp_path, monkeypatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", ".model.json.1-2.part")
+
+    monkeypatch.setattr(fc.FittedClickModel, "save", full)
+    file = tmp_path / "model.json"
+    code, out, err = run("fit", str(log), "--model", "pbm", "--out", str(file))
+    assert code == 2
+    assert "kappa" in out
+    assert f"{file}: the fitted model could not be written: No space left on device" in err
+    assert ".part" not in err
+
+
+def test_columns_of_counts_are_asked_for_by_their_options(run, tmp_path) -> None:
+    file = tmp_path / "counts.csv"
+    file.write_text("item,position,seen,clicks\na,1,9,3\n")
+    code, _, err = run("fit", str(file), "--counts")
+    assert code == 2
+    assert "name it with --impression" in err
+    assert "impressions=" not in err

@@ -12,7 +12,7 @@ from faircascade.cli.console import print_json, print_table, remark
 from faircascade.cli.data import showing
 from faircascade.cli.log_options import LogFile, LogSettings, open_log, with_log_options
 from faircascade.cli.options import AsJson
-from faircascade.storage import check_folder, free_folder
+from faircascade.storage import free_folder, results_folder
 
 if TYPE_CHECKING:
     from faircascade.evaluation.audit import Audit, Estimate
@@ -65,21 +65,21 @@ def audit(
     from faircascade.report import write_audit
 
     opened = open_log(log, log_settings)
-    folder = check_folder(free_folder("audit") if out is None else out)
-    with showing() as report:
-        found = fc.audit(
-            opened,
-            items=items,
-            items_id=items_id,
-            groups=groups or (),
-            supplier=supplier,
-            group_sep=group_sep,
-            merit=merit,
-            popularity=popularity,
-            periods=periods,
-            progress=report,
-        )
-    page = write_audit(found, folder)
+    with results_folder(free_folder("audit") if out is None else out) as folder:
+        with showing() as report:
+            found = fc.audit(
+                opened,
+                items=items,
+                items_id=items_id,
+                groups=groups or (),
+                supplier=supplier,
+                group_sep=group_sep,
+                merit=merit,
+                popularity=popularity,
+                periods=periods,
+                progress=report,
+            )
+        page = write_audit(found, folder)
     if as_json:
         print_json({"page": str(page), **found.to_dict()})
         return

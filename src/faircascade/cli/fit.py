@@ -12,10 +12,13 @@ from faircascade.cli.console import print_json, print_table, remark
 from faircascade.cli.log_options import LogFile, LogSettings, defaults, open_log, with_log_options
 from faircascade.errors import ParameterError
 from faircascade.progress import progress
+from faircascade.storage import can_be_written
 
 if TYPE_CHECKING:
     from faircascade.fitting import Candidate, FittedClickModel
 
+_MOST_POSITIONS = 20
+"""Positions that are printed."""
 _OF_COUNTS = {
     "impression": "impressions",
     "click": "clicks",
@@ -72,6 +75,8 @@ def fit(
     options: dict[str, Any] = {"method": method, "held_out": held_out, "smoothing": smoothing}
     if out is not None and out.is_dir():
         raise ParameterError("out", "must be a file", str(out))
+    if out is not None and not can_be_written(out):
+        raise ParameterError("out", "must be in a folder that can be written to", str(out))
     if excess != "refuse" and not counts:
         raise ParameterError("excess", "must come with --counts", excess)
     source = _counts(log, log_settings, excess) if counts else open_log(log, log_settings)
@@ -84,18 +89,28 @@ def fit(
             seed=seed,
             progress=lambda label, done, of: report(label, done / of if of else 0.0),
         )
-    if out is not None:
-        found.save(out)
-        remark(f"The fitted model is in {out}.")
     if as_json:
         document = found.document()
         del document["entries"]
         print_json(document)
     else:
         _print(found, [] if counts else source.notes)
+    if out is not None:
+        _save(found, out)
+
+
+def _save(found: FittedClickModel, out: Path) -> None:
+    try:
+        found.save(out)
+    except OSError as error:
+        raise ValueError(
+            f"{out}: the fitted model could not be written: {error.strerror}"
+        ) from None
+    remark(f"The fitted model is in {out}.")
 
 
 def _counts(source: Path, settings: LogSettings, excess: Any) -> Any:
+    from faircascade.data.base import DataError
     from faircascade.fitting import ClickCounts
 
     usual = defaults()
@@ -104,7 +119,13 @@ def _counts(source: Path, settings: LogSettings, excess: Any) -> Any:
         if name not in _OF_COUNTS:
             raise ParameterError(name, "must be left out: counts have no such column", value)
     named = {_OF_COUNTS[name]: value for name, value in given.items()}
-    return ClickCounts(source, excess=excess, **named)
+    try:
+        return ClickCounts(source, excess=excess, **named)
+    except DataError as error:  # names the parameters of counts
+        words = str(error)
+        for option, parameter in _OF_COUNTS.items():
+            words = words.replace(f"{parameter}=", f"{option}=")
+        raise DataError(words) from None
 
 
 def _print(found: FittedClickModel, told: Sequence[str]) -> None:
@@ -120,9 +141,15 @@ def _print(found: FittedClickModel, told: Sequence[str]) -> None:
     print_table(headers, rows, numbers=True, title=title)
     if found.scores is not None:
         print_table(
-            ["Model", *map(str, range(1, found.k + 1))],
+            ["Model", *map(str, range(1, min(found.k, _MOST_POSITIONS) + 1))],
             [
-                [c.name, *(f"{p:.4f}" for p in c.scores.perplexity_by_position)]
+                [
+                    c.name,
+                    *(
+                        f"{p:.4f}" if p == p else "–"
+                        for p in c.scores.perplexity_by_position[:_MOST_POSITIONS]
+                    ),
+                ]
                 for c in found.candidates
                 if c.scores is not None
             ],
@@ -169,11 +196,13 @@ def _parameters(found: FittedClickModel) -> list[tuple[str, str]]:
         if name == "name" or name in found.entry_parameters:
             continue
         values = value if isinstance(value, list) else [value]
+        more = " ..." if len(values) > _MOST_POSITIONS else ""
+        values = values[:_MOST_POSITIONS]
         if any(isinstance(each, list | tuple) for each in values):
             text = "; ".join(" ".join(f"{x:.3f}" for x in row) for row in values)
         else:
             text = " ".join(f"{x:.3f}" for x in values)
-        lines.append((name, text))
+        lines.append((name, text + more))
     w = found.attraction
     lines.append(("attraction", f"{w.min():.3f} to {w.max():.3f}, mean {w.mean():.3f}"))
     return lines

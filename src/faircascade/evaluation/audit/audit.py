@@ -9,9 +9,10 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from faircascade.data.base import Progress
+from faircascade.data.base import DataError, Progress
 from faircascade.data.log import Log, as_log
 from faircascade.data.log.log import LogSummary
+from faircascade.data.log.log_columns import LogColumns
 from faircascade.errors import ParameterError
 from faircascade.evaluation.audit.assembly import (
     estimate_all,
@@ -41,8 +42,10 @@ from faircascade.evaluation.audit.tables import (
 from faircascade.metrics.memberships import Memberships
 from faircascade.parameters import checked_arguments
 
-FEW_CLICKS = 10
-"""Clicks per item below which estimated merit is mostly chance."""
+FEW_CLICKS = 50
+"""Clicks per item below which intervals of what rests on estimated merit are too narrow."""
+FEW_USERS = 100
+"""Users below which intervals of metrics of groups are too short."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -150,7 +153,10 @@ def audit(
     if periods == 1:
         raise ParameterError("periods", "must be 0 or at least 2", periods)
     source = as_log(log)
-    counts = count(source, blocks=BLOCKS, periods=periods, progress=progress)
+    try:
+        counts = count(source, blocks=BLOCKS, periods=periods, progress=progress)
+    except DataError as error:
+        raise DataError(f"{error}{_perhaps_counts(source.columns)}") from None
     catalogue = Catalogue.of(source, columns)
     samples = Samples(counts, catalogue, merit)
     members = {name: Memberships.of(labels.tolist()) for name, labels in catalogue.groups.items()}
@@ -170,6 +176,18 @@ def audit(
         positions=position_table(samples.whole, found),
         periods=period_table(counts, found),
         notes=tuple(_notes(source, counts, catalogue, samples, merit)),
+    )
+
+
+def _perhaps_counts(columns: LogColumns) -> str:
+    """Return what to do if a log that cannot be read is a table of counts."""
+    needed = (columns.impression, columns.position, columns.click)
+    if columns.user is not None or None in needed:
+        return ""
+    return (
+        f". If {columns.impression!r} and {columns.click!r} are numbers of impressions and clicks, "
+        "there is nothing to audit without the impressions themselves; click models can be fitted "
+        "to such counts (`faircascade fit --counts`)"
     )
 
 
@@ -197,6 +215,11 @@ def _notes(
         yield (
             f"merit is estimated from {clicks:.1f} clicks per item: what depends on it is rough, "
             "and its intervals are too narrow"
+        )
+    if catalogue.groups and log.summary.users < FEW_USERS and len(counts.blocks) >= FEWEST:
+        yield (
+            f"there are {log.summary.users:,} users: intervals of the metrics of groups are too "
+            "short (with 60 users, 86% to 97% rather than 95% were right)"
         )
     if counts.periods is not None and counts.periods.exposure is None:
         yield "there are too many items to follow their exposure over time"

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from faircascade.metrics.top_items import TopItems
+
 if TYPE_CHECKING:
     from faircascade.evaluation.audit.audit import Audit
     from faircascade.evaluation.audit.intervals import Estimate
@@ -17,7 +19,7 @@ _CLOSE = 0.1
 def headline(audit: Audit) -> str:
     """Return a few sentences: how concentrated exposure is, and which group has least and most."""
     items = audit.items
-    few = max(1, round(0.1 * len(items)))
+    few = TopItems().few(len(items))
     top = audit.metrics["top_items"]
     which = "The most shown item" if few == 1 else f"The {few:,} most shown"
     said = [f"{which} of {len(items):,} items had {_percent(top)} of the exposure."]
