@@ -7,8 +7,9 @@ taught by that log, do in the next 100 rounds? Each shop has items and users of 
 who click as in a cascade, by position, as in DCM or as in DBN. Asked are `fc.evaluate`, and worlds
 drawn from `fc.fit_traffic`, with the features that the service has and without. Writes
 `decisions.csv` (a row for each shop and policy: changes against LinUCB, predicted with an interval
-and true), `levels.csv` (clicks and Equality of LinUCB, and clicks of random slates, from scratch)
-and prints what of it the documents say.
+and true), `levels.csv` (clicks and Equality of LinUCB, and clicks of random slates, from scratch),
+`short.csv` (the same for logs with few impressions of each user), and prints what of it the
+documents say.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from faircascade.rerankers import LoggedRandomisation
 ITEMS, USERS, DIM, K, ROUNDS, NEXT = 30, 600, 4, 4, 200, 100
 SHARE, SHORTLIST = 0.2, 8
 WORLDS = 5
+SHORT = (5, 10, 20, 50)
 METRICS = ("clicks", "equality_b")
 SATISFACTION = tuple(np.random.default_rng(5).uniform(0.2, 0.9, ITEMS).tolist())
 CLICK_MODELS: dict[str, ClickModel] = {
@@ -107,6 +109,35 @@ def decisions(seed: int, model: str, log: Path, shop: Environment) -> Iterator[R
             }
 
 
+def short_logs(seed: int, model: str, shop: Environment) -> Iterator[Row]:
+    """Yield clicks in worlds made of logs with few impressions of each user, over those in the
+    shop."""
+    true = outcome(shop, FROM_SCRATCH, ROUNDS, seed)
+    for rounds in SHORT:
+        with tempfile.TemporaryDirectory() as folder:
+            log = logged(shop, seed, rounds, Path(folder))
+            traffic = fc.fit_traffic(log, k=K, features=table(shop, DIM))
+        found = outcome(traffic.environment(seed=seed), FROM_SCRATCH, ROUNDS, seed)
+        yield {
+            "shop": seed,
+            "click_model": model,
+            "impressions_per_user": rounds,
+            "fitted": traffic.name,
+            "noted": int(any("not foreseen" in note for note in traffic.notes)),
+            **{
+                name: round(found[policy]["clicks"] / true[policy]["clicks"], 4)
+                for name, policy in (("clicks", NOW), ("random_clicks", "Random"))
+            },
+        }
+
+
+def logged(shop: Environment, seed: int, rounds: int, folder: Path) -> Path:
+    """Return the log of the service."""
+    service = fc.LinUCB(reranker=LoggedRandomisation(share=SHARE, shortlist=SHORTLIST))
+    fc.simulate(shop, service, rounds=rounds, seed=seed, trace=folder / "log.parquet")
+    return folder / "log.parquet"
+
+
 def levels(seed: int, model: str, log: Path, shop: Environment) -> Iterator[Row]:
     """Yield what policies get from scratch in the shop and in worlds made of the log."""
     worlds = {
@@ -165,24 +196,28 @@ def right(rows: list[Row]) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--shops", type=int, default=5, help="of each click model")
+    parser.add_argument("--part", choices=("all", "short"), default="all")
     parser.add_argument("--out", type=Path, default=Path("runs/log-to-decision"))
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
-    made, found = list[Row](), list[Row]()
+    made, found, short = list[Row](), list[Row](), list[Row]()
     for number in range(asked.shops):
         for place, (name, model) in enumerate(CLICK_MODELS.items()):
             seed = 1 + place + number * len(CLICK_MODELS)
             shop = shop_of(seed, model)
-            service = fc.LinUCB(reranker=LoggedRandomisation(share=SHARE, shortlist=SHORTLIST))
+            short.extend(short_logs(seed, name, shop))
+            write(asked.out / "short.csv", short)
+            if asked.part == "short":
+                continue
             with tempfile.TemporaryDirectory() as folder:
-                log = Path(folder) / "log.parquet"
-                fc.simulate(shop, service, rounds=ROUNDS, seed=seed, trace=log)
+                log = logged(shop, seed, ROUNDS, Path(folder))
                 made.extend(decisions(seed, name, log, shop))
                 found.extend(levels(seed, name, log, shop))
             write(asked.out / "decisions.csv", made)
             write(asked.out / "levels.csv", found)
             print(f"shop {seed} ({name})", flush=True)
-    summary(made, found)
+    if made:
+        summary(made, found)
 
 
 if __name__ == "__main__":

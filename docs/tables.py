@@ -893,6 +893,26 @@ def simulators() -> str:
     return markdown(head, rows)
 
 
+@table
+def short_logs() -> str:
+    """Clicks in worlds made of short logs, over those in the shop."""
+    lines = results("decisions", "short.csv")
+    rows = []
+    for length in dict.fromkeys(line["impressions_per_user"] for line in lines):
+        some = [line for line in lines if line["impressions_per_user"] == length]
+        right = sum(line["fitted"] == line["click_model"] for line in some)
+        cells = [length, f"{right} of {len(some)}"]
+        for column in ("clicks", "random_clicks"):
+            ratios = sorted(float(line[column]) for line in some)
+            middle = np.median(ratios)
+            cells.append(f"{ratios[0]:.2f} to {ratios[-1]:.2f}, median {middle:.2f}")
+        rows.append([*cells, str(sum(int(line["noted"]) for line in some))])
+    head = [
+        "impressions per user", "click model found", "clicks", "clicks of random slates", "noted",
+    ]  # fmt: skip
+    return markdown(head, rows)
+
+
 def fill(text: str) -> str:
     """Return a document with its tables made anew."""
 
