@@ -1,6 +1,6 @@
 """From a log to a decision, where the truth is known: may the answers be trusted?
 
-    python benchmarks/log_to_decision.py --shops 5 --out runs/log-to-decision
+    python benchmarks/log_to_decision.py --shops 5 --workers 2 --out runs/log-to-decision
 
 A service runs LinUCB with a fifth of its slates randomised and logged. What would another policy,
 taught by that log, do in the next 100 rounds? Each shop has items and users of its own, and users
@@ -18,6 +18,7 @@ import argparse
 import csv
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ ITEMS, USERS, DIM, K, ROUNDS, NEXT = 30, 600, 4, 4, 200, 100
 SHARE, SHORTLIST = 0.2, 8
 WORLDS = 5
 SHORT = (5, 10, 20, 50)
+FILES = ("decisions.csv", "levels.csv", "short.csv")
 METRICS = ("clicks", "equality_b")
 SATISFACTION = tuple(np.random.default_rng(5).uniform(0.2, 0.9, ITEMS).tolist())
 CLICK_MODELS: dict[str, ClickModel] = {
@@ -193,31 +195,42 @@ def right(rows: list[Row]) -> int:
     return sum(row["fitted"] == row["click_model"] for row in rows)
 
 
+def shop_rows(task: tuple[int, str, str]) -> list[list[Row]]:
+    """Return the rows of one shop for each file."""
+    seed, name, part = task
+    shop = shop_of(seed, CLICK_MODELS[name])
+    short = list(short_logs(seed, name, shop))
+    if part == "short":
+        return [[], [], short]
+    with tempfile.TemporaryDirectory() as folder:
+        log = logged(shop, seed, ROUNDS, Path(folder))
+        return [
+            list(decisions(seed, name, log, shop)),
+            list(levels(seed, name, log, shop)),
+            short,
+        ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--shops", type=int, default=5, help="of each click model")
     parser.add_argument("--part", choices=("all", "short"), default="all")
+    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("runs/log-to-decision"))
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
-    made, found, short = list[Row](), list[Row](), list[Row]()
-    for number in range(asked.shops):
-        for place, (name, model) in enumerate(CLICK_MODELS.items()):
-            seed = 1 + place + number * len(CLICK_MODELS)
-            shop = shop_of(seed, model)
-            short.extend(short_logs(seed, name, shop))
-            write(asked.out / "short.csv", short)
-            if asked.part == "short":
-                continue
-            with tempfile.TemporaryDirectory() as folder:
-                log = logged(shop, seed, ROUNDS, Path(folder))
-                made.extend(decisions(seed, name, log, shop))
-                found.extend(levels(seed, name, log, shop))
-            write(asked.out / "decisions.csv", made)
-            write(asked.out / "levels.csv", found)
+    names = list(CLICK_MODELS) * asked.shops
+    tasks = [(seed, name, asked.part) for seed, name in enumerate(names, start=1)]
+    files: list[list[Row]] = [[], [], []]
+    with ProcessPoolExecutor(asked.workers) as pool:
+        for (seed, name, _), found in zip(tasks, pool.map(shop_rows, tasks), strict=True):
+            for file, rows, more in zip(FILES, files, found, strict=True):
+                rows.extend(more)
+                if rows:
+                    write(asked.out / file, rows)
             print(f"shop {seed} ({name})", flush=True)
-    if made:
-        summary(made, found)
+    if files[0]:
+        summary(files[0], files[1])
 
 
 if __name__ == "__main__":

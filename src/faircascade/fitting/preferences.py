@@ -44,6 +44,8 @@ _LONGEST = 2.0
 """A step at most, in standard deviations."""
 _SURE = 0.01
 """Variance of features that EM begins with, over that among items."""
+_WORTH_THREADS = 50_000
+"""Pairs from which on threads are worth their start."""
 _LANES = 8
 _AT_ONCE = 1 << 14
 
@@ -155,20 +157,22 @@ class _Pairs(NamedTuple):
         """Return information (n, d, d) and slopes (n, d) of what is on one side."""
         n, d = mine[0].shape
         moments, slopes = np.zeros((n, d, d)), np.zeros((n, d))
-        shares = np.linspace(0, len(self.others), _LANES + 1)
-        edges = np.searchsorted(self.starts[1:], shares)
-        edges[0], edges[-1] = 0, n
         compiled = kernels()
         nodes = compiled.NODES, compiled.WEIGHTS
 
-        def lane(number: int) -> None:
+        def add(first: int, last: int) -> None:
             compiled.add_pairs(
-                edges[number], edges[number + 1], *self, *mine, *theirs, softness, *nodes, moments,
-                slopes,
-            )  # fmt: skip
+                first, last, *self, *mine, *theirs, softness, *nodes, moments, slopes
+            )
 
+        if len(self.others) < _WORTH_THREADS:
+            add(0, n)
+            return moments, slopes
+        shares = np.linspace(0, len(self.others), _LANES + 1)
+        edges = np.searchsorted(self.starts[1:], shares)
+        edges[0], edges[-1] = 0, n
         with ThreadPoolExecutor(min(_LANES, os.cpu_count() or 1)) as threads:
-            list(threads.map(lane, range(_LANES)))
+            list(threads.map(add, edges[:-1], edges[1:]))
         return moments, slopes
 
 
