@@ -100,6 +100,8 @@ async def learn_history(service: Service, history: History) -> str:
             "does not know with --learn-new-users"
         )
     found, report = await _in_thread(service, history.log)
+    if not report.impressions:
+        raise ValueError(f"{label}: teaches nothing; {'; '.join(report.reasons)}")
     await store.set_meta(LEARNED, {**ours, "complete": False})
     for first in range(0, len(found.users), CHUNK):
         some = slice(first, first + CHUNK)
