@@ -236,6 +236,27 @@ def test_long_slates_come_in_small_blocks(tmp_path: Path, monkeypatch: pytest.Mo
             assert max(sizes) == most
 
 
+@pytest.mark.parametrize("separator", ["|", ",", ";", " "])
+def test_lists_in_text_are_told_by_their_clicks(tmp_path: Path, separator: str) -> None:
+    path = tmp_path / "log.csv"
+    rows = [
+        (
+            user,
+            separator.join(items),
+            separator.join(str(int(n in c)) for n in range(1, 1 + len(items))),
+        )
+        for user, items, c in (SLATES[2], *SLATES)
+    ]
+    frame = pd.DataFrame(rows, columns=["user", "items", "clicks"])
+    frame.to_csv(path, index=False)
+    assert plain(Log(path)) == [SLATES[2], *SLATES]
+    frame.assign(position=1).to_csv(path, index=False)
+    rule = r"line 3: column 'clicks' must be 0 or 1 where a row is a position \(rows='impressions'"
+    with pytest.raises(fc.DataError, match=rule):
+        Log(path).read()
+    assert plain(Log(path, rows="impressions")) == [SLATES[2], *SLATES]
+
+
 def test_traces_say_how_likely_slates_were(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     env = fc.Environment.from_arrays(rng.normal(size=(6, 3)), rng.normal(size=(9, 3)), k=3)
@@ -446,6 +467,85 @@ def test_broken_json_lines_are_named(tmp_path: Path, text: str, message: str) ->
     path.write_text(text)
     with pytest.raises(fc.DataError, match=message):
         Log(path).read()
+
+
+def json_lines(path: Path, *rows: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_ids_of_json_lines_may_be_numbers_and_text_in_one_field(
+    tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_streams, "BLOCK_BYTES", size)
+    lists = json_lines(
+        tmp_path / "lists.jsonl",
+        {"user": 7, "items": ["a", 3], "clicked_items": [3], "context": {"a": 1}},
+        {"user": "x", "items": [3, "7"], "clicked_items": [], "context": "none"},
+        {"user": "7", "items": ["3"], "clicked_items": ["3"]},
+    )
+    assert plain(Log(lists)) == [("7", ["a", "3"], [2]), ("x", ["3", "7"], []), ("7", ["3"], [1])]
+    rows = json_lines(
+        tmp_path / "rows.jsonl",
+        {"slate_id": 1, "user": 7, "item": "a", "position": 1, "click": 0},
+        {"slate_id": "1", "user": "7", "item": 3, "position": 2, "click": 1},
+        {"slate_id": "x", "user": 8, "item": 3, "position": 1, "click": 0},
+    )
+    assert plain(Log(rows)) == [("7", ["a", "3"], [2]), ("8", ["3"], [])]
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_ids_that_look_like_dates_or_are_huge_stay_as_they_are(
+    tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_streams, "BLOCK_BYTES", size)
+    path = json_lines(
+        tmp_path / "log.jsonl",
+        *(
+            {"user": day, "items": [day, "2024-02-01"], "clicked_positions": [], "time": time}
+            for day, time in (("2024-01-01", "2024-01-01T12:00:00Z"), ("2024-01-02", 0.5))
+        ),
+        {"user": 2**70, "items": [2**70 + 1, 2**70 + 2], "clicked_positions": [2], "time": 1},
+    )
+    log = Log(path)
+    assert plain(log) == [
+        ("2024-01-01", ["2024-01-01", "2024-02-01"], []),
+        ("2024-01-02", ["2024-01-02", "2024-02-01"], []),
+        (str(2**70), [str(2**70 + 1), str(2**70 + 2)], [2]),
+    ]
+    times = log.read().times
+    assert times is not None
+    assert times.tolist() == [1704110400.0, 0.5, 1.0]
+
+
+def test_a_file_with_one_json_array_is_called_that(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    for indent in (None, 2):
+        path.write_text(json.dumps(objects(), indent=indent))
+        with pytest.raises(fc.DataError, match="this is one JSON array; JSON lines are expected"):
+            Log(path)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["2026-11-18T12:00", "2026-11-18T12:00:01"],
+        ["2026-11-18T12:00Z", "2026-11-18T13:00:01+01:00"],
+        ["2026-11-18 12:00:00 UTC", "2026-11-18 12:00:01.000 UTC"],
+        ["2026-11-18T12:00", "2026-11-18T13:00:01+01:00"],
+        ["1795003200", "2026-11-18T12:00:01"],
+    ],
+)
+def test_times_are_read_in_each_usual_form(texts: list[str]) -> None:
+    for column in (pa.array(texts), pa.array(texts).dictionary_encode()):
+        log = Log(pa.table({"user": ["u", "u"], "item": [1, 2], "click": [0, 0], "time": column}))
+        times = log.read().times
+        assert times is not None
+        assert times.tolist() == [1795003200.0, 1795003201.0]
+    day_first = pa.table({"item": [1], "click": [0], "time": ["18/11/2026 12:00"]})
+    with pytest.raises(fc.DataError, match="a number, or as in 2026-11-18T12:00:00Z, got '18/11"):
+        Log(day_first).read()
 
 
 def test_what_is_no_log_is_refused(tmp_path: Path) -> None:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
+import re
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from faircascade.data.archive import named_member, only_member
 from faircascade.data.base import DataError, Progress
 from faircascade.data.delimited import BLOCK_BYTES, Layout, place_in, stream_text
 from faircascade.data.layouts import TextOptions, find_layout
+from faircascade.data.log.json_lines import JsonLines, field_names, line_of
 from faircascade.data.tables import FrameTable
 from faircascade.data.text_file import TextFile, plain_suffix
 
@@ -31,6 +31,8 @@ SUFFIXES = {
 """What files of a folder are read as; others are left alone."""
 LEFT_OUT = ("item_context.csv",)
 """Files beside the log in the Open Bandit layout."""
+
+_JSON_ARRAY = re.compile(rb"\s*\[\s*(\{|$)")
 
 
 class RowStream(ABC):
@@ -166,22 +168,17 @@ class JsonRows(RowStream):
     @cached_property
     def names(self) -> tuple[str, ...]:  # type: ignore[override]
         """The fields of the first block of lines."""
-        block = next(self._line_blocks(), (0, b""))
-        if not block[1].strip():
+        line, block = next(self._line_blocks(), (0, b""))
+        if not block.strip():
             raise DataError(f"{self.label}: the file is empty")
-        return tuple(self._parsed(*block).column_names)
+        return field_names(line, block, self.label)
 
     def blocks(self, wanted: Sequence[str], progress: Progress | None = None) -> Iterator[Any]:
-        import pyarrow as pa
-
-        done = 0
+        lines, done = JsonLines(self.label, wanted), 0
         for first_line, block in self._line_blocks():
             if not block.strip():
                 continue
-            found = self._parsed(first_line, block, wanted)
-            absent = pa.nulls(found.num_rows)
-            columns = {n: found[n] if n in found.column_names else absent for n in wanted}
-            yield pa.table(columns)
+            yield lines.parse(first_line, block)
             done += len(block)
             if progress:
                 progress(f"reading {Path(self.label).name}", done, self.source.size)
@@ -195,52 +192,9 @@ class JsonRows(RowStream):
                 yield line, block
                 line += block.count(b"\n")
 
-    def _parsed(self, first_line: int, block: bytes, wanted: Sequence[str] | None = None) -> Any:
-        import pyarrow as pa
-        from pyarrow import json as arrow_json
-
-        options = arrow_json.ReadOptions(block_size=len(block) + 1)  # a line is never cut
-        try:
-            return arrow_json.read_json(pa.BufferReader(block), read_options=options)
-        except pa.ArrowInvalid:
-            for line, text in enumerate(block.splitlines(), first_line):
-                _check_json(text, f"{self.label}: line {line}")
-            return self._parsed_in_part(block, wanted)
-
-    def _parsed_in_part(self, block: bytes, wanted: Sequence[str] | None) -> Any:
-        """Parse lines of which some field changes its type, such as a context: only the others."""
-        import pyarrow as pa
-
-        objects = [json.loads(line) for line in block.splitlines() if line.strip()]
-        names = dict.fromkeys(name for each in objects for name in each)
-        if wanted is None:
-            return pa.table({name: pa.nulls(len(objects)) for name in names})
-        try:
-            return pa.table({n: pa.array([o.get(n) for o in objects]) for n in wanted})
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            reason = " ".join(str(error).split())[:200]
-            raise DataError(f"{self.label}: a field changes its type ({reason})") from None
-
     def where(self, row: int) -> str:
         with self.source.open() as stream:
-            return f"{self.label}: line {_line_of(stream, row)}"
-
-
-def _check_json(text: bytes, place: str) -> None:
-    if not text.strip():
-        return
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise DataError(f"{place}: must be a JSON object, got {error}") from None
-    if not isinstance(found, dict):
-        raise DataError(f"{place}: must be a JSON object, got {text[:40].decode(errors='replace')}")
-
-
-def _line_of(stream: IO[bytes], row: int) -> int:
-    """Return the line of an object, from 1 on; blank lines do not count as rows."""
-    lines = (line for line, text in enumerate(stream, 1) if text.strip())
-    return next(islice(lines, row, None))
+            return f"{self.label}: line {line_of(stream, row)}"
 
 
 class FileSequence(RowStream):
@@ -310,6 +264,9 @@ def _open_file(path: Path, member: str | None, options: TextOptions) -> RowStrea
         raise DataError(f"{file.label}: the file is empty")
     if b"\0" in head:
         rule = "this is binary data; Parquet, CSV, TSV or JSON lines is expected"
+        raise DataError(f"{file.label}: {rule}")
+    if _JSON_ARRAY.match(head):
+        rule = "this is one JSON array; JSON lines are expected, an object on each line"
         raise DataError(f"{file.label}: {rule}")
     if SUFFIXES.get(plain_suffix(name)) == "json" or head.lstrip()[:1] == b"{":
         return JsonRows(file)
