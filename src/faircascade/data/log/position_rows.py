@@ -12,6 +12,7 @@ from faircascade.data.base import DataError
 from faircascade.data.log.id_columns import changes, differs, missing
 from faircascade.data.log.impression_ids import ImpressionIds, ids_at, repeated
 from faircascade.data.log.impressions import Impressions
+from faircascade.data.log.row_kinds import is_list
 from faircascade.data.log.slate_rows import MOST_POSITIONS, PROPENSITIES, Codes, Rows, SlateRows
 from faircascade.data.log.values import flags, numbers, raw
 from faircascade.data.log.whole_ids import MISSING
@@ -180,5 +181,8 @@ class PositionRows(SlateRows):
         column = table[name]
         found = numbers(column)
         wrong = (found != 0) & (found != 1)
-        self.faults.check(wrong, f"column {name!r} must be 0 or 1", lambda row: raw(column, row))
+        rule = f"column {name!r} must be 0 or 1"
+        if wrong.any() and is_list(str(raw(column, int(np.argmax(wrong))))):
+            rule += " where a row is a position (rows='impressions' if it has several items)"
+        self.faults.check(wrong, rule, lambda row: raw(column, row))
         return np.asarray(found == 1)
