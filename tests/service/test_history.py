@@ -307,7 +307,13 @@ def test_a_folder_of_logs_has_one_fingerprint(tmp_path: Path, logged: Path) -> N
     before = History(path=folder).fingerprint
     assert before == History(path=folder).fingerprint
     shutil.copy(logged, folder / "b.parquet")
-    assert before != History(path=folder).fingerprint
+    second = History(path=folder).fingerprint
+    assert before != second
+    shutil.copy(logged, folder / "inner" / "c.parquet")  # is not read
+    assert second == History(path=folder).fingerprint
+    (folder / "day=2").mkdir()
+    shutil.copy(logged, folder / "day=2" / "d.parquet")
+    assert second != History(path=folder).fingerprint
     with pytest.raises(DataError, match="cannot be read"):
         _ = History(path=tmp_path / "nowhere").fingerprint
 

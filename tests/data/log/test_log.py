@@ -143,6 +143,37 @@ def test_a_folder_of_files_is_one_log(tmp_path: Path) -> None:
         Log(tmp_path)
 
 
+def test_partitions_of_a_folder_are_read(tmp_path: Path) -> None:
+    frame = pd.DataFrame(by_position())
+    for part, rows in (("day=1/hour=1", slice(0, 4)), ("day=1/hour=2", slice(4, 6))):
+        (tmp_path / part).mkdir(parents=True)
+        frame[rows].to_parquet(tmp_path / part / "part-0.parquet")
+    (tmp_path / "day=2").mkdir()
+    frame[6:].to_parquet(tmp_path / "day=2" / "part-0.parquet")
+    (tmp_path / "old").mkdir()
+    frame.to_parquet(tmp_path / "old" / "part-0.parquet")
+    (tmp_path / "day=2" / "_SUCCESS").write_text("")
+    assert plain(Log(tmp_path)) == SLATES
+    (tmp_path / "all" / "old").mkdir(parents=True)
+    frame.to_parquet(tmp_path / "all" / "old" / "part-0.parquet")
+    with pytest.raises(fc.DataError, match="or in a folder such as day=1 in it"):
+        Log(tmp_path / "all")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
+@pytest.mark.parametrize("separator", [",", "\t"])
+def test_text_has_any_encoding(tmp_path: Path, encoding: str, separator: str) -> None:
+    path = tmp_path / "log.csv"
+    slates = [("ü", ["é", "b"], [2])]
+    pd.DataFrame(by_position(slates)).to_csv(path, index=False, sep=separator, encoding=encoding)
+    assert plain(Log(path, encoding=encoding)) == slates
+    if encoding == "utf-16":
+        with pytest.raises(fc.DataError, match="UTF-16 text; read it with encoding='utf-16'"):
+            Log(path)
+        with pytest.raises(fc.DataError, match="JSON lines must be UTF-8"):
+            Log(path.rename(tmp_path / "log.jsonl"), encoding=encoding)
+
+
 def test_codes_are_the_same_each_time(tmp_path: Path) -> None:
     log = Log(written(tmp_path, "csv"))
     assert (log.read().items == log.read().items).all()

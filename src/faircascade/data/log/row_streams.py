@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from abc import ABC, abstractmethod
 from bisect import bisect_right
@@ -32,6 +33,7 @@ SUFFIXES = {
 LEFT_OUT = ("item_context.csv",)
 """Files beside the log in the Open Bandit layout."""
 
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _JSON_ARRAY = re.compile(rb"\s*\[\s*(\{|$)")
 
 
@@ -229,6 +231,20 @@ class FileSequence(RowStream):
         return self._files[which].where(row - (self._ends[which - 1] if which else 0))
 
 
+def files_of(folder: Path) -> list[Path]:
+    """Return the files of a folder in the order of their names, those of its partitions as well.
+
+    A partition is a folder called as in `day=2026-11-18`; other folders are left alone.
+    """
+    files: list[Path] = []
+    for path in sorted(folder.iterdir()):
+        if not path.is_dir():
+            files.append(path)
+        elif "=" in path.name.strip("="):
+            files.extend(files_of(path))
+    return files
+
+
 def open_rows(source: Any, *, member: str | None, sep: str | None, encoding: str) -> RowStream:
     """Open a file, a folder of files or a DataFrame."""
     if not isinstance(source, str | Path):
@@ -239,13 +255,16 @@ def open_rows(source: Any, *, member: str | None, sep: str | None, encoding: str
     options = TextOptions(header=True, sep=sep, encoding=encoding)
     if not path.is_dir():
         return _open_file(path, member, options)
-    files = sorted(
+    files = [
         file
-        for file in path.iterdir()
+        for file in files_of(path)
         if plain_suffix(file) in SUFFIXES and file.name not in LEFT_OUT
-    )
+    ]
     if not files:
-        raise DataError(f"{path}: there is no Parquet, CSV or JSON lines file in it")
+        rule = (
+            "there is no Parquet, CSV or JSON lines file in it, or in a folder such as day=1 in it"
+        )
+        raise DataError(f"{path}: {rule}")
     streams = [_open_file(file, None, options) for file in files]
     return streams[0] if len(streams) == 1 else FileSequence(str(path), streams)
 
@@ -262,16 +281,29 @@ def _open_file(path: Path, member: str | None, options: TextOptions) -> RowStrea
         raise DataError(f"{path}: member= goes with a zip file")
     if not head.strip():
         raise DataError(f"{file.label}: the file is empty")
-    if b"\0" in head:
+    wide = _is_wide(options.encoding)
+    if head.startswith(_UTF_16) and not wide:
+        raise DataError(f"{file.label}: this is UTF-16 text; read it with encoding='utf-16'")
+    if b"\0" in head and not wide:
         rule = "this is binary data; Parquet, CSV, TSV or JSON lines is expected"
         raise DataError(f"{file.label}: {rule}")
     if _JSON_ARRAY.match(head):
         rule = "this is one JSON array; JSON lines are expected, an object on each line"
         raise DataError(f"{file.label}: {rule}")
     if SUFFIXES.get(plain_suffix(name)) == "json" or head.lstrip()[:1] == b"{":
+        if wide:
+            raise DataError(f"{file.label}: JSON lines must be UTF-8")
         return JsonRows(file)
     layout, _ = find_layout(file, options)
     return TextRows(file, layout)
+
+
+def _is_wide(encoding: str) -> bool:
+    """Tell whether an encoding has zero bytes in plain text."""
+    try:
+        return b"\0" in "a".encode(encoding)
+    except LookupError:
+        return False  # refused where the file is read
 
 
 def _only_log(path: Path) -> TextFile:
