@@ -238,6 +238,7 @@ def test_a_click_on_position_0_in_the_first_block_says_that_positions_begin_with
     for invalid in ("refuse", "drop"):
         log = Log(pa.Table.from_pylist(objects(zero_based)), invalid=invalid)
         assert plain(log) == plain(log) == SLATES
+        assert log.notes[-1] == "there is a position 0: positions are taken to begin with it"
     monkeypatch.setattr(row_streams, "BLOCK_ROWS", 2)  # there is no 0 in the first two
     advice = r"row 2: .* the first being 1 \(first_position=0 if that is 0; nothing where nothing"
     with pytest.raises(fc.DataError, match=advice):
@@ -245,10 +246,13 @@ def test_a_click_on_position_0_in_the_first_block_says_that_positions_begin_with
     assert plain(Log(pa.Table.from_pylist(objects(zero_based)), first_position=0)) == SLATES
 
 
-def test_a_position_0_beside_the_last_one_is_no_click() -> None:
-    table = pa.table({"items": [["a", "b"], ["b", "c"]], "clicked_position": [2, 0]})
+@pytest.mark.parametrize("clicked", [[2, 0, None], [1, 0, 0]])
+def test_a_position_0_that_may_stand_for_no_click_decides_nothing(clicked: list[Any]) -> None:
+    table = pa.table({"items": [["a", "b"]] * 3, "clicked_position": clicked})
     with pytest.raises(fc.DataError, match=r"row 1: .* the first being 1 \(first_position=0 if"):
         Log(table).read()
+    found = Log(table, first_position=0, invalid="drop").read()
+    assert found.clicks[-1].any() == (clicked[-1] is not None)
 
 
 def test_long_slates_come_in_small_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

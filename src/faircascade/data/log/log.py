@@ -132,6 +132,7 @@ class Log:
         self._first_position, self._zero_allowed = first_position, False
         if first_position is None and TRACE in self._source.metadata:
             self._first_position = 0
+        self._positions_told = self._first_position is not None
         self._users, self._items, self._contexts = Vocabulary(), Vocabulary(), Vocabulary()
         self.summary: LogSummary | None = None
         """What it had; None until it has been read to its end."""
@@ -179,9 +180,9 @@ class Log:
         found = self._source.metadata.get(TRACE)
         return {} if found is None else dict(json.loads(found))
 
-    @cached_property
+    @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader should know about how the log is read."""
+        """What a reader should know about how the log is read, and once it was, how it was."""
         notes = []
         if not self.has_users:
             notes.append("there is no column of users: every impression counts as one of its own")
@@ -192,6 +193,8 @@ class Log:
                 else "every row counts as an impression of its own"
             )
             notes.append(f"there is no column of impressions: {how}")
+        if self._first_position == 0 and not self._positions_told:
+            notes.append("there is a position 0: positions are taken to begin with it")
         return tuple(notes)
 
     @cached_property
