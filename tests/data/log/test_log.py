@@ -412,16 +412,34 @@ def test_ids_of_impressions_may_begin_anew_in_each_file(tmp_path: Path) -> None:
         Log(tmp_path).read()
 
 
+@given(st.permutations(range(9)), st.integers(1, 9))
+def test_rows_in_any_order_are_refused_unless_they_stand_together(
+    order: list[int], size: int
+) -> None:
+    frame = pd.DataFrame(by_position()).iloc[order]
+    ids = frame["slate_id"].to_numpy()
+    together = (ids[1:] != ids[:-1]).sum() == len(SLATES) - 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_streams, "BLOCK_ROWS", size)
+        if together:
+            assert sorted(plain(Log(frame))) == sorted(SLATES)
+        else:
+            with pytest.raises(fc.DataError, match="must stand together"):
+                Log(frame).read()
+
+
 def test_few_ids_are_remembered_of_a_long_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(impression_ids, "BLOCKS", 4)
     ids = impression_ids.ImpressionIds()
     for block in range(100):
-        ids.add(pa.array(range(block * 1000, (block + 1) * 1000)))
-    known = ids.met(pa.array(range(100_000)))
-    assert 2 * impression_ids.OF_A_BLOCK <= known.sum() <= 5 * impression_ids.OF_A_BLOCK
+        first = block * 1000
+        ids.add(pa.array(range(first, first + 1000)), np.arange(1000) % 2 == 0)
+    known, begun = ids.met(pa.array(range(100_000)))
+    assert 2 * impression_ids.OF_A_BLOCK <= known.sum() <= 6 * impression_ids.OF_A_BLOCK
     assert known[99_000:].any()  # the last block always
     assert known[:50_000].any()
-    assert ids.met(pa.array(["99000", "x"])).tolist() == [True, False]
+    assert (begun[known] == (np.flatnonzero(known) % 2 == 0)).all()
+    assert ids.met(pa.array(["99000", "x"]))[0].tolist() == [True, False]
 
 
 @pytest.mark.parametrize("none", [None, "", " NaN"])
@@ -450,6 +468,8 @@ def test_numbers_of_impressions_may_not_be_missing_either() -> None:
         table = {"slate_id": ids, "user": ["u"] * 2, "item": ["a", "b"], "click": [0, 1]}
         with pytest.raises(fc.DataError, match="must name an impression"):
             Log(pa.table(table)).read()
+    with pytest.raises(fc.DataError, match="could be used: 1 were left out, as column 'slate_id'"):
+        Log(pa.table(table), invalid="drop").read()
 
 
 SAME = {"time": [1.0, 2.0], "shown": [1, 2], "answered": [1, 0], "pscore": [0.5, None]}
