@@ -75,6 +75,9 @@ def known(rows: list[Row]) -> list[Row]:
     return [row for row in rows if "gone" not in row[1]]
 
 
+NOTHING_TO_LEARN = "ignore:.* taught nothing"
+
+
 def feed(ranker: fc.Ranker, rows: list[Row]) -> None:
     """Show these very slates, and answer them one by one."""
     for number, (user, items, clicked, shown) in enumerate(rows):
@@ -121,6 +124,7 @@ def assert_same(found: fc.Ranker, expected: fc.Ranker) -> None:
                 assert np.array_equal(one[name], array), name
 
 
+@pytest.mark.filterwarnings(NOTHING_TO_LEARN)
 @pytest.mark.parametrize("policy", rankable())
 @settings(max_examples=15, deadline=None)
 @given(rows=histories())
@@ -147,6 +151,7 @@ def test_a_log_is_added_to_what_was_learned_before(policy: Policy) -> None:
         assert_same(learned, fed)
 
 
+@pytest.mark.filterwarnings(NOTHING_TO_LEARN)
 @settings(max_examples=50, deadline=None)
 @given(rows=histories())
 def test_sums_have_the_bits_of_additions_in_the_order_of_the_log(rows: list[Row]) -> None:
@@ -163,6 +168,7 @@ def test_sums_have_the_bits_of_additions_in_the_order_of_the_log(rows: list[Row]
         assert rounds[place] == len(mine)
 
 
+@pytest.mark.filterwarnings(NOTHING_TO_LEARN)
 @settings(max_examples=50, deadline=None)
 @given(rows=histories())
 def test_sums_of_whole_numbers_are_exact(rows: list[Row]) -> None:
@@ -258,8 +264,18 @@ def test_a_slate_with_a_gap_is_left_out() -> None:
     rows = {"impression": [1, 1, 2], "user": ["u"] * 3, "item": ["i1", "i2", "i1"]}
     ranker = fc.Ranker(fc.LinUCB(), items=catalogue())
     report = ranker.learn(pa.table(rows | {"position": [1, 3, 1], "click": [0, 1, 0]}))
-    assert report.left_out == {"an item is not in the catalogue": 1}
+    assert report.left_out == {"a position has no item": 1}
     assert report.impressions == 1
+
+
+@pytest.mark.parametrize("policy", [fc.LinUCB(), fc.DiscountLinUCB()])
+def test_a_log_that_teaches_nothing_is_a_warning(policy: Policy) -> None:
+    ranker = fc.Ranker(policy, items=catalogue())
+    rows: list[Row] = [("u", ["x"], [], 1), ("u", ["i1"], [], 0), ("v", ["y"], [1], 1)]
+    with pytest.warns(UserWarning, match="taught nothing; 2 left out: an item is not in the cata"):
+        report = ranker.learn(log_of(rows))
+    assert report.impressions == 0
+    assert ranker.users == ()
 
 
 def test_slates_of_which_nothing_was_shown_are_left_out() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -264,7 +265,8 @@ class Ranker:
 
         Policies that keep sums have those that feeding slate by slate gives, up to rounding, and
         exactly if the sums are whole numbers; all others are fed in order and end in the same
-        bits. A log that is refused changes nothing, and neither does one that Ctrl-C cuts short.
+        bits. A log that is refused changes nothing, and neither does one that Ctrl-C cuts short; a
+        log that teaches nothing is a warning.
         """
         log = as_log(log)
         check_learnable(self.policy, log)
@@ -280,6 +282,8 @@ class Ranker:
         slates = before | more
         slates.update((name, n + more[name]) for name, n in before.items() if name in more)
         report = reader.report()
+        if not report.impressions:
+            warnings.warn(f"{log.name} taught nothing; {'; '.join(report.reasons)}", stacklevel=2)
         vars(self).update(_states=states, _slates=slates)  # both or, if Ctrl-C comes now, neither
         return report
 

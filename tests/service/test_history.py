@@ -272,6 +272,22 @@ def test_a_second_log_and_the_users_of_a_ranker_are_users_too(
     run(work())
 
 
+def test_a_log_that_teaches_nothing_is_refused_and_forgotten(
+    address: str, items: ItemsFile, logged: Path, tmp_path: Path
+) -> None:
+    policy, strange = fc.LinUCB(), tmp_path / "strange.parquet"
+    rows = {"user": ["u1", "u2"], "items": [["x"], ["y"]], "clicked_positions": [[1], []]}
+    pq.write_table(pa.table(rows), strange)
+
+    async def work() -> None:
+        with pytest.raises(ValueError, match=r"strange\.parquet: teaches nothing; 2 left out: an"):
+            await start_service(address, source=items, policy=policy, history=History(path=strange))
+        async with started(address, policy=policy, history=History(path=logged)) as s:
+            assert await models(s.store) == expected(policy, items, logged)
+
+    run(work())
+
+
 def test_an_empty_store_that_was_served_has_no_users(
     address: str, items: ItemsFile, logged: Path
 ) -> None:
@@ -291,7 +307,13 @@ def test_a_folder_of_logs_has_one_fingerprint(tmp_path: Path, logged: Path) -> N
     before = History(path=folder).fingerprint
     assert before == History(path=folder).fingerprint
     shutil.copy(logged, folder / "b.parquet")
-    assert before != History(path=folder).fingerprint
+    second = History(path=folder).fingerprint
+    assert before != second
+    shutil.copy(logged, folder / "inner" / "c.parquet")  # is not read
+    assert second == History(path=folder).fingerprint
+    (folder / "day=2").mkdir()
+    shutil.copy(logged, folder / "day=2" / "d.parquet")
+    assert second != History(path=folder).fingerprint
     with pytest.raises(DataError, match="cannot be read"):
         _ = History(path=tmp_path / "nowhere").fingerprint
 
@@ -357,7 +379,10 @@ def test_mistakes_on_the_command_line_are_one_line(
     tmp_path: Path, items: ItemsFile, logged: Path
 ) -> None:
     given = ("--items", str(items.path))
+    strange = tmp_path / "strange.csv"
+    strange.write_text("user,items,clicked_positions\nu1,x|y,1\n")
     for arguments, words in (
+        (("--learn", str(strange)), "teaches nothing; 1 left out: an item is not in the catalogue"),
         (("--learn", "nothing.csv"), "nothing.csv: no such file or folder"),
         (("--learn", str(logged), "--user", "who"), "there is no column 'who' (--user)"),
         (("--user", "who"), "--user needs --learn, the log that it is about"),

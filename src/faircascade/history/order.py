@@ -32,11 +32,12 @@ def learn_in_order(
     """
     states: dict[str, Any] = {}
     had: Counter[str] = Counter()
-    together = 0
+    together, known = 0, list[str]()  # names of users by their codes
     for block in reader.blocks(progress):
         together = together or _users_together(policy, reader.items, block)
         codes, users = np.unique(block.users, return_inverse=True)
-        names = reader.log.user_ids[codes].astype(str).tolist()
+        known.extend(map(str, reader.log.user_ids_from(len(known))))
+        names = [known[code] for code in codes.tolist()]
         had.update(dict(zip(names, np.bincount(users).tolist(), strict=True)))
         order = np.argsort(users, kind="stable")
         firsts = np.arange(0, len(codes), together)

@@ -16,6 +16,7 @@ from faircascade.errors import ParameterError
 from faircascade.policies import Policy
 from faircascade.types import Bools, Feedback, Ints, Items
 
+GAP = "a position has no item"
 UNKNOWN_ITEM = "an item is not in the catalogue"
 NOT_SHOWN = "no position was shown"
 UNANSWERED = "no feedback came"
@@ -33,8 +34,14 @@ class LearnedLog:
     """Impressions that were not learned, by the reason."""
 
     def __str__(self) -> str:
-        reasons = "".join(f"; {n:,} left out: {why}" for why, n in self.left_out.items())
-        return f"{self.impressions:,} impressions of {self.users:,} users{reasons}"
+        known = f"{self.impressions:,} impressions of {self.users:,} users"
+        return "; ".join((known, *self.reasons))
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why impressions were left out, the most frequent reason first."""
+        found = sorted(self.left_out.items(), key=lambda each: -each[1])
+        return tuple(f"{n:,} left out: {why}" for why, n in found)
 
 
 def check_learnable(policy: Policy, log: Log) -> None:
@@ -68,10 +75,11 @@ class LogReader:
             items = self._found(block)
             empty = block.items < 0
             gap = empty[:, :-1] & ~empty[:, 1:]  # an item below a position nobody knows
-            unknown = ((items < 0) & ~empty).any(axis=1) | gap.any(axis=1)
+            unknown = (items < 0) & ~empty
             good = np.ones(len(block), dtype=bool)
             for wrong, why in (
-                (unknown, UNKNOWN_ITEM),
+                (gap.any(axis=1), GAP),
+                (unknown.any(axis=1), UNKNOWN_ITEM),
                 (block.shown < 1, NOT_SHOWN),
                 (np.False_ if block.answered is None else ~block.answered, UNANSWERED),
             ):

@@ -21,6 +21,7 @@ from typing import Any
 
 from faircascade.data.base import DataError, Progress
 from faircascade.data.log import Log
+from faircascade.data.log.row_streams import files_of
 from faircascade.history import LearnedLog, LogReader, UserSums, check_learnable, learn_sums
 from faircascade.service.catalogue.sources import RankerFile
 from faircascade.service.service import Service
@@ -60,14 +61,12 @@ class History:
     def fingerprint(self) -> str:
         """Text that changes with the files of the log and how they are read."""
         path = self.path.expanduser()
-        files = sorted(path.iterdir()) if path.is_dir() else [path]
+        files = files_of(path) if path.is_dir() else [path]
         digest = hashlib.sha256(json.dumps(dict(self.settings), sort_keys=True).encode())
         for file in files:
             try:
                 with file.open("rb") as opened:
                     digest.update(hashlib.file_digest(opened, "sha256").digest())
-            except IsADirectoryError:
-                continue
             except OSError as error:
                 raise DataError(f"{file}: cannot be read ({error.strerror})") from None
         return digest.hexdigest()[:16]
@@ -100,6 +99,8 @@ async def learn_history(service: Service, history: History) -> str:
             "does not know with --learn-new-users"
         )
     found, report = await _in_thread(service, history.log)
+    if not report.impressions:
+        raise ValueError(f"{label}: teaches nothing; {'; '.join(report.reasons)}")
     await store.set_meta(LEARNED, {**ours, "complete": False})
     for first in range(0, len(found.users), CHUNK):
         some = slice(first, first + CHUNK)

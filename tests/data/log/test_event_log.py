@@ -215,5 +215,5 @@ def test_a_field_that_is_read_must_keep_its_type(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     rows = ({"user": user, "items": ["a"], "clicked_positions": []} for user in ("u", ["u"]))
     path.write_text("\n".join(json.dumps(row) for row in rows))
-    with pytest.raises(DataError, match="a field changes its type"):
+    with pytest.raises(DataError, match="field 'user' changes its type"):
         fc.Log(path).read()

@@ -143,6 +143,37 @@ def test_a_folder_of_files_is_one_log(tmp_path: Path) -> None:
         Log(tmp_path)
 
 
+def test_partitions_of_a_folder_are_read(tmp_path: Path) -> None:
+    frame = pd.DataFrame(by_position())
+    for part, rows in (("day=1/hour=1", slice(0, 4)), ("day=1/hour=2", slice(4, 6))):
+        (tmp_path / part).mkdir(parents=True)
+        frame[rows].to_parquet(tmp_path / part / "part-0.parquet")
+    (tmp_path / "day=2").mkdir()
+    frame[6:].to_parquet(tmp_path / "day=2" / "part-0.parquet")
+    (tmp_path / "old").mkdir()
+    frame.to_parquet(tmp_path / "old" / "part-0.parquet")
+    (tmp_path / "day=2" / "_SUCCESS").write_text("")
+    assert plain(Log(tmp_path)) == SLATES
+    (tmp_path / "all" / "old").mkdir(parents=True)
+    frame.to_parquet(tmp_path / "all" / "old" / "part-0.parquet")
+    with pytest.raises(fc.DataError, match="or in a folder such as day=1 in it"):
+        Log(tmp_path / "all")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
+@pytest.mark.parametrize("separator", [",", "\t"])
+def test_text_has_any_encoding(tmp_path: Path, encoding: str, separator: str) -> None:
+    path = tmp_path / "log.csv"
+    slates = [("ü", ["é", "b"], [2])]
+    pd.DataFrame(by_position(slates)).to_csv(path, index=False, sep=separator, encoding=encoding)
+    assert plain(Log(path, encoding=encoding)) == slates
+    if encoding == "utf-16":
+        with pytest.raises(fc.DataError, match="UTF-16 text; read it with encoding='utf-16'"):
+            Log(path)
+        with pytest.raises(fc.DataError, match="JSON lines must be UTF-8"):
+            Log(path.rename(tmp_path / "log.jsonl"), encoding=encoding)
+
+
 def test_codes_are_the_same_each_time(tmp_path: Path) -> None:
     log = Log(written(tmp_path, "csv"))
     assert (log.read().items == log.read().items).all()
@@ -207,6 +238,7 @@ def test_a_click_on_position_0_in_the_first_block_says_that_positions_begin_with
     for invalid in ("refuse", "drop"):
         log = Log(pa.Table.from_pylist(objects(zero_based)), invalid=invalid)
         assert plain(log) == plain(log) == SLATES
+        assert log.notes[-1] == "there is a position 0: positions are taken to begin with it"
     monkeypatch.setattr(row_streams, "BLOCK_ROWS", 2)  # there is no 0 in the first two
     advice = r"row 2: .* the first being 1 \(first_position=0 if that is 0; nothing where nothing"
     with pytest.raises(fc.DataError, match=advice):
@@ -214,10 +246,13 @@ def test_a_click_on_position_0_in_the_first_block_says_that_positions_begin_with
     assert plain(Log(pa.Table.from_pylist(objects(zero_based)), first_position=0)) == SLATES
 
 
-def test_a_position_0_beside_the_last_one_is_no_click() -> None:
-    table = pa.table({"items": [["a", "b"], ["b", "c"]], "clicked_position": [2, 0]})
+@pytest.mark.parametrize("clicked", [[2, 0, None], [1, 0, 0]])
+def test_a_position_0_that_may_stand_for_no_click_decides_nothing(clicked: list[Any]) -> None:
+    table = pa.table({"items": [["a", "b"]] * 3, "clicked_position": clicked})
     with pytest.raises(fc.DataError, match=r"row 1: .* the first being 1 \(first_position=0 if"):
         Log(table).read()
+    found = Log(table, first_position=0, invalid="drop").read()
+    assert found.clicks[-1].any() == (clicked[-1] is not None)
 
 
 def test_long_slates_come_in_small_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,6 +269,27 @@ def test_long_slates_come_in_small_blocks(tmp_path: Path, monkeypatch: pytest.Mo
             sizes = [len(block) for block in Log(source).blocks()]
             assert sum(sizes) == 200
             assert max(sizes) == most
+
+
+@pytest.mark.parametrize("separator", ["|", ",", ";", " "])
+def test_lists_in_text_are_told_by_their_clicks(tmp_path: Path, separator: str) -> None:
+    path = tmp_path / "log.csv"
+    rows = [
+        (
+            user,
+            separator.join(items),
+            separator.join(str(int(n in c)) for n in range(1, 1 + len(items))),
+        )
+        for user, items, c in (SLATES[2], *SLATES)
+    ]
+    frame = pd.DataFrame(rows, columns=["user", "items", "clicks"])
+    frame.to_csv(path, index=False)
+    assert plain(Log(path)) == [SLATES[2], *SLATES]
+    frame.assign(position=1).to_csv(path, index=False)
+    rule = r"line 3: column 'clicks' must be 0 or 1 where a row is a position \(rows='impressions'"
+    with pytest.raises(fc.DataError, match=rule):
+        Log(path).read()
+    assert plain(Log(path, rows="impressions")) == [SLATES[2], *SLATES]
 
 
 def test_traces_say_how_likely_slates_were(tmp_path: Path) -> None:
@@ -356,16 +412,34 @@ def test_ids_of_impressions_may_begin_anew_in_each_file(tmp_path: Path) -> None:
         Log(tmp_path).read()
 
 
+@given(st.permutations(range(9)), st.integers(1, 9))
+def test_rows_in_any_order_are_refused_unless_they_stand_together(
+    order: list[int], size: int
+) -> None:
+    frame = pd.DataFrame(by_position()).iloc[order]
+    ids = frame["slate_id"].to_numpy()
+    together = (ids[1:] != ids[:-1]).sum() == len(SLATES) - 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_streams, "BLOCK_ROWS", size)
+        if together:
+            assert sorted(plain(Log(frame))) == sorted(SLATES)
+        else:
+            with pytest.raises(fc.DataError, match="must stand together"):
+                Log(frame).read()
+
+
 def test_few_ids_are_remembered_of_a_long_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(impression_ids, "BLOCKS", 4)
     ids = impression_ids.ImpressionIds()
     for block in range(100):
-        ids.add(pa.array(range(block * 1000, (block + 1) * 1000)))
-    known = ids.met(pa.array(range(100_000)))
-    assert 2 * impression_ids.OF_A_BLOCK <= known.sum() <= 5 * impression_ids.OF_A_BLOCK
+        first = block * 1000
+        ids.add(pa.array(range(first, first + 1000)), np.arange(1000) % 2 == 0)
+    known, begun = ids.met(pa.array(range(100_000)))
+    assert 2 * impression_ids.OF_A_BLOCK <= known.sum() <= 6 * impression_ids.OF_A_BLOCK
     assert known[99_000:].any()  # the last block always
     assert known[:50_000].any()
-    assert ids.met(pa.array(["99000", "x"])).tolist() == [True, False]
+    assert (begun[known] == (np.flatnonzero(known) % 2 == 0)).all()
+    assert ids.met(pa.array(["99000", "x"]))[0].tolist() == [True, False]
 
 
 @pytest.mark.parametrize("none", [None, "", " NaN"])
@@ -394,6 +468,8 @@ def test_numbers_of_impressions_may_not_be_missing_either() -> None:
         table = {"slate_id": ids, "user": ["u"] * 2, "item": ["a", "b"], "click": [0, 1]}
         with pytest.raises(fc.DataError, match="must name an impression"):
             Log(pa.table(table)).read()
+    with pytest.raises(fc.DataError, match="could be used: 1 were left out, as column 'slate_id'"):
+        Log(pa.table(table), invalid="drop").read()
 
 
 SAME = {"time": [1.0, 2.0], "shown": [1, 2], "answered": [1, 0], "pscore": [0.5, None]}
@@ -446,6 +522,85 @@ def test_broken_json_lines_are_named(tmp_path: Path, text: str, message: str) ->
     path.write_text(text)
     with pytest.raises(fc.DataError, match=message):
         Log(path).read()
+
+
+def json_lines(path: Path, *rows: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_ids_of_json_lines_may_be_numbers_and_text_in_one_field(
+    tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_streams, "BLOCK_BYTES", size)
+    lists = json_lines(
+        tmp_path / "lists.jsonl",
+        {"user": 7, "items": ["a", 3], "clicked_items": [3], "context": {"a": 1}},
+        {"user": "x", "items": [3, "7"], "clicked_items": [], "context": "none"},
+        {"user": "7", "items": ["3"], "clicked_items": ["3"]},
+    )
+    assert plain(Log(lists)) == [("7", ["a", "3"], [2]), ("x", ["3", "7"], []), ("7", ["3"], [1])]
+    rows = json_lines(
+        tmp_path / "rows.jsonl",
+        {"slate_id": 1, "user": 7, "item": "a", "position": 1, "click": 0},
+        {"slate_id": "1", "user": "7", "item": 3, "position": 2, "click": 1},
+        {"slate_id": "x", "user": 8, "item": 3, "position": 1, "click": 0},
+    )
+    assert plain(Log(rows)) == [("7", ["a", "3"], [2]), ("8", ["3"], [])]
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_ids_that_look_like_dates_or_are_huge_stay_as_they_are(
+    tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_streams, "BLOCK_BYTES", size)
+    path = json_lines(
+        tmp_path / "log.jsonl",
+        *(
+            {"user": day, "items": [day, "2024-02-01"], "clicked_positions": [], "time": time}
+            for day, time in (("2024-01-01", "2024-01-01T12:00:00Z"), ("2024-01-02", 0.5))
+        ),
+        {"user": 2**70, "items": [2**70 + 1, 2**70 + 2], "clicked_positions": [2], "time": 1},
+    )
+    log = Log(path)
+    assert plain(log) == [
+        ("2024-01-01", ["2024-01-01", "2024-02-01"], []),
+        ("2024-01-02", ["2024-01-02", "2024-02-01"], []),
+        (str(2**70), [str(2**70 + 1), str(2**70 + 2)], [2]),
+    ]
+    times = log.read().times
+    assert times is not None
+    assert times.tolist() == [1704110400.0, 0.5, 1.0]
+
+
+def test_a_file_with_one_json_array_is_called_that(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    for indent in (None, 2):
+        path.write_text(json.dumps(objects(), indent=indent))
+        with pytest.raises(fc.DataError, match="this is one JSON array; JSON lines are expected"):
+            Log(path)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["2026-11-18T12:00", "2026-11-18T12:00:01"],
+        ["2026-11-18T12:00Z", "2026-11-18T13:00:01+01:00"],
+        ["2026-11-18 12:00:00 UTC", "2026-11-18 12:00:01.000 UTC"],
+        ["2026-11-18T12:00", "2026-11-18T13:00:01+01:00"],
+        ["1795003200", "2026-11-18T12:00:01"],
+    ],
+)
+def test_times_are_read_in_each_usual_form(texts: list[str]) -> None:
+    for column in (pa.array(texts), pa.array(texts).dictionary_encode()):
+        log = Log(pa.table({"user": ["u", "u"], "item": [1, 2], "click": [0, 0], "time": column}))
+        times = log.read().times
+        assert times is not None
+        assert times.tolist() == [1795003200.0, 1795003201.0]
+    day_first = pa.table({"item": [1], "click": [0], "time": ["18/11/2026 12:00"]})
+    with pytest.raises(fc.DataError, match="a number, or as in 2026-11-18T12:00:00Z, got '18/11"):
+        Log(day_first).read()
 
 
 def test_what_is_no_log_is_refused(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from faircascade.data.log.id_columns import id_array
 from faircascade.types import Bools, Ints
 
 OF_A_BLOCK = 128
-"""Ids of a block that are remembered at most."""
+"""Ids of a block that are remembered, about."""
 BLOCKS = 64
 """Blocks of which ids are remembered at most."""
 
@@ -24,7 +24,7 @@ class ImpressionIds:
     """
 
     def __init__(self) -> None:
-        self._kept: list[tuple[int, Any]] = []  # number of a block, its ids
+        self._kept: list[_Sample] = []
         self._blocks = 0
         self._stride = 1
         self._highest: float | None = -inf  # of ids that only grew so far
@@ -42,32 +42,39 @@ class ImpressionIds:
         self._highest = int(values[-1])
         return True
 
-    def met(self, heads: Any) -> Bools:
-        """Tell which ids of a block are known from an earlier one, (n,)."""
+    def met(self, heads: Any) -> tuple[Bools, Bools]:
+        """Tell which ids of a block are known from an earlier one, and were whole there, (n,)."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         if not self._kept:
-            return np.zeros(len(heads), dtype=bool)
-        before = [ids for _, ids in self._kept]
+            return np.zeros(len(heads), dtype=bool), np.zeros(len(heads), dtype=bool)
+        before = [each.ids for each in self._kept]
         if any(ids.type != heads.type for ids in before):
             heads, before = _as_text(heads), [_as_text(ids) for ids in before]
-        found = pc.is_in(heads, value_set=pa.concat_arrays(before))
-        return np.asarray(found.to_numpy(zero_copy_only=False))
+        places = pc.index_in(heads, value_set=pa.concat_arrays(before)).fill_null(-1).to_numpy()
+        begun = np.concatenate([each.begun for each in self._kept])
+        return places >= 0, begun[places]
 
-    def add(self, heads: Any) -> None:
-        """Remember some ids of a block."""
+    def add(self, heads: Any, begun: Bools) -> None:
+        """Remember some ids of a block, and whether their first positions were in it."""
         import pyarrow as pa
 
-        if self._kept and self._kept[-1][0] % self._stride:
+        if self._kept and self._kept[-1].block % self._stride:
             self._kept.pop()
-        chosen = np.unique(np.linspace(0, len(heads) - 1, OF_A_BLOCK).astype(np.int64))
-        self._kept.append((self._blocks, heads.take(pa.array(chosen))))
+        chosen = np.arange(0, len(heads), max(1, len(heads) // OF_A_BLOCK))
+        self._kept.append(_Sample(self._blocks, heads.take(pa.array(chosen)), begun[chosen]))
         self._blocks += 1
         if len(self._kept) > BLOCKS:
             self._stride *= 2
             *others, last = self._kept
-            self._kept = [each for each in others if each[0] % self._stride == 0] + [last]
+            self._kept = [each for each in others if each.block % self._stride == 0] + [last]
+
+
+class _Sample(NamedTuple):
+    block: int
+    ids: Any
+    begun: Bools
 
 
 def ids_at(column: Any, rows: Ints) -> Any:

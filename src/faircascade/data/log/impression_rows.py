@@ -52,13 +52,13 @@ class ImpressionRows(SlateRows):
         return max(1, min(_ROWS, _CELLS * len(column) // max(items, 1)))
 
     def _first_position_of(self, table: Any) -> int:
-        """Return 0 if clicks on a position 0 are there that make sense, else 1."""
+        """Return 0 if there are clicks on a position 0, and it cannot stand for no click."""
         found, of_row = _positions(table[self.columns.clicked_positions])
         if not (found == 0).any():
             return 1
-        sizes = lists(table[self.columns.item])[1]
-        beyond = found >= sizes[of_row]  # where 0 stands for no click
-        return int(beyond.any())
+        each_has_one = len(of_row) == table.num_rows and bool((np.diff(of_row) == 1).all())
+        beyond = found >= lists(table[self.columns.item])[1][of_row]
+        return int(each_has_one or beyond.any())
 
     def _impressions(self, table: Any, first_row: int) -> Iterator[Impressions]:
         self._begin(table, first_row)

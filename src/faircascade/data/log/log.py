@@ -19,9 +19,10 @@ from faircascade.data.log.impression_rows import ImpressionRows
 from faircascade.data.log.impressions import Impressions
 from faircascade.data.log.log_columns import LogColumns, find_log_columns
 from faircascade.data.log.position_rows import PositionRows
+from faircascade.data.log.row_kinds import RowsOf, find_row_kind
 from faircascade.data.log.row_streams import RowStream, open_rows
 from faircascade.data.log.slate_rows import SlateRows
-from faircascade.data.log.values import one_array
+from faircascade.data.log.values import joined
 from faircascade.data.log.vocabulary import Vocabulary
 from faircascade.errors import ParameterError, check_choice
 from faircascade.parameters import checked_arguments
@@ -30,7 +31,6 @@ from faircascade.types import Ids
 TRACE = b"faircascade"
 """Key of the metadata of our own traces, whose positions begin with 0."""
 PROPENSITY_ROLES = ("slate_propensity", "cascade_propensity", "item_position_propensity")
-RowsOf = Literal["positions", "impressions"]
 Unanswered = Literal["keep", "drop"]
 
 
@@ -132,6 +132,7 @@ class Log:
         self._first_position, self._zero_allowed = first_position, False
         if first_position is None and TRACE in self._source.metadata:
             self._first_position = 0
+        self._positions_told = self._first_position is not None
         self._users, self._items, self._contexts = Vocabulary(), Vocabulary(), Vocabulary()
         self.summary: LogSummary | None = None
         """What it had; None until it has been read to its end."""
@@ -179,9 +180,9 @@ class Log:
         found = self._source.metadata.get(TRACE)
         return {} if found is None else dict(json.loads(found))
 
-    @cached_property
+    @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader should know about how the log is read."""
+        """What a reader should know about how the log is read, and once it was, how it was."""
         notes = []
         if not self.has_users:
             notes.append("there is no column of users: every impression counts as one of its own")
@@ -192,6 +193,8 @@ class Log:
                 else "every row counts as an impression of its own"
             )
             notes.append(f"there is no column of impressions: {how}")
+        if self._first_position == 0 and not self._positions_told:
+            notes.append("there is a position 0: positions are taken to begin with it")
         return tuple(notes)
 
     @cached_property
@@ -199,13 +202,7 @@ class Log:
         """What a row is: a position, or a whole impression."""
         if self._rows is not None:
             return self._rows
-        columns = self.columns
-        assert columns.item is not None
-        some = (block for block in self._source.blocks([columns.item]) if block.num_rows)
-        block = next(some, None)
-        if block is None:
-            raise DataError(f"{self._source.label}: there are no rows in it")
-        return "impressions" if _has_lists(block[columns.item], columns) else "positions"
+        return find_row_kind(self._source, self.columns)
 
     def blocks(self, progress: Progress | None = None) -> Iterator[Impressions]:
         """Yield all impressions in blocks that fit into memory.
@@ -278,8 +275,7 @@ class Log:
                 continue
             if pending is not None:
                 try:
-                    block = pa.concat_tables([pending, block], promote_options="permissive")
-                    block = block.unify_dictionaries().combine_chunks()
+                    block = joined(pending, block)
                 except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
                     place = self._source.where(row + pending.num_rows)
                     raise DataError(f"{place}: a column changes its type ({error})") from None
@@ -308,21 +304,3 @@ def _why(faults: Faults) -> str:
         return ""
     rule, count = dropped.most_common(1)[0]
     return f" that could be used: {count:,} were left out, as {rule}"
-
-
-def _has_lists(column: Any, columns: LogColumns) -> bool:
-    """Tell whether a column of items holds several items in a row."""
-    import pyarrow as pa
-
-    kind = column.type
-    if any(test(kind) for test in (pa.types.is_list, pa.types.is_large_list)):
-        return True
-    if pa.types.is_fixed_size_list(kind):
-        return True
-    if columns.position is not None:
-        return False
-    if columns.click is None:  # clicked positions or items are of a whole slate
-        return True
-    column = one_array(column.slice(0, 100))
-    texts = [str(value) for value in column.to_pylist() if value is not None]
-    return bool(texts) and all("|" in text or text.startswith("[") for text in texts)

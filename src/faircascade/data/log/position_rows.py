@@ -12,6 +12,7 @@ from faircascade.data.base import DataError
 from faircascade.data.log.id_columns import changes, differs, missing
 from faircascade.data.log.impression_ids import ImpressionIds, ids_at, repeated
 from faircascade.data.log.impressions import Impressions
+from faircascade.data.log.row_kinds import is_list
 from faircascade.data.log.slate_rows import MOST_POSITIONS, PROPENSITIES, Codes, Rows, SlateRows
 from faircascade.data.log.values import flags, numbers, raw
 from faircascade.data.log.whole_ids import MISSING
@@ -86,23 +87,28 @@ class PositionRows(SlateRows):
         self.faults.check(none, f"column {name!r} must name an impression", got)
         named = firsts[~none[firsts]] if none.any() else firsts
         heads = ids_at(column, named)
+        begun = np.zeros(len(firsts), dtype=bool)
+        begun[which[position == 0]] = True
+        begun = begun[which[named]]
         if not self._ids.grow(heads):
-            begun = np.zeros(len(firsts), dtype=bool)
-            begun[which[position == 0]] = True
-            self._check_heads(heads, named, begun[which[named]], got)
-        self._ids.add(heads)
+            self._check_heads(heads, named, begun, got)
+        self._ids.add(heads, begun)
 
     def _check_heads(self, heads: Any, rows: Ints, begun: Bools, got: Callable[[int], Any]) -> None:
-        """Refuse impressions, which begin in some rows, whose ids were there before."""
+        """Refuse impressions, which begin in some rows, whose ids were there before.
+
+        Ids may begin anew, as in another file, if all their impressions have a first position.
+        """
         name, rule = self.columns.impression, "the rows of an impression must stand together"
         for copies in repeated(heads) or ():
             self.faults.check(self._mask(rows[copies]), rule, got)
-        met = self._ids.met(heads)
+        met, before = self._ids.met(heads)
         if self.columns.position is None:
             self.faults.check(self._mask(rows[met]), rule, got)
-        elif (met & ~begun).any():  # not ids that begin anew in each file
-            wrong = self._mask(rows[met & ~begun])
-            self.faults.refuse(wrong, rule, got, f"sort the log by {name!r}")
+            return
+        parts = met & ~(begun & before)
+        if parts.any():
+            self.faults.refuse(self._mask(rows[parts]), rule, got, f"sort the log by {name!r}")
 
     def _mask(self, rows: Ints) -> Bools:
         mask = np.zeros(self._table_rows, dtype=bool)
@@ -180,5 +186,8 @@ class PositionRows(SlateRows):
         column = table[name]
         found = numbers(column)
         wrong = (found != 0) & (found != 1)
-        self.faults.check(wrong, f"column {name!r} must be 0 or 1", lambda row: raw(column, row))
+        rule = f"column {name!r} must be 0 or 1"
+        if wrong.any() and is_list(str(raw(column, int(np.argmax(wrong))))):
+            rule += " where a row is a position (rows='impressions' if it has several items)"
+        self.faults.check(wrong, rule, lambda row: raw(column, row))
         return np.asarray(found == 1)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
+import codecs
+import re
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from faircascade.data.archive import named_member, only_member
 from faircascade.data.base import DataError, Progress
 from faircascade.data.delimited import BLOCK_BYTES, Layout, place_in, stream_text
 from faircascade.data.layouts import TextOptions, find_layout
+from faircascade.data.log.json_lines import JsonLines, field_names, line_of
 from faircascade.data.tables import FrameTable
 from faircascade.data.text_file import TextFile, plain_suffix
 
@@ -31,6 +32,9 @@ SUFFIXES = {
 """What files of a folder are read as; others are left alone."""
 LEFT_OUT = ("item_context.csv",)
 """Files beside the log in the Open Bandit layout."""
+
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_JSON_ARRAY = re.compile(rb"\s*\[\s*(\{|$)")
 
 
 class RowStream(ABC):
@@ -166,22 +170,17 @@ class JsonRows(RowStream):
     @cached_property
     def names(self) -> tuple[str, ...]:  # type: ignore[override]
         """The fields of the first block of lines."""
-        block = next(self._line_blocks(), (0, b""))
-        if not block[1].strip():
+        line, block = next(self._line_blocks(), (0, b""))
+        if not block.strip():
             raise DataError(f"{self.label}: the file is empty")
-        return tuple(self._parsed(*block).column_names)
+        return field_names(line, block, self.label)
 
     def blocks(self, wanted: Sequence[str], progress: Progress | None = None) -> Iterator[Any]:
-        import pyarrow as pa
-
-        done = 0
+        lines, done = JsonLines(self.label, wanted), 0
         for first_line, block in self._line_blocks():
             if not block.strip():
                 continue
-            found = self._parsed(first_line, block, wanted)
-            absent = pa.nulls(found.num_rows)
-            columns = {n: found[n] if n in found.column_names else absent for n in wanted}
-            yield pa.table(columns)
+            yield lines.parse(first_line, block)
             done += len(block)
             if progress:
                 progress(f"reading {Path(self.label).name}", done, self.source.size)
@@ -195,52 +194,9 @@ class JsonRows(RowStream):
                 yield line, block
                 line += block.count(b"\n")
 
-    def _parsed(self, first_line: int, block: bytes, wanted: Sequence[str] | None = None) -> Any:
-        import pyarrow as pa
-        from pyarrow import json as arrow_json
-
-        options = arrow_json.ReadOptions(block_size=len(block) + 1)  # a line is never cut
-        try:
-            return arrow_json.read_json(pa.BufferReader(block), read_options=options)
-        except pa.ArrowInvalid:
-            for line, text in enumerate(block.splitlines(), first_line):
-                _check_json(text, f"{self.label}: line {line}")
-            return self._parsed_in_part(block, wanted)
-
-    def _parsed_in_part(self, block: bytes, wanted: Sequence[str] | None) -> Any:
-        """Parse lines of which some field changes its type, such as a context: only the others."""
-        import pyarrow as pa
-
-        objects = [json.loads(line) for line in block.splitlines() if line.strip()]
-        names = dict.fromkeys(name for each in objects for name in each)
-        if wanted is None:
-            return pa.table({name: pa.nulls(len(objects)) for name in names})
-        try:
-            return pa.table({n: pa.array([o.get(n) for o in objects]) for n in wanted})
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            reason = " ".join(str(error).split())[:200]
-            raise DataError(f"{self.label}: a field changes its type ({reason})") from None
-
     def where(self, row: int) -> str:
         with self.source.open() as stream:
-            return f"{self.label}: line {_line_of(stream, row)}"
-
-
-def _check_json(text: bytes, place: str) -> None:
-    if not text.strip():
-        return
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise DataError(f"{place}: must be a JSON object, got {error}") from None
-    if not isinstance(found, dict):
-        raise DataError(f"{place}: must be a JSON object, got {text[:40].decode(errors='replace')}")
-
-
-def _line_of(stream: IO[bytes], row: int) -> int:
-    """Return the line of an object, from 1 on; blank lines do not count as rows."""
-    lines = (line for line, text in enumerate(stream, 1) if text.strip())
-    return next(islice(lines, row, None))
+            return f"{self.label}: line {line_of(stream, row)}"
 
 
 class FileSequence(RowStream):
@@ -275,6 +231,20 @@ class FileSequence(RowStream):
         return self._files[which].where(row - (self._ends[which - 1] if which else 0))
 
 
+def files_of(folder: Path) -> list[Path]:
+    """Return the files of a folder in the order of their names, those of its partitions as well.
+
+    A partition is a folder called as in `day=2026-11-18`; other folders are left alone.
+    """
+    files: list[Path] = []
+    for path in sorted(folder.iterdir()):
+        if not path.is_dir():
+            files.append(path)
+        elif "=" in path.name.strip("="):
+            files.extend(files_of(path))
+    return files
+
+
 def open_rows(source: Any, *, member: str | None, sep: str | None, encoding: str) -> RowStream:
     """Open a file, a folder of files or a DataFrame."""
     if not isinstance(source, str | Path):
@@ -285,13 +255,16 @@ def open_rows(source: Any, *, member: str | None, sep: str | None, encoding: str
     options = TextOptions(header=True, sep=sep, encoding=encoding)
     if not path.is_dir():
         return _open_file(path, member, options)
-    files = sorted(
+    files = [
         file
-        for file in path.iterdir()
+        for file in files_of(path)
         if plain_suffix(file) in SUFFIXES and file.name not in LEFT_OUT
-    )
+    ]
     if not files:
-        raise DataError(f"{path}: there is no Parquet, CSV or JSON lines file in it")
+        rule = (
+            "there is no Parquet, CSV or JSON lines file in it, or in a folder such as day=1 in it"
+        )
+        raise DataError(f"{path}: {rule}")
     streams = [_open_file(file, None, options) for file in files]
     return streams[0] if len(streams) == 1 else FileSequence(str(path), streams)
 
@@ -308,13 +281,29 @@ def _open_file(path: Path, member: str | None, options: TextOptions) -> RowStrea
         raise DataError(f"{path}: member= goes with a zip file")
     if not head.strip():
         raise DataError(f"{file.label}: the file is empty")
-    if b"\0" in head:
+    wide = _is_wide(options.encoding)
+    if head.startswith(_UTF_16) and not wide:
+        raise DataError(f"{file.label}: this is UTF-16 text; read it with encoding='utf-16'")
+    if b"\0" in head and not wide:
         rule = "this is binary data; Parquet, CSV, TSV or JSON lines is expected"
         raise DataError(f"{file.label}: {rule}")
+    if _JSON_ARRAY.match(head):
+        rule = "this is one JSON array; JSON lines are expected, an object on each line"
+        raise DataError(f"{file.label}: {rule}")
     if SUFFIXES.get(plain_suffix(name)) == "json" or head.lstrip()[:1] == b"{":
+        if wide:
+            raise DataError(f"{file.label}: JSON lines must be UTF-8")
         return JsonRows(file)
     layout, _ = find_layout(file, options)
     return TextRows(file, layout)
+
+
+def _is_wide(encoding: str) -> bool:
+    """Tell whether an encoding has zero bytes in plain text."""
+    try:
+        return b"\0" in "a".encode(encoding)
+    except LookupError:
+        return False  # refused where the file is read
 
 
 def _only_log(path: Path) -> TextFile:

@@ -87,7 +87,9 @@ class SlateRows(ABC):
             return None
         column = table[self.columns.time]
         found = times(column)
-        rule = f"column {self.columns.time!r} must be a time: a number or as in 2026-11-18T12:00"
+        rule = (
+            f"column {self.columns.time!r} must be a time: a number, or as in 2026-11-18T12:00:00Z"
+        )
         self.faults.check(~np.isfinite(found), rule, lambda row: raw(column, row))
         return found
 

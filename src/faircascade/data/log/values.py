@@ -53,6 +53,33 @@ def numbers(column: Any) -> Floats:
     return np.full(len(column), np.nan)
 
 
+def joined(first: Any, second: Any) -> Any:
+    """Return two tables as one; a column that is text in one of them is text."""
+    import pyarrow as pa
+
+    try:
+        found = pa.concat_tables([first, second], promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        found = pa.concat_tables(_with_text(first, second), promote_options="permissive")
+    return found.unify_dictionaries().combine_chunks()
+
+
+def _with_text(*tables: Any) -> list[Any]:
+    """Return two tables with columns of numbers as text where the other one has text."""
+    import pyarrow as pa
+
+    found = list(tables)
+    for name in tables[0].column_names:
+        for text in (pa.string(), pa.list_(pa.string())):
+            for which, other in ((0, 1), (1, 0)):
+                kind = found[which][name].type
+                if found[other][name].type == text and kind != text and not pa.types.is_null(kind):
+                    place = found[which].column_names.index(name)
+                    column = found[which][name].cast(text)
+                    found[which] = found[which].set_column(place, name, column)
+    return found
+
+
 def flags(column: Any) -> Bools | None:
     """Return true and false as such, (n,), missing ones as true; None where something else is.
 
@@ -85,6 +112,11 @@ def times(column: Any) -> Floats:
         micros = exact.fill_null(0).to_numpy(zero_copy_only=False)
         return np.where(missing, np.nan, micros / 1e6)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        for moment in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+            try:
+                return times(column.cast(moment))
+            except pa.ArrowInvalid:
+                continue
         column = column.dictionary_encode()
     if pa.types.is_dictionary(column.type):
         return _of_dictionary(column, _moment)
@@ -154,8 +186,9 @@ def _moment(value: Any) -> float:
     number = _number(value)
     if not np.isnan(number) or value is None:
         return number
+    text = str(value).strip().removesuffix(" UTC")
     try:
-        moment = datetime.fromisoformat(str(value).strip())
+        moment = datetime.fromisoformat(text)
     except ValueError:
         return np.nan
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
