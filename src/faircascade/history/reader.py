@@ -128,7 +128,7 @@ class LogReader:
 def feedback_on(items: Items, slates: Ints, clicks: Bools, shown: Ints) -> Feedback:
     """Return feedback on slates of catalogue rows, (n, K)."""
     return Feedback(
-        items=items.ids[slates],
+        items=items.ids.take(slates),
         features=items.features.take(slates, axis=0),
         clicks=clicks,
         shown=shown,
@@ -138,8 +138,12 @@ def feedback_on(items: Items, slates: Ints, clicks: Bools, shown: Ints) -> Feedb
 
 def by_length(items: Items, chunk: Impressions) -> Iterator[tuple[Ints, Feedback]]:
     """Yield the feedback of slates of each length, and which impressions it is of."""
-    lengths = (chunk.items >= 0).sum(axis=1)
-    for k in np.unique(lengths).tolist():
+    if (chunk.items[:, -1] >= 0).all():  # no slate has a gap
+        lengths, several = np.full(len(chunk), chunk.k), [chunk.k]
+    else:
+        lengths = (chunk.items >= 0).sum(axis=1)
+        several = np.unique(lengths).tolist()
+    for k in several:
         rows = np.flatnonzero(lengths == k)
         same = chunk if len(rows) == len(chunk) else chunk.take(rows)
         shown = np.minimum(same.shown, k).astype(np.int64)
