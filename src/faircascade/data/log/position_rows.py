@@ -34,8 +34,6 @@ class PositionRows(SlateRows):
         starts = self._starts(table)
         which = np.cumsum(starts) - 1
         firsts = np.flatnonzero(starts)
-        position = self._positions(table, starts, which, firsts)
-        self._check_ids(table, which, firsts, position)
         users = self._checked_users(table)
         contexts = self._checked_contexts(table)
         for values, role in ((users, "user"), (contexts, "context")):
@@ -47,6 +45,8 @@ class PositionRows(SlateRows):
         told = {"time": times, "slate_propensity": slate, "answered": answered}
         for role, given in told.items():
             self._check_agreement(table, starts, role, given)
+        position = self._positions(table, starts, which, firsts)
+        self._check_ids(table, which, firsts, position)
         of_position = [self._checked_propensity(table, role) for role in PROPENSITIES]
         rows = Rows(which, position, self._item_codes(table), clicks, *of_position)
 
@@ -87,9 +87,7 @@ class PositionRows(SlateRows):
         self.faults.check(none, f"column {name!r} must name an impression", got)
         named = firsts[~none[firsts]] if none.any() else firsts
         heads = ids_at(column, named)
-        begun = np.zeros(len(firsts), dtype=bool)
-        begun[which[position == 0]] = True
-        begun = begun[which[named]]
+        begun = np.minimum.reduceat(position, firsts)[which[named]] == 0
         if not self._ids.grow(heads):
             self._check_heads(heads, named, begun, got)
         self._ids.add(heads, begun)
