@@ -199,3 +199,17 @@ def test_an_estimated_behaviour_takes_normalised_weights(log) -> None:
     found = fc.evaluate(log, "random")["Random"]
     assert "estimated as" in found["aips"].assumes
     assert found["aips"].value in [found[name].value for name in ("snips", "snrips", "sniips")]
+
+
+def test_intervals_of_equality_cover_with_few_users() -> None:
+    """Ranks by half of 25 users vary more than the ranks of the plug-in."""
+    rng = np.random.default_rng(3)
+    share = np.exp(-np.linspace(0, 4, 60))
+    share /= share.sum()
+    truth, runs = evenness(share), 400
+    ends = [
+        noisy_evenness(rng.multinomial(20, share, size=25).astype(float)).interval(0.95)
+        for _ in range(runs)
+    ]
+    covered = np.mean([low <= truth <= high for low, high in ends])
+    assert covered > 0.95 - 2 * math.sqrt(0.95 * 0.05 / runs)
