@@ -18,6 +18,8 @@ from faircascade.fitting.user_sums import UserSlates
 from faircascade.random import uniforms
 from faircascade.types import Bools, Floats, Ints
 
+_TAIL = 0.025
+"""Of 95%, on each side."""
 MOST_TESTED = 400_000
 """Impressions that are foreseen at most."""
 
@@ -122,6 +124,7 @@ def calibration(log: Log, forecasts: Forecasts, sample: LogSample, until: int) -
     test = _Test(*joined)
     shown = test.present.sum(axis=0)
     observed, error = _rates(test)
+    low, high = _interval(observed, error, shown)
     constant = np.broadcast_to(np.clip(observed, 1e-9, 1 - 1e-9), test.clicks.shape)
     own = test.log_likelihood(test.foreseen)
     with np.errstate(invalid="ignore"):
@@ -130,8 +133,8 @@ def calibration(log: Log, forecasts: Forecasts, sample: LogSample, until: int) -
         impressions=len(test),
         shown=shown,
         observed=observed,
-        low=np.maximum(observed - SURE * error, 0.0),
-        high=np.minimum(observed + SURE * error, 1.0),
+        low=low,
+        high=high,
         predicted=predicted,
         log_likelihood=float(own.mean()),
         gain_over_constant=difference(own, test.log_likelihood(constant), test.users),
@@ -167,3 +170,11 @@ def _rates(test: _Test) -> tuple[Floats, Floats]:
         rates.append(rate)
         errors.append(np.sqrt(spread) / total)
     return np.array(rates), np.array(errors)
+
+
+def _interval(rate: Floats, error: Floats, shown: Ints) -> tuple[Floats, Floats]:
+    """Return where click rates are with 95%; where all impressions ended alike, as binomial
+    probabilities of so many impressions are."""
+    low, high = np.maximum(rate - SURE * error, 0.0), np.minimum(rate + SURE * error, 1.0)
+    least = _TAIL ** (1.0 / np.maximum(shown, 1))
+    return np.where(rate == 1.0, least, low), np.where(rate == 0.0, 1.0 - least, high)
