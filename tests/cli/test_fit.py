@@ -133,3 +133,11 @@ def test_columns_of_counts_are_asked_for_by_their_options(run, tmp_path) -> None
     assert code == 2
     assert "name it with --impression" in err
     assert "impressions=" not in err
+
+
+def test_the_log_is_not_overwritten(run, log) -> None:
+    before = log.read_bytes()
+    code, _, err = run("fit", str(log), "--model", "pbm", "--out", str(log))
+    assert code == 2
+    assert "--out must not be the log itself" in err
+    assert log.read_bytes() == before

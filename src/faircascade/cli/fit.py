@@ -77,6 +77,8 @@ def fit(
         raise ParameterError("out", "must be a file", str(out))
     if out is not None and not can_be_written(out):
         raise ParameterError("out", "must be in a folder that can be written to", str(out))
+    if out is not None and out.exists() and log.exists() and out.samefile(log):
+        raise ParameterError("out", "must not be the log itself", str(out))
     if excess != "refuse" and not counts:
         raise ParameterError("excess", "must come with --counts", excess)
     source = _counts(log, log_settings, excess) if counts else open_log(log, log_settings)
