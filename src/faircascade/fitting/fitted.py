@@ -229,6 +229,12 @@ def choice_words(candidates: Sequence[Candidate]) -> str:
     tried = [c for c in candidates if not c.refused and c.scores is not None]
     if not tried:
         return f"{candidates[0].name} was fitted; nothing was held out to compare by."
+    best = tried[0].scores
+    if best is not None and best.log_likelihood == -np.inf:
+        return (
+            "No model can be called the best: each takes for impossible what happened in held-out "
+            "impressions; give more smoothing."
+        )
     text = f"{tried[0].name} predicts held-out clicks best"
     if len(tried) == 1:
         return (
@@ -241,6 +247,8 @@ def choice_words(candidates: Sequence[Candidate]) -> str:
         return f"{text}, but not clearly better than {', '.join(close)}."
     gap = tried[1].behind
     assert gap is not None
+    if not np.isfinite(gap.mean):
+        return f"{text}, clearly: the others take for impossible what happened."
     return (
         f"{text}, clearly: {tried[1].name} comes next, {-gap.mean:.4g} (95% interval "
         f"{-gap.high:.4g} to {-gap.low:.4g}) lower in log-likelihood per impression."

@@ -128,9 +128,12 @@ def difference(one: Floats, other: Floats, users: Any, weights: Floats | None = 
     `weights` are numbers of impressions where an element is the sum of several.
     """
     _, user = np.unique(users, return_inverse=True)
-    gain = np.bincount(user, one - other)
+    with np.errstate(invalid="ignore"):
+        gain = np.bincount(user, one - other)
     size = np.bincount(user, weights)
     mean = float(gain.sum() / size.sum())
+    if not np.isfinite(mean):  # one of them took for impossible what happened
+        return Difference(mean=mean, low=mean, high=mean)
     n = len(gain)
     spread = float(((gain - mean * size) ** 2).sum()) * n / max(n - 1, 1)
     error = np.sqrt(spread) / float(size.sum()) if n > 1 else np.inf
