@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import faircascade as fc
+from faircascade.errors import ParameterError
 from faircascade.fitting.mean_field import CountData, MeanFieldLikelihood
 from faircascade.fitting.mean_field_models import FIELDS
 from faircascade.fitting.priors import Priors
@@ -110,5 +111,54 @@ def test_bad_counts_are_refused_and_excess_clicks_can_be_capped() -> None:
 
 def test_items_that_never_change_their_position_are_refused_for_pbm() -> None:
     rows = {"item": ["a", "b"], "position": [1, 2], "impressions": [30, 30], "clicks": [4, 1]}
-    with pytest.raises(fc.DataError, match="attraction cannot be told from examination"):
+    with pytest.raises(fc.DataError, match="pbm cannot tell attraction from examination"):
         fc.fit_click_model(fc.ClickCounts(pa.table(rows)), "pbm")
+
+
+def test_wrong_parameters_of_counts_are_refused() -> None:
+    slates, clicks = slates_and_clicks(MODELS["pbm"], 500)
+    counts = fc.ClickCounts(_counts(slates, clicks))
+    for options, message in (
+        ({"held_out": 1.0}, "held_out must be at least 0 and below 1, got 1.0"),
+        ({"held_out": -0.5}, "held_out must be at least 0 and below 1, got -0.5"),
+        ({"seed": -1}, r"seed must be between 0 and 2\^128 - 1, got -1"),
+        ({"method": "counting"}, "method must be 'em' for counts, got 'counting'"),
+        ({"by": "item"}, "by must be left out"),
+        ({"user": "u"}, "user must be left out: the counts are open already, got 'u'"),
+        ({"iterations": 0}, "iterations must be at least 1, got 0"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            fc.fit_click_model(counts, "pbm", **options)
+
+
+@pytest.mark.filterwarnings("error")
+def test_counts_of_nothing_and_of_hardly_anything_are_refused() -> None:
+    rows = {"item": ["a", "b", "a"], "position": [1, 1, 2], "impressions": [1, 1, 1]}
+    with pytest.raises(fc.DataError, match="there are no clicks in it"):
+        fc.fit_click_model(fc.ClickCounts(pa.table(rows | {"clicks": [0, 0, 0]})))
+    few = fc.ClickCounts(pa.table(rows | {"clicks": [1, 0, 0]}))
+    with pytest.raises(fc.DataError, match="no impression was held out"):
+        fc.fit_click_model(few, held_out=0.001)
+    with pytest.raises(fc.DataError, match="everything is held out"):
+        fc.fit_click_model(few, held_out=0.999)
+    assert fc.fit_click_model(few, "dcm", held_out=0.001).scores is None
+
+
+def test_billions_of_impressions_are_split() -> None:
+    rows = {
+        "item": ["a", "b", "a", "b"],
+        "position": [1, 1, 2, 2],
+        "impressions": [3_000_000_000] * 4,
+        "clicks": [1_500_000_000, 600_000_000, 750_000_000, 300_000_000],
+    }
+    found = fc.fit_click_model(fc.ClickCounts(pa.table(rows)), "pbm")
+    assert np.allclose(found.click_model.kappa, (1.0, 0.5), atol=1e-4)
+    assert found.scores.impressions == pytest.approx(0.2 * 12e9, rel=1e-3)
+
+
+def test_a_log_is_not_taken_for_counts() -> None:
+    rows = {"impression": [1, 1, 2], "user": [7, 7, 8], "item": ["a", "b", "a"]}
+    log = pa.table(rows | {"position": [1, 2, 1], "click": [1, 0, 0]})
+    with pytest.raises(fc.DataError, match="looks like a log, as it has a column of users"):
+        fc.ClickCounts(log)
+    assert fc.ClickCounts(log, impressions="impression").impressions == 4

@@ -14,7 +14,7 @@ from faircascade.fitting.entries import Entries
 from faircascade.fitting.expectation import Going, expect, expect_slowly
 from faircascade.fitting.fitters import FITTERS
 from faircascade.fitting.likelihood import log_likelihoods, predict
-from faircascade.fitting.statistics import statistics_of
+from faircascade.fitting.statistics import sample_of, statistics_of
 from faircascade.fitting.tails import Tails
 from tests.fitting.generated_logs import (
     ATTRACTION,
@@ -269,7 +269,60 @@ def test_wrong_parameters_are_refused() -> None:
         ({"model": "pbn"}, r"model must be one of .*did you mean 'pbm'"),
         ({"held_out": 1.0}, "held_out must be at least 0 and below 1, got 1.0"),
         ({"smoothing": -1.0}, "smoothing must be at least 0, got -1.0"),
+        ({"iterations": 0}, "iterations must be at least 1, got 0"),
+        ({"tolerance": 0.0}, "tolerance must be above 0, got 0.0"),
         ({"user": "u"}, "user must be left out: the log is open already"),
     ):
         with pytest.raises(ParameterError, match=message):
             fc.fit_click_model(log, **options)
+
+
+def _few_users(users: int, n: int = 300) -> pa.Table:
+    slates, clicks = slates_and_clicks(MODELS["dcm"], n)
+    rows = table(slates, clicks)
+    return rows.set_column(0, "user_id", [pa.array(np.arange(n) % users)])
+
+
+def test_without_held_out_users_no_model_is_called_the_best() -> None:
+    with pytest.raises(fc.DataError, match="no user was held out to compare models by"):
+        fc.fit_click_model(_few_users(5))
+    assert fc.fit_click_model(_few_users(5), "dcm").scores is None
+    assert fc.fit_click_model(_few_users(5), seed=1).scores is not None
+    with pytest.raises(ParameterError, match="held_out must be above 0, or model must name one"):
+        fc.fit_click_model(_few_users(50), held_out=0)
+    with pytest.raises(fc.DataError, match="all users are held out"):
+        fc.fit_click_model(_few_users(5), "dcm", held_out=0.99)
+
+
+def test_a_log_without_clicks_is_refused() -> None:
+    slates, clicks = slates_and_clicks(MODELS["dcm"], 100)
+    with pytest.raises(fc.DataError, match="there are no clicks in it"):
+        fc.fit_click_model(table(slates, clicks & False), "dcm")
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_model_that_takes_what_happened_for_impossible_is_clearly_worse() -> None:
+    """A single slate with two clicks is held out: the cascade can be fitted, and is impossible."""
+    slates, clicks = slates_and_clicks(MODELS["cascade"], 500)
+    sample = sample_of(
+        fc.Log(table(slates, clicks)), Entries(by_context=False), held_out=0.2, seed=0
+    )
+    clicks[sample.held_out.users[0], :2] = True
+    found = fc.fit_click_model(table(slates, clicks))
+    behind = {c.name: c.behind for c in found.candidates}["cascade"]
+    assert behind.mean == -np.inf
+    assert behind.is_clear
+    assert "cascade" not in found.best
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_model_is_the_best_if_it_takes_what_happened_for_impossible() -> None:
+    """Without a prior, an item that was clicked by held-out users alone is never clicked."""
+    slates, clicks = slates_and_clicks(MODELS["pbm"], 500)
+    log = fc.Log(table(slates, clicks))
+    sample = sample_of(log, Entries(by_context=False), held_out=0.2, seed=0)
+    first = slates == slates[0, 0]
+    clicks[first] = False
+    clicks[sample.held_out.users] |= first[sample.held_out.users]
+    found = fc.fit_click_model(table(slates, clicks), "dcm", smoothing=0)
+    assert found.best.startswith("No model can be called the best")

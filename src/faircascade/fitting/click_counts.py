@@ -72,6 +72,7 @@ class ClickCounts:
             "clicks": clicks,
         }
         self.columns = _found(rows, told)
+        _check_no_log(rows, self.columns, told)
         self.name = rows.label
         if first_position not in (None, 0, 1):
             raise ParameterError("first_position", "must be 0 or 1", first_position)
@@ -149,6 +150,17 @@ class ClickCounts:
         """The context of each entry, (m,)."""
         codes = self.entries.contexts
         return None if codes is None else self.all_context_ids[codes]
+
+
+def _check_no_log(rows: RowStream, columns: dict[str, str], told: dict[str, str | None]) -> None:
+    """Refuse a log whose ids of impressions look like numbers of them."""
+    users = [name for name in rows.names if plain_name(name) in map(plain_name, USUAL["user"])]
+    found = columns["impressions"]
+    if told["impressions"] is None and plain_name(found) == "impression" and users:
+        raise DataError(
+            f"{rows.label}: this looks like a log, as it has a column of users ({users[0]!r}); "
+            f"open it as one, or say impressions={found!r} if that is the number of impressions"
+        )
 
 
 def _found(rows: RowStream, told: dict[str, str | None]) -> dict[str, str]:

@@ -8,17 +8,20 @@ import numpy as np
 
 from faircascade.clicks import PBM
 from faircascade.data.base import DataError
+from faircascade.errors import ParameterError
 from faircascade.fitting.click_counts import ClickCounts
 from faircascade.fitting.click_table import Cells
 from faircascade.fitting.factors import fit_factors
 from faircascade.fitting.fitted import Candidate, FittedClickModel
-from faircascade.fitting.fitters import check_positions
+from faircascade.fitting.fitters import NO_CLICKS, check_positions
 from faircascade.fitting.mean_field import LEAST, CountData, CountFit, fit_mean_field
 from faircascade.fitting.mean_field_models import FIELDS
 from faircascade.fitting.priors import Priors, prior_words
 from faircascade.fitting.scores import Scores, difference
 from faircascade.types import Floats, Ints
 
+_MANY = 1_000_000_000
+"""Impressions of a cell from which on NumPy draws no hypergeometric numbers."""
 NOT_FROM_COUNTS = "counts by position do not say where the last click above was"
 
 
@@ -33,8 +36,14 @@ def fit_counts(
     tolerance: float,
 ) -> FittedClickModel:
     """Fit models to aggregated counts; None fits all that can be."""
+    if not counts.cells.clicks.any():
+        raise DataError(f"{counts.name}: {NO_CLICKS}")
+    if not 0 <= seed < 1 << 128:
+        raise ParameterError("seed", "must be between 0 and 2^128 - 1", seed)
     fit = _Fits(counts, smoothing, {"iterations": iterations, "tolerance": tolerance})
     train, held = _split(counts.cells, held_out, seed)
+    if not len(train.entries):
+        raise DataError(f"{counts.name}: everything is held out; try a smaller held_out=")
     tried: dict[str, tuple[CountFit, Scores | None, Floats]] = {}
     refused: dict[str, str] = {}
     wanted = [*FIELDS, "pbm", "ubm"] if names is None else names
@@ -49,9 +58,14 @@ def fit_counts(
             tried[name] = found, *_scored(found, held, counts.k)
     if not tried:
         raise DataError(f"{counts.name}: no model could be fitted: {next(iter(refused.values()))}")
+    if len(tried) > 1 and held is None:
+        raise DataError(
+            f"{counts.name}: no impression was held out to compare models by; name a model, or try "
+            "a larger held_out="
+        )
     candidates = _ranked(tried, refused, held, fit.contexts)
     best = candidates[0].name
-    final = fit.one(best, counts.cells) if held_out else tried[best][0]
+    final = tried[best][0] if held is None else fit.one(best, counts.cells)
     return fit.fitted(best, final, tried[best][1], candidates)
 
 
@@ -77,7 +91,7 @@ class _Fits:
 
     def _pbm(self, cells: Cells) -> CountFit:
         k = self.counts.k
-        check_positions(cells, self.entries, k)
+        check_positions("pbm", cells, self.entries, k)
         found = fit_factors(cells, self.entries, k, self.priors, **self.options)
         w, kappa = found.attraction, found.examination
 
@@ -124,13 +138,18 @@ def _split(cells: Cells, share: float, seed: int) -> tuple[Cells, Cells | None]:
         return cells, None
     luck = np.random.default_rng(seed)
     shown, clicks = cells.impressions.astype(np.int64), cells.clicks.astype(np.int64)
-    size = luck.binomial(shown, share)
-    hits = luck.hypergeometric(clicks, shown - clicks, size).astype(np.float64)
+    if shown.max(initial=0) < _MANY:
+        size = luck.binomial(shown, share)
+        hits = luck.hypergeometric(clicks, shown - clicks, size).astype(np.float64)
+    else:
+        hits = luck.binomial(clicks, share).astype(np.float64)
+        size = hits + luck.binomial(shown - clicks, share)
     held = cells._replace(impressions=size.astype(np.float64), clicks=hits)
     rest = cells._replace(
         impressions=cells.impressions - held.impressions, clicks=cells.clicks - held.clicks
     )
-    return rest.used(), held.used()
+    held = held.used()
+    return rest.used(), held if len(held.entries) else None
 
 
 def _scored(fit: CountFit, held: Cells | None, k: int) -> tuple[Scores | None, Floats]:
@@ -169,7 +188,7 @@ def _ranked(
 
     def quality(name: str) -> float:
         scores = tried[name][1]
-        return tried[name][0].optimum.objectives[-1] if scores is None else scores.log_likelihood
+        return -np.inf if scores is None else scores.log_likelihood
 
     ranked = sorted(tried, key=quality, reverse=True)
     found = []

@@ -15,13 +15,15 @@ from faircascade.fitting.count_fits import fit_counts
 from faircascade.fitting.em import ITERATIONS, TOLERANCE
 from faircascade.fitting.entries import Entries
 from faircascade.fitting.fitted import Candidate, FittedClickModel
-from faircascade.fitting.fitters import FITTERS, Fit, Method, Task
+from faircascade.fitting.fitters import FITTERS, NO_CLICKS, Fit, Method, Task
 from faircascade.fitting.priors import Priors, prior_words
 from faircascade.fitting.scores import Scored, Scores, difference, score
 from faircascade.fitting.statistics import Sample, Statistics, sample_of, statistics_of
 from faircascade.parameters import checked_arguments
 
 AUTO = "auto"
+NOTHING_HELD_OUT = "no user was held out to compare models by"
+MORE_HELD_OUT = "try another seed or a larger held_out="
 By = Literal["item", "context"]
 
 
@@ -61,10 +63,13 @@ def fit_click_model(
         columns: Those of `Log`, if `log` is not one: `user=`, `item=`, `context=`, ...
     """
     names = names_of(model)
-    if smoothing < 0:
-        raise ParameterError("smoothing", "must be at least 0", smoothing)
+    _check_numbers(held_out, smoothing, iterations, tolerance)
+    if model == AUTO and held_out == 0:
+        rule = "must be above 0, or model must name one: models are compared by what is held out"
+        raise ParameterError("held_out", rule, held_out)
     options: dict[str, Any] = {"iterations": iterations, "tolerance": tolerance}
     if isinstance(log, ClickCounts):
+        _check_for_counts(method, by, columns)
         wanted = None if model == AUTO else names
         return fit_counts(log, wanted, held_out=held_out, smoothing=smoothing, seed=seed, **options)
     opened = _opened(log, columns)
@@ -77,6 +82,7 @@ def fit_click_model(
         keep_tails=any(FITTERS[name].needs_tails for name in names),
         progress=progress,
     )
+    check_sample(sample, opened.name)
     fitting = Fitting(sample, len(entries), smoothing, method, options)
     return fitting.chosen(names, opened.name).fitted(opened, entries, smoothing)
 
@@ -105,6 +111,8 @@ class Fitting(NamedTuple):
                 tried[name] = fit, self.score(fit)
         if not tried:
             raise DataError(f"{log_name}: no model could be fitted: {next(iter(refused.values()))}")
+        if len(tried) > 1 and self.sample.held_out is None:
+            raise DataError(f"{log_name}: {NOTHING_HELD_OUT}; name a model, or {MORE_HELD_OUT}")
         candidates = candidates_of(tried, refused)
         best = candidates[0].name
         fit, scored = tried[best]
@@ -210,6 +218,40 @@ def names_of(model: str) -> list[str]:
     """Return what is fitted if a model, or "auto", is asked for."""
     check_choice("model", model, (AUTO, *FITTERS))
     return list(FITTERS) if model == AUTO else [model]
+
+
+def check_sample(sample: Sample, log_name: str) -> None:
+    """Refuse a log without clicks, and one of which everything is held out."""
+    held, train = sample.held_out, sample.train
+    if not train.table.totals[1].any() and (held is None or not held.clicks.any()):
+        raise DataError(f"{log_name}: {NO_CLICKS}")
+    if not train.impressions:
+        raise DataError(
+            f"{log_name}: all users are held out, and none are left to fit to; try another seed or "
+            "a smaller held_out="
+        )
+
+
+def _check_numbers(held_out: float, smoothing: float, iterations: int, tolerance: float) -> None:
+    if not 0 <= held_out < 1:
+        raise ParameterError("held_out", "must be at least 0 and below 1", held_out)
+    if smoothing < 0:
+        raise ParameterError("smoothing", "must be at least 0", smoothing)
+    if iterations < 1:
+        raise ParameterError("iterations", "must be at least 1", iterations)
+    if tolerance <= 0:
+        raise ParameterError("tolerance", "must be above 0", tolerance)
+
+
+def _check_for_counts(method: Method, by: By | None, columns: Mapping[str, Any]) -> None:
+    """Refuse what is about logs."""
+    if method != "em":
+        raise ParameterError("method", "must be 'em' for counts", method)
+    if by is not None:
+        rule = "must be left out: counts are by context if they have a column of contexts"
+        raise ParameterError("by", rule, by)
+    for name, value in columns.items():
+        raise ParameterError(name, "must be left out: the counts are open already", value)
 
 
 def _opened(log: Any, columns: dict[str, Any]) -> Log:

@@ -26,6 +26,7 @@ from faircascade.fitting.statistics import Statistics
 from faircascade.types import Bools, Floats
 
 Method = Literal["em", "counting"]
+NO_CLICKS = "there are no clicks in it, so that nothing can be fitted"
 _FEW = 0.01
 """Share of impressions at places that cannot be compared with the others, for UBM."""
 
@@ -161,7 +162,7 @@ class PBMFitter(Fitter):
 
     def _fit(self, task: Task) -> Fit:
         cells = task.data.table.by_position()
-        check_positions(cells, task.entries, task.k)
+        check_positions(self.name, cells, task.entries, task.k)
         found = fit_factors(cells, task.entries, task.k, task.priors, **task.options)
         model = PBM(kappa=tuple(found.examination.tolist()))
         notes = _reference_note(found.reference, "position")
@@ -174,7 +175,7 @@ class UBMFitter(Fitter):
 
     def _fit(self, task: Task) -> Fit:
         table = task.data.table
-        check_positions(table.by_position(), task.entries, task.k)
+        check_positions(self.name, table.by_position(), task.entries, task.k)
         cells, places = table.by_place(), table.places
         _, main = components(cells, task.entries, places)
         shown = cells.of_places(cells.impressions, places)
@@ -209,15 +210,16 @@ FITTERS: dict[str, Fitter] = {
 """By name: those of click models, and `sdbn`, which is `dbn` with continuation 1."""
 
 
-def check_positions(cells: Cells, entries: int, k: int) -> None:
+def check_positions(name: str, cells: Cells, entries: int, k: int) -> None:
     """Refuse data in which examination of positions cannot be told from attraction of entries."""
     parts, main = components(cells, entries, k)
     if parts == 1:
         return
     shown = cells.of_places(np.ones(len(cells.places)), k) > 0
     raise DataError(
-        f"attraction cannot be told from examination: no item stood both at {_names(main & shown)} "
-        f"and at {_names(~main & shown)}; show some items at several positions"
+        f"{name} cannot tell attraction from examination: no item stood both at "
+        f"{_names(main & shown)} and at {_names(~main & shown)}; "
+        "show some items at several positions"
     )
 
 
