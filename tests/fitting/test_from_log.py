@@ -8,6 +8,7 @@ import pytest
 
 import faircascade as fc
 from faircascade.clicks import PBM
+from faircascade.environment.item_features import item_features
 from faircascade.errors import ParameterError
 from tests.fitting.generated_logs import MODELS, log_of, slates_and_clicks, table
 
@@ -113,6 +114,47 @@ def test_wrong_parameters_are_refused(trace) -> None:
         ({"dim": 0}, "dim must be at least 1, got 0"),
         ({"held_out": 0.0}, "held_out must be between 0 and 1"),
         ({"click_model": "pbn"}, "must be one of auto, cascade"),
+        ({"click_model": PBM()}, "click_model must be a name, or what fit_click_model returned"),
     ):
         with pytest.raises(ParameterError, match=message):
             fc.Environment.from_log(trace, **options)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"item_id": [0, 1, 2, 1]}, "row 3: column 'item_id' must have each item once, got '1'"),
+        ({"item_id": [0, 1, 2, None]}, "row 3: column 'item_id' must be text or a whole number"),
+        ({"x": [1.0, np.nan, 0.0, 1.0]}, "row 1: column 'x' must be a number, .* got nan"),
+        ({"x": ["1", "2", "red", "4"]}, "row 2: column 'x' must be a number, .* got 'red'"),
+        ({"item_id": [], "x": []}, "there are no rows in it"),
+    ],
+)
+def test_mistakes_in_a_table_of_features_name_the_place(columns, message) -> None:
+    rows = {"item_id": [0, 1, 2, 3], "x": [1.0, 2.0, 3.0, 4.0]} | columns
+    log = fc.Log(pa.table({"user": [1, 2], "items": [[0, 1], [1, 2]], "click": [[1, 0], [0, 1]]}))
+    list(log.blocks())
+    with pytest.raises(fc.DataError, match=message):
+        item_features(pa.table(rows), log)
+
+
+def test_ids_of_a_table_of_features_are_read_as_those_of_a_log() -> None:
+    """Whole numbers that pandas has made floats, and items of the table that have names."""
+    log = fc.Log(pa.table({"user": [1, 2], "items": [[0, 1], [1, 2]], "click": [[1, 0], [0, 1]]}))
+    list(log.blocks())
+    found = item_features(pa.table({"item_id": [2.0, 1.0, 0.0], "x": [5, 4, 3]}), log)
+    assert found.logged[:, 0].tolist() == [3, 4, 5]
+    found = item_features(pa.table({"item_id": ["2", "1", "0", "new"], "x": [5, 4, 3, 2]}), log)
+    assert found.other_ids.tolist() == ["new"]
+    assert found.others.tolist() == [[2.0]]
+
+
+def test_a_log_of_too_few_users_or_without_clicks_is_refused() -> None:
+    slates, clicks = slates_and_clicks(MODELS["dcm"], 200)
+    users = [pa.array(np.arange(200) % 5)]
+    few = table(slates, clicks).set_column(0, "user_id", users)
+    with pytest.raises(fc.DataError, match="no user was held out to compare models by"):
+        fc.fit_traffic(few, dim=2)
+    assert fc.fit_traffic(few, dim=2, click_model="dcm").name == "dcm"
+    with pytest.raises(fc.DataError, match="there are no clicks in it"):
+        fc.fit_traffic(table(slates, clicks & False), dim=2, click_model="dcm")

@@ -10,6 +10,7 @@ import pytest
 
 import faircascade as fc
 from faircascade.clicks import DBN, PBM, ClickModel
+from faircascade.environment.calibration import _interval
 from faircascade.errors import ParameterError
 from faircascade.fitting.log_sample import sample_users
 
@@ -144,3 +145,27 @@ def test_models_that_cannot_be_fitted_say_why(cascade) -> None:
     table = pa.table({name: pa.array(values) for name, values in rows.items()})
     with pytest.raises(fc.DataError, match="cascade has at most one click a slate"):
         fc.fit_traffic(table, click_model="cascade")
+
+
+def test_clicks_that_contradict_the_cascade_count_wherever_they_are(cascade, monkeypatch) -> None:
+    """Models are chosen by a sample; the one slate with two clicks is not in it."""
+    log = fc.Log(cascade[1]).read()
+    monkeypatch.setattr("faircascade.environment.traffic.MOST_TO_CHOOSE", 3000)
+    sample = sample_users(fc.Log(cascade[1]), most=3000, seed=0)
+    kept = set(sample.user_ids.tolist())
+    ids = fc.Log(cascade[1])
+    list(ids.blocks())
+    row = next(n for n, user in enumerate(log.users) if ids.user_ids[user] not in kept)
+    clicks = log.clicks.copy()
+    clicks[row, :2] = True
+    rows = {"user": ids.user_ids[log.users], "items": list(log.items), "clicks": list(clicks)}
+    found = fc.fit_traffic(pa.table({name: pa.array(v) for name, v in rows.items()}), dim=2)
+    assert found.name != "cascade"
+
+
+def test_a_position_without_clicks_is_no_proof_that_there_are_none() -> None:
+    rate, error, shown = np.array([0.0, 1.0, 0.5, 0.0]), np.zeros(4), np.array([3, 3, 100, 10**6])
+    low, high = _interval(rate, error, shown)
+    assert high[[0, 2]] == pytest.approx([1 - 0.025 ** (1 / 3), 0.5])
+    assert low[:3] == pytest.approx([0.0, 0.025 ** (1 / 3), 0.5])
+    assert high[3] < 1e-5

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from faircascade.clicks import DBN, ClickModel
+from faircascade.data.base import DataError
 from faircascade.data.log import Log, as_log
 from faircascade.environment.calibration import Calibration, calibration
 from faircascade.environment.construction import MERIT_FLOOR, check_length
@@ -19,7 +20,7 @@ from faircascade.environment.item_features import ItemFeatures, item_features
 from faircascade.errors import ParameterError, check_choice
 from faircascade.fitting import FittedClickModel
 from faircascade.fitting.fit import AUTO
-from faircascade.fitting.fitters import FITTERS
+from faircascade.fitting.fitters import FITTERS, NO_CLICKS
 from faircascade.fitting.forecasts import Forecasts
 from faircascade.fitting.log_sample import sample_users
 from faircascade.fitting.personal import Personal, PersonalFit, fit_personal
@@ -147,8 +148,13 @@ def fit_traffic(
         raise ParameterError("k", "must be at least 1", k)
     if isinstance(click_model, str):
         check_choice("click_model", click_model, (AUTO, *FITTERS))
+    elif not isinstance(click_model, FittedClickModel):
+        rule = "must be a name, or what fit_click_model returned for this log"
+        raise ParameterError("click_model", rule, click_model)
     opened = as_log(log)
     sample = sample_users(opened, MOST_TO_CHOOSE, seed)
+    if not sample.clicks:
+        raise DataError(f"{opened.name}: {NO_CLICKS}")
     _check_fitted(opened, click_model)
     given = None if features is None else item_features(features, opened)
     logged = None if given is None else given.logged

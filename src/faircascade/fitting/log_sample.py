@@ -42,6 +42,10 @@ class LogSample:
     """The longest slate of the log."""
     of: int
     """Impressions of the log."""
+    several: int = 0
+    """Those with more than one click."""
+    clicks: int = 0
+    """All clicks."""
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))
@@ -55,8 +59,11 @@ def sample_users(log: Log, most: int, seed: int) -> LogSample:
     """Read a log once more, and keep users drawn at random whose impressions are `most` or fewer;
     of a single user, the first ones."""
     share, kept, k, total = 1.0, list[Impressions](), 1, 0
+    several = clicks = 0
     for block in log.blocks():
         k, total = max(k, block.k), total + len(block)
+        here = block.clicks & (np.arange(block.k) < block.shown[:, None])
+        several, clicks = several + int((here.sum(axis=1) > 1).sum()), clicks + int(here.sum())
         kept.append(_of_users(block, share, seed))
         while sum(map(len, kept)) > most:
             share /= 2
@@ -72,7 +79,9 @@ def sample_users(log: Log, most: int, seed: int) -> LogSample:
         parts.append(replace(part, users=codes[part.users], first=first))
         first += len(part)
     ids = log.user_ids[users] if log.has_users else log.user_ids
-    return LogSample(log.name, log.item_ids, ids, log.has_users, tuple(parts), k, total)
+    return LogSample(
+        log.name, log.item_ids, ids, log.has_users, tuple(parts), k, total, several, clicks
+    )
 
 
 def _of_users(block: Impressions, share: float, seed: int) -> Impressions:

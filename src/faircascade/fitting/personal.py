@@ -11,7 +11,14 @@ from faircascade.clicks import ClickModel
 from faircascade.data.base import DataError
 from faircascade.data.log import Log
 from faircascade.fitting.entries import Coding, Entries
-from faircascade.fitting.fit import Fitting, candidates_of, names_of
+from faircascade.fitting.fit import (
+    MORE_HELD_OUT,
+    NOTHING_HELD_OUT,
+    Fitting,
+    candidates_of,
+    check_sample,
+    names_of,
+)
 from faircascade.fitting.fitted import FittedClickModel, choice_words
 from faircascade.fitting.fitters import FITTERS, Fit
 from faircascade.fitting.forecasts import Forecasts, examination
@@ -94,6 +101,7 @@ class Personal(NamedTuple):
         for _ in range(rounds):
             strata = Strata(Forecasts(found.preferences, found.model), self.k, log.has_users)
             sample = self._sample(log, strata, [name], self.held_out)
+            check_sample(sample, log.name)
             fitting = Fitting(sample, len(log.item_ids), self.smoothing)
             fit = fitting.fit(name)
             preferences = self.preferences(log, fit.model, found.preferences)
@@ -145,8 +153,12 @@ def fit_personal(
     starts, refused = how.starts(sample, names_of(click_model))
     if not starts:
         raise DataError(f"{log.name}: {next(iter(refused.values()))}")
+    if len(starts) > 1 and sample.several and starts.pop("cascade", None):
+        refused["cascade"] = f"cascade has at most one click a slate: {sample.several:,} have more"
     tried = {name: how.turns(sample, name, start) for name, start in starts.items()}
-    name, choice = _choice(tried, refused, sample)
+    if len(tried) > 1 and any(turns.scored is None for turns in tried.values()):
+        raise DataError(f"{log.name}: {NOTHING_HELD_OUT}; name a click_model=, or {MORE_HELD_OUT}")
+    name, choice = _choice(tried, refused)
     found = tried[name]
     everybody = how._replace(held_out=0.0)
     if len(sample) < sample.of:
@@ -157,9 +169,7 @@ def fit_personal(
     return _personal_fit(name, found, choice, log)
 
 
-def _choice(
-    tried: Mapping[str, Turns], refused: Mapping[str, str], sample: LogSample
-) -> tuple[str, str]:
+def _choice(tried: Mapping[str, Turns], refused: Mapping[str, str]) -> tuple[str, str]:
     """Return the simplest of the click models that predict as well as the best, and of those that
     are as simple the best, and say so."""
     fits = {name: (turns.fit, turns.scored) for name, turns in tried.items() if turns.fit}
