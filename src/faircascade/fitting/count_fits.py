@@ -140,11 +140,11 @@ def _split(cells: Cells, share: float, seed: int) -> tuple[Cells, Cells | None]:
     shown, clicks = cells.impressions.astype(np.int64), cells.clicks.astype(np.int64)
     if shown.max(initial=0) < _MANY:
         size = luck.binomial(shown, share)
-        hits = luck.hypergeometric(clicks, shown - clicks, size).astype(np.float64)
+        hits = luck.hypergeometric(clicks, shown - clicks, size)
     else:
-        hits = luck.binomial(clicks, share).astype(np.float64)
+        hits = luck.binomial(clicks, share)
         size = hits + luck.binomial(shown - clicks, share)
-    held = cells._replace(impressions=size.astype(np.float64), clicks=hits)
+    held = cells._replace(impressions=size.astype(np.float64), clicks=hits.astype(np.float64))
     rest = cells._replace(
         impressions=cells.impressions - held.impressions, clicks=cells.clicks - held.clicks
     )

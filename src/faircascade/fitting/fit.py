@@ -23,7 +23,7 @@ from faircascade.parameters import checked_arguments
 
 AUTO = "auto"
 NOTHING_HELD_OUT = "no user was held out to compare models by"
-MORE_HELD_OUT = "try another seed or a larger held_out="
+MORE_HELD_OUT = "if there are several users, try another seed or a larger held_out="
 By = Literal["item", "context"]
 
 

@@ -153,7 +153,8 @@ def fit_personal(
     starts, refused = how.starts(sample, names_of(click_model))
     if not starts:
         raise DataError(f"{log.name}: {next(iter(refused.values()))}")
-    if len(starts) > 1 and sample.several and starts.pop("cascade", None):
+    if len(starts) > 1 and sample.several and "cascade" in starts:
+        del starts["cascade"]
         refused["cascade"] = f"cascade has at most one click a slate: {sample.several:,} have more"
     tried = {name: how.turns(sample, name, start) for name, start in starts.items()}
     if len(tried) > 1 and any(turns.scored is None for turns in tried.values()):
