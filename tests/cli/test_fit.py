@@ -141,3 +141,15 @@ def test_the_log_is_not_overwritten(run, log) -> None:
     assert code == 2
     assert "--out must not be the log itself" in err
     assert log.read_bytes() == before
+
+
+def test_ctrl_c_is_one_line(run, log, tmp_path, monkeypatch) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("faircascade.fitting.fit_click_model", stopped)
+    file = tmp_path / "model.json"
+    code, out, err = run("fit", str(log), "--out", str(file))
+    assert (code, out) == (130, "")
+    assert err.strip() == "Stopped before anything was finished."
+    assert not file.exists()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any
 
+import typer
 from typer.core import TyperCommand, TyperOption
 
 from faircascade.errors import MissingParameterError, ParameterError, UnknownParameterError
@@ -27,6 +29,9 @@ class Command(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt:  # typer would leave without a word
+            print("Stopped before anything was finished.", file=sys.stderr)
+            raise typer.Exit(130) from None
         except (UnknownParameterError, MissingParameterError):
             raise  # the owner of the parameter says which it has
         except ParameterError as error:
