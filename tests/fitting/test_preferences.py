@@ -131,6 +131,33 @@ def test_the_mean_of_a_level_that_is_cut_at_zero() -> None:
         )
 
 
+def test_what_is_known_after_a_click_has_the_exact_mean_and_variance() -> None:
+    """Against sums over a fine grid of levels, also far below 0 and above the most there is."""
+    grid = np.linspace(-12, 12, 200_001)
+    for level, deviation in ((0.1, 0.2), (-0.1, 0.1), (0.4, 0.01), (0.9, 0.3), (1.5, 0.3)):
+        levels, prior = level + deviation * grid, np.exp(-0.5 * grid**2)
+        p = np.clip(levels, 0.0, kernels().MOST)
+        for look in (0.4, 1.0):
+            for clicked, likelihood in ((1.0, look * p), (0.0, 1.0 - look * p)):
+                after = prior * likelihood / (prior * likelihood).sum()
+                mean = float(after @ levels)
+                slope, bend = kernels().change_by_click(level, deviation**2, clicked, look)
+                assert level + deviation**2 * slope == pytest.approx(mean, abs=1e-6)
+                assert deviation**2 + deviation**4 * bend == pytest.approx(
+                    float(after @ (levels - mean) ** 2), rel=1e-4
+                )
+
+
+def test_a_click_on_what_was_thought_impossible_moves_beliefs_without_a_jump() -> None:
+    """The series for levels far below 0 goes on where the ratios end."""
+    change = kernels().change_by_click
+    near, far = (change(level * 0.1, 0.01, 1.0, 1.0) for level in (-19.99, -20.01))
+    assert near == pytest.approx(far, rel=2e-3)
+    slope, bend = change(-60.0, 1.0, 1.0, 1.0)
+    assert 60.0 < slope < 60.1
+    assert -1.0 < bend < -0.99
+
+
 def test_expected_slopes_are_means_over_normal_levels() -> None:
     """Against sums over a fine grid; the curvature by Stein, and known levels by Fisher."""
     compiled = kernels()

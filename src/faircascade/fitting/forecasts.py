@@ -33,10 +33,9 @@ class Forecasts:
         items = np.where(slates.present, slates.items, -1)
         expected = np.full(items.shape, LEAST)
         looks = examination(slates, self.preferences, self.click_model)
-        compiled = kernels()
-        compiled.predict_clicks(
+        kernels().predict_clicks(
             slates.users, items, slates.clicks, looks, self.preferences.features, self._means,
-            self._doubts, self.preferences.softness, compiled.NODES, compiled.WEIGHTS, expected,
+            self._doubts, expected,
         )  # fmt: skip
         return np.asarray(np.maximum(expected, LEAST))
 

@@ -15,6 +15,10 @@ compiled = partial(compiled_from, sources=[Path(__file__)])
 MOST = 0.98
 """Attraction is predicted to be no more than this."""
 _LEAST = 1e-9
+_KNOWN = 1e-18
+"""Variance of a level below which it is as good as known."""
+_FAR = -20.0
+"""Standard deviations from 0 below which only series are exact."""
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
@@ -95,9 +99,7 @@ def add_pairs(
 
 
 @compiled
-def predict_clicks(
-    users, items, clicks, looks, features, means, doubts, softness, nodes, weights, out
-):
+def predict_clicks(users, items, clicks, looks, features, means, doubts, out):
     """Predict attraction at each position (n, K) from what its user did before, then learn from it.
 
     `means` (u, d) and `doubts` (u, d, d) are what is believed of users; they are changed.
@@ -122,24 +124,48 @@ def predict_clicks(
             out[row, place] = mean_attraction(level, variance)
             if looks[row, place] <= 0.0:
                 continue
-            clicked = 1.0 if clicks[row, place] else 0.0
-            push, weight = expected_slope(
-                level, variance, clicked, 1.0, looks[row, place], softness, nodes, weights
-            )
-            gain = 1.0 / (1.0 + weight * variance)
+            push, bend = change_by_click(level, variance, clicks[row, place], looks[row, place])
             for i in range(d):
-                means[user, i] += push * gain * turned[i]
+                means[user, i] += push * turned[i]
                 for j in range(d):
-                    doubts[user, i, j] -= weight * gain * turned[i] * turned[j]
+                    doubts[user, i, j] += bend * turned[i] * turned[j]
+
+
+@compiled
+def change_by_click(level, variance, clicked, look):
+    """Return slope and curvature, along the mean of a normal level, of the log probability of a
+    click or of none.
+
+    The level is known better then: its mean is the mean plus variance times slope, its variance the
+    variance plus its square times curvature. Both are exact, so that on average over what can
+    happen beliefs stay where they are, and forecasts are right whatever is shown.
+    """
+    if variance < _KNOWN:
+        return 0.0, 0.0
+    spread = math.sqrt(variance)
+    if clicked and level < _FAR * spread:  # far below 0: the ratios of what nearly vanishes
+        x = -level / spread
+        return (x + 2.0 / x) / spread, (2.0 / (x * x) - 1.0) / variance
+    part, above, density = excess(level, spread)
+    cut, over, corner = excess(level - MOST, spread)
+    share = 1.0 / (part - cut) if clicked else -look / (1.0 - look * (part - cut))
+    slope = share * (above - over)
+    return slope, share * (density - corner) - slope * slope
+
+
+@compiled
+def excess(level, spread):
+    """Return the mean of a normal level that is cut at 0, and its first two derivatives."""
+    t = level / spread
+    above = 0.5 * math.erfc(-t / math.sqrt(2.0))
+    density = math.exp(-0.5 * t * t) / math.sqrt(2.0 * math.pi)
+    return level * above + spread * density, above, density / spread
 
 
 @compiled
 def mean_attraction(level, variance):
-    """Return the mean of a normal level that is cut at 0."""
-    if variance < 1e-18:
+    """Return the mean of a normal level that is cut at 0 and `MOST`."""
+    if variance < _KNOWN:
         return min(max(level, _LEAST), MOST)
     spread = math.sqrt(variance)
-    t = level / spread
-    found = level * 0.5 * math.erfc(-t / math.sqrt(2.0))
-    found += spread * math.exp(-0.5 * t * t) / math.sqrt(2.0 * math.pi)
-    return min(max(found, _LEAST), MOST)
+    return max(excess(level, spread)[0] - excess(level - MOST, spread)[0], _LEAST)

@@ -104,13 +104,19 @@ class Preferences:
 
 
 def mean_attraction(level: Floats, variance: Floats) -> Floats:
+    """Return the mean of normal levels that are cut at 0 and `MOST`."""
+    most = kernels().MOST
+    spread = np.sqrt(np.maximum(variance, 1e-18))
+    return np.asarray(np.maximum(_excess(level, spread) - _excess(level - most, spread), 1e-6))
+
+
+def _excess(level: Floats, spread: Floats) -> Floats:
     """Return the mean of normal levels that are cut at 0."""
     from scipy.special import ndtr
 
-    spread = np.sqrt(np.maximum(variance, 1e-18))
     t = level / spread
     bell = np.exp(-0.5 * t**2) / np.sqrt(2 * np.pi)
-    return np.asarray(np.clip(level * ndtr(t) + spread * bell, 1e-6, kernels().MOST))
+    return np.asarray(level * ndtr(t) + spread * bell)
 
 
 def fit_preferences(
