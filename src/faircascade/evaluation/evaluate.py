@@ -16,7 +16,7 @@ from faircascade.evaluation.behaviour import ESTIMATED, Behaviour
 from faircascade.evaluation.catalogue import Catalogue, items_for, read_items
 from faircascade.evaluation.click_rates import PositionModel
 from faircascade.evaluation.estimators import ESTIMATORS, KINDS, Chances, EvaluatedSlates
-from faircascade.evaluation.estimators.slates import known_positions
+from faircascade.evaluation.estimators.slates import check_prefixes, known_positions
 from faircascade.evaluation.frozen import FrozenPolicy, FrozenRun
 from faircascade.evaluation.given import GivenRun, Probabilities
 from faircascade.evaluation.intervals import BLOCKS
@@ -91,6 +91,8 @@ def evaluate(
     with impressions.
     """
     chosen = tuple(ESTIMATORS) if estimators is None else tuple(estimators)
+    if not chosen:
+        raise ParameterError("estimators", "must be at least one", estimators)
     for name in chosen:
         check_choice("estimator", name, ESTIMATORS)
     if not 0 < warm_up < 1:
@@ -197,6 +199,8 @@ class _Evaluator:
         for part in self._chunks(start, self.totals.impressions, "evaluating"):
             blocks = self.blocks.of(part.users)
             known, logging = known_positions(part), Chances.of_log(part)
+            column = self.log.columns.cascade_propensity or ""
+            check_prefixes(logging.cascade, f"column {column!r}", part.first)
             self._random_log |= _is_random(logging)
             for run, sums in zip(runs, every, strict=True):
                 slates = EvaluatedSlates(

@@ -14,6 +14,7 @@ from faircascade.evaluation.estimators.slates import (
     KINDS,
     Chances,
     PolicySlates,
+    check_prefixes,
     known_positions,
     last_positions,
 )
@@ -55,6 +56,9 @@ class Probabilities:
         if columns:
             read = log.with_propensities(**columns).read().widened(k)
             found |= {kind: getattr(read, kind) for kind in columns}
+        cascade = given["cascade"]
+        name = f"column {cascade!r}" if "cascade" in columns else "cascade"
+        check_prefixes(found["cascade"], name, 0)
         return Chances(**found)
 
 

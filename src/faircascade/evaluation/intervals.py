@@ -25,12 +25,14 @@ class Jackknife:
     value: float
     pseudo: Floats
     """Pseudo-values, whose mean is the estimate without its bias of order 1/blocks, (B,)."""
+    used: int | None = None
+    """Blocks that have something to say; None if all of them have."""
 
     @property
     def error(self) -> float:
         """Standard error; NaN with too few blocks."""
         n = len(self.pseudo)
-        if n < FEWEST:
+        if self._used < FEWEST:
             return math.nan
         return float(self.pseudo.std(ddof=1) / math.sqrt(n))
 
@@ -46,12 +48,17 @@ class Jackknife:
         error = self.error
         if math.isnan(error):
             return math.nan, math.nan
-        half = _quantile(level, len(self.pseudo) - 1) * error
+        half = _quantile(level, self._used - 1) * error
         return self.value - half, self.value + half
 
     def minus(self, other: Jackknife) -> Jackknife:
         """Return the difference of two estimates over the same blocks."""
-        return Jackknife(self.value - other.value, self.pseudo - other.pseudo)
+        used = min(self._used, other._used)
+        return Jackknife(self.value - other.value, self.pseudo - other.pseudo, used)
+
+    @property
+    def _used(self) -> int:
+        return len(self.pseudo) if self.used is None else self.used
 
 
 @cache
@@ -67,7 +74,8 @@ def jackknife(estimator: SlateEstimator, sums: Sums, occupied: NDArray[np.bool_]
     value = float(estimator.value(sums.total()))
     n = int(occupied.sum())
     rest = estimator.value(sums.without_each())[occupied] if n > 1 else np.full(n, value)
-    return Jackknife(value, n * value - (n - 1) * rest)
+    used = int(((sums.slates > 0) & occupied).sum())
+    return Jackknife(value, n * value - (n - 1) * rest, used)
 
 
 def ratio_jackknife(above: Floats, below: Floats) -> Jackknife:

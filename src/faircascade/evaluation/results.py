@@ -25,8 +25,10 @@ class ClickEstimate:
     high: float = math.nan
     error: float = math.nan
     """Standard error over blocks of users."""
+    logged: float = math.nan
+    """Clicks per slate of the log, on the impressions that could be used."""
     difference: float = math.nan
-    """From the clicks of the log, over the same users."""
+    """From these clicks of the log, over the same users."""
     difference_low: float = math.nan
     difference_high: float = math.nan
     impressions: int = 0

@@ -18,7 +18,14 @@ from faircascade.evaluation.sums import (
     click_estimate,
     equality_estimates,
 )
-from faircascade.evaluation.verdict import NO_OVERLAP, NO_RANDOMNESS, Evidence, Verdict, decide
+from faircascade.evaluation.verdict import (
+    NO_OVERLAP,
+    NO_PROPENSITIES,
+    NO_RANDOMNESS,
+    Evidence,
+    Verdict,
+    decide,
+)
 
 PREFERRED: dict[Propensity, tuple[str, ...]] = {
     "cascade": ("snrips", "cascade-dr", "rips"),
@@ -42,8 +49,8 @@ def summarise(
     level: float,
 ) -> PolicyEvaluation:
     """Return estimates, exposure, overlap and verdict of a policy."""
-    found, logged = sums.jackknives(), sums.logged_clicks()
-    estimates = tuple(click_estimate(name, sums, found, logged, level) for name in estimators)
+    found = sums.jackknives()
+    estimates = tuple(click_estimate(name, sums, found, level) for name in estimators)
     overlaps = {
         kind: overlap
         for kind, spread in sums.weights.items()
@@ -54,7 +61,7 @@ def summarise(
     return PolicyEvaluation(
         label=run.label,
         how=run.how,
-        verdict=_verdict(main, logged.value, overlaps, precision, random_log),
+        verdict=_verdict(main, sums, overlaps, precision, random_log),
         main="" if main is None else main.name,
         estimates=estimates,
         equality=_equality(run, sums, main, level),
@@ -87,13 +94,13 @@ def _kind(estimate: ClickEstimate, sums: PolicySums | None = None) -> Propensity
 
 def _verdict(
     main: ClickEstimate | None,
-    logged: float,
+    sums: PolicySums,
     overlaps: Mapping[Propensity, Overlap],
     precision: float,
     random_log: bool,
 ) -> Verdict:
     if main is None:
-        words = NO_RANDOMNESS if not random_log else NO_OVERLAP
+        words = NO_PROPENSITIES if not sums.known else NO_OVERLAP if random_log else NO_RANDOMNESS
         return Verdict("cannot", words)
     kind = _kind(main)
     return decide(
@@ -102,12 +109,13 @@ def _verdict(
             value=main.value,
             low=main.low,
             high=main.high,
-            logged=logged,
+            logged=main.logged,
             difference_low=main.difference_low,
             difference_high=main.difference_high,
             precision=precision,
             overlap=None if kind is None else overlaps.get(kind),
             model_based=ESTIMATORS[main.name].model_based,
+            weighted=bool(overlaps),
             random_log=random_log,
         )
     )
@@ -141,6 +149,6 @@ def _notes(run: PolicyRun, sums: PolicySums, main: ClickEstimate | None) -> tupl
         of = "" if kind is None else f" of {CALLED[kind]}"
         notes.append(
             f"{total - main.impressions:,} of {total:,} impressions have no probability{of} and "
-            "are left out"
+            f"are left out; the log has {main.logged:.4g} clicks per slate on the others"
         )
     return tuple(notes)

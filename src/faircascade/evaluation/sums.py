@@ -19,6 +19,7 @@ from faircascade.evaluation.estimators import (
     Sums,
     Terms,
 )
+from faircascade.evaluation.estimators.importance import CALLED
 from faircascade.evaluation.intervals import FEWEST, Jackknife, jackknife
 from faircascade.evaluation.overlap import WeightSums
 from faircascade.evaluation.results import Agreement, ClickEstimate, EqualityEstimate
@@ -51,6 +52,10 @@ class PolicySums:
     chosen_behaviour: bool = False
     """True if the behaviour of users is to be estimated."""
     sums: dict[str, Sums] = field(default_factory=dict)
+    alike: dict[str, Sums] = field(default_factory=dict)
+    """Clicks of the log itself on the slates that each estimator can use."""
+    known: set[Propensity] = field(default_factory=set)
+    """Kinds of propensities that any impression of the log has."""
     missing: dict[str, str] = field(default_factory=dict)
     weights: dict[Propensity, WeightSums] = field(default_factory=dict)
     exposures: dict[Propensity, ExposureSums] = field(default_factory=dict)
@@ -71,6 +76,9 @@ class PolicySums:
         everything = Terms(slates.rewards, np.ones(len(known), dtype=bool))
         self.logged_sums.add(blocks, known, everything)
         for kind in KINDS:
+            logging = slates.logging.of(kind)
+            if logging is not None and np.isfinite(logging).any():
+                self.known.add(kind)
             found = slates.weights(kind)
             if found is None:
                 continue
@@ -89,6 +97,8 @@ class PolicySums:
                 continue
             sums_of = self.sums.setdefault(name, Sums.empty(self.blocks, self.k))
             sums_of.add(blocks, known, terms)
+            alike = self.alike.setdefault(name, Sums.empty(self.blocks, self.k))
+            alike.add(blocks, known, Terms(slates.rewards, terms.usable))
 
     @property
     def occupied(self) -> Bools:
@@ -102,7 +112,12 @@ class PolicySums:
             if name in self.missing:
                 continue
             if not sums.slates.any():
-                self.missing[name] = "no impression has what it needs"
+                kind = ESTIMATORS[name].kind
+                self.missing[name] = (
+                    f"the log has no probabilities of {CALLED[kind]}"
+                    if kind is not None and kind not in self.known
+                    else "no impression has what it needs"
+                )
             elif not ESTIMATORS[name].model_based and not sums.weights.any():
                 self.missing[name] = "the policy would have shown nothing of what was logged"
             else:
@@ -112,9 +127,10 @@ class PolicySums:
             self._choose_behaviour(found)
         return {name: one for name, one in found.items() if not math.isnan(one.value)}
 
-    def logged_clicks(self) -> Jackknife:
-        """Return the clicks per slate of the log itself."""
-        return jackknife(_Logged(), self.logged_sums, self.occupied)
+    def logged_clicks(self, estimator: str | None = None) -> Jackknife:
+        """Return the clicks per slate of the log itself, on those slates that an estimator uses."""
+        sums = self.logged_sums if estimator is None else self.alike[estimator]
+        return jackknife(_Logged(), sums, self.occupied)
 
     def _choose_behaviour(self, found: dict[str, Jackknife]) -> None:
         """Take the behaviour with the least estimated error: variance plus squared bias.
@@ -139,7 +155,7 @@ class PolicySums:
 
         best = min(names, key=squared_error)
         found["aips"] = found[best]
-        self.sums["aips"] = self.sums[best]
+        self.sums["aips"], self.alike["aips"] = self.sums[best], self.alike[best]
         kind = next(kind for kind, name in NORMALISED.items() if name == best)
         self.behaviour = next(b for b, wanted in BEHAVIOURS.items() if wanted == kind)
 
@@ -152,7 +168,7 @@ class _Logged(SlateEstimator):
 
 
 def click_estimate(
-    name: str, sums: PolicySums, found: dict[str, Jackknife], logged: Jackknife, level: float
+    name: str, sums: PolicySums, found: dict[str, Jackknife], level: float
 ) -> ClickEstimate:
     """Return one estimate, or why there is none."""
     estimator = ESTIMATORS[name]
@@ -164,7 +180,7 @@ def click_estimate(
         return ClickEstimate(
             name=name, title=estimator.title, assumes=assumes, value=math.nan, why_not=why_not
         )
-    one = found[name]
+    one, logged = found[name], sums.logged_clicks(name)
     low, high = one.interval(level)
     low = max(low, min(one.value, 0.0))  # there are no fewer clicks than none
     difference = one.minus(logged)
@@ -177,6 +193,7 @@ def click_estimate(
         low=low,
         high=high,
         error=one.error,
+        logged=logged.value,
         difference=difference.value,
         difference_low=below,
         difference_high=above,

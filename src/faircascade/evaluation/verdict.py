@@ -13,6 +13,8 @@ LEAST_EFFECTIVE = 200
 """Effective impressions below which an interval is not trusted."""
 LEAST_MASS = 0.9
 """Share of what a policy would show that the log must be able to show."""
+MOST_MASS = 1.1
+"""Mean weight above which, beyond chance, probabilities are wrong: right ones make it 1 at most."""
 MOST_TOP_SHARE = 0.35
 """Share of weight in the heaviest 1% of impressions above which an interval is not trusted."""
 
@@ -38,7 +40,7 @@ class Evidence:
     low: float
     high: float
     logged: float
-    """Clicks per slate of the log."""
+    """Clicks per slate of the log, on the same impressions."""
     difference_low: float
     difference_high: float
     precision: float
@@ -46,6 +48,8 @@ class Evidence:
     overlap: Overlap | None
     """None for estimators without weights."""
     model_based: bool
+    weighted: bool
+    """Whether there are weights, of this estimator or of others."""
     random_log: bool
     """Whether the policy that made the log drew its slates, as far as the log says."""
 
@@ -82,6 +86,8 @@ def _overlap_verdict(found: Evidence) -> Verdict | None:
             "small; log a little randomisation."
         )
         return Verdict("cannot", words)
+    if overlap.mass_low > MOST_MASS:
+        return Verdict("cannot", _wrong_chances(overlap))
     if overlap.effective < LEAST_EFFECTIVE:
         times = LEAST_EFFECTIVE / max(overlap.effective, 0.5)
         one = f"{overlap.effective:.0f}"
@@ -110,11 +116,33 @@ NO_RANDOMNESS = (
 )
 
 
-def _only_a_model(found: Evidence) -> str:
+NO_PROPENSITIES = (
+    "This log cannot answer: it has no propensities, the probabilities with which its policy "
+    "showed what it did. Log them, and a little randomisation."
+)
+
+
+def _wrong_chances(overlap: Overlap) -> str:
+    mass, low, high = (100 * e for e in (overlap.mass, overlap.mass_low, overlap.mass_high))
     return (
-        "This log cannot answer without a model of clicks, as it has no propensities that fit "
-        f"the policy. If the model is right ({found.title}), the policy has {found.value:.4g} "
-        f"clicks per slate [{found.low:.4g}, {found.high:.4g}], the log {found.logged:.4g}; the "
+        f"This log cannot answer: the mean weight is {mass:.0f}% [{low:.0f}%, {high:.0f}%], and "
+        "right probabilities cannot make it more than 100%. Those of the log are too small, or "
+        "those of the policy too large."
+    )
+
+
+def _only_a_model(found: Evidence) -> str:
+    why = (
+        f"This log cannot answer with {found.title} alone, which is a model of clicks; ask for an "
+        "estimator with weights, too."
+        if found.weighted
+        else "This log cannot answer without a model of clicks, as it has no propensities that fit "
+        "the policy."
+    )
+    around = "" if math.isnan(found.low) else f" [{found.low:.4g}, {found.high:.4g}]"
+    return (
+        f"{why} If the model is right ({found.title}), the policy has {found.value:.4g} "
+        f"clicks per slate{around}, the log {found.logged:.4g}; the "
         "interval leaves out the error of the model."
     )
 
@@ -144,5 +172,5 @@ def _not_enough(found: Evidence, times: float) -> str:
 
 
 def _times(times: float) -> str:
-    shown = f"{times:.1f}" if times < 10 else f"{times:,.0f}"
+    shown = f"{math.ceil(10 * times) / 10:.1f}" if times < 10 else f"{math.ceil(times):,}"
     return f"About {shown} times as many impressions"

@@ -7,9 +7,12 @@ from typing import get_args
 
 import numpy as np
 
+from faircascade.data.base import DataError
 from faircascade.data.log import Impressions, Propensity
 from faircascade.types import Bools, Floats, Ints
 
+_ROUNDING = 1e-6
+"""By this share chances may differ from what they should be."""
 KINDS: tuple[Propensity, ...] = get_args(Propensity)
 
 
@@ -29,17 +32,22 @@ class Chances:
         """Return what a log says of the policy that showed its slates.
 
         Down to the last position of a slate, `cascade` is the chance of the slate; in a slate of
-        one position all three are the same.
+        one position all three are the same. That makes no probabilities by position for a log that
+        has none: short slates alone would stand for all. None is what the log has no column of, so
+        that it does not depend on how the log is cut into blocks.
         """
         last = last_positions(known_positions(block))
         slate, cascade, alone = block.slate, block.cascade, block.item_position
-        if cascade is not None and (slate is None or np.isnan(slate).all()):
-            slate = cascade[np.arange(len(cascade)), last]
-        single = last == 0
-        if slate is not None and single.any():
-            cascade = _filled(cascade, slate, single, block.k)
-            alone = _filled(alone, slate, single, block.k)
-        return cls(slate=_some(slate), cascade=_some(cascade), item_position=_some(alone))
+        if cascade is not None:
+            whole = cascade[np.arange(len(cascade)), last]
+            slate = whole if slate is None else np.where(np.isnan(slate), whole, slate)
+        if slate is not None:
+            single = last == 0
+            if cascade is not None or block.k == 1:
+                cascade = _filled(cascade, slate, single, block.k)
+            if alone is not None or block.k == 1:
+                alone = _filled(alone, slate, single, block.k)
+        return cls(slate=slate, cascade=cascade, item_position=alone)
 
     def of(self, kind: Propensity) -> Floats | None:
         """Return the chances of one kind by position, (n, K) or (n, 1)."""
@@ -114,6 +122,26 @@ def known_positions(block: Impressions) -> Bools:
     return np.asarray((block.items >= 0) & on_screen)
 
 
+def check_prefixes(cascade: Floats | None, name: str, first: int) -> None:
+    """Refuse chances of the items down to each position (n, K) that grow on the way down.
+
+    `first` is the number of the first impression. Chances of an item given those above it, which
+    are taken for these easily, grow somewhere in any log.
+    """
+    if cascade is None or cascade.shape[1] < 2:
+        return
+    grows = cascade[:, 1:] > cascade[:, :-1] * (1 + _ROUNDING)
+    if not grows.any():
+        return
+    row, position = np.argwhere(grows)[0].tolist()
+    above, below = cascade[row, position : position + 2].tolist()
+    raise DataError(
+        f"{name} must not grow down a slate, as it is the probability of all items down to a "
+        f"position, got {above:.6g} and then {below:.6g} in impression {first + row + 1:,}; if it "
+        "is that of each item given those above it, multiply it down the slate"
+    )
+
+
 def last_positions(known: Bools) -> Ints:
     """Return the last known position of each slate, (n,); 0 if there is none."""
     return np.where(known.any(axis=1), known.shape[1] - 1 - known[:, ::-1].argmax(axis=1), 0)
@@ -125,8 +153,3 @@ def _filled(chances: Floats | None, slate: Floats, rows: Bools, k: int) -> Float
     blank = rows & np.isnan(found[:, 0])
     found[blank, 0] = slate[blank]
     return found
-
-
-def _some(chances: Floats | None) -> Floats | None:
-    """Return chances, None if not one of them is known."""
-    return None if chances is None or np.isnan(chances).all() else chances

@@ -35,11 +35,12 @@ def _verdict_table(found: Evaluation) -> Table:
         one = policy[policy.main] if policy.main else None
         clicks = text("–") if one is None else _lines(one.value, one.low, one.high)
         change = text("–")
-        if one is not None and found.clicks:
-            ends = [100 * end / found.clicks for end in (one.difference_low, one.difference_high)]
+        if one is not None and one.logged:
+            ends = [100 * end / one.logged for end in (one.difference_low, one.difference_high)]
+            around = "" if math.isnan(ends[0]) else f"{percent(ends[0])} to {percent(ends[1])}"
             change = (
-                Line(percent(100 * one.difference / found.clicks), "strong"),
-                Line(f"{percent(ends[0])} to {percent(ends[1])}", "soft"),
+                Line(percent(100 * one.difference / one.logged), "strong"),
+                *([Line(around, "soft")] if around else []),
             )
         equality = [_lines(e.value, e.low, e.high) for e in policy.equality]
         cells = (text(_ANSWERS[policy.verdict.answer]), clicks, change, *equality)
