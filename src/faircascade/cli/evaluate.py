@@ -12,7 +12,7 @@ from faircascade.cli.log_options import LogFile, LogSettings, open_log, with_log
 from faircascade.cli.options import AsJson, OwnComponents
 from faircascade.errors import ParameterError
 from faircascade.registry import as_component
-from faircascade.storage import check_folder, free_folder
+from faircascade.storage import free_folder, results_folder
 
 if TYPE_CHECKING:
     from faircascade.evaluation.results import Evaluation, PolicyEvaluation
@@ -103,21 +103,21 @@ def evaluate(
     for text in policy or ():
         as_component("policy", text)
     opened = open_log(log, log_settings)
-    folder = check_folder(free_folder("evaluation") if out is None else out)
-    with showing() as report:
-        found = fc.evaluate(
-            opened,
-            policies,
-            items=items,
-            estimators=estimator,
-            replay=("matches" if matches else "log") if replay else None,
-            warm_up=warm_up,
-            precision=precision,
-            behaviour=behaviour,
-            seed=seed,
-            progress=report,
-        )
-    page = write_evaluation(found, folder)
+    with results_folder(free_folder("evaluation") if out is None else out) as folder:
+        with showing() as report:
+            found = fc.evaluate(
+                opened,
+                policies,
+                items=items,
+                estimators=estimator,
+                replay=("matches" if matches else "log") if replay else None,
+                warm_up=warm_up,
+                precision=precision,
+                behaviour=behaviour,
+                seed=seed,
+                progress=report,
+            )
+        page = write_evaluation(found, folder)
     if as_json:
         print_json({"page": str(page), **found.to_dict()})
         return

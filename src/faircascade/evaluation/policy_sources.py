@@ -16,9 +16,9 @@ from faircascade.settings import part_table
 
 def named_policies(policies: Any) -> dict[str, Any]:
     """Return policies by their labels, which are told apart."""
-    if isinstance(policies, Mapping):
+    if isinstance(policies, Mapping) and policies:
         return {str(label): _policy(source) for label, source in policies.items()}
-    several = isinstance(policies, Sequence) and not isinstance(policies, str)
+    several = isinstance(policies, Mapping | Sequence) and not isinstance(policies, str)
     every = [_policy(source) for source in (policies if several else [policies])]
     if not every:
         raise ParameterError("policies", "must be at least one", policies)
