@@ -66,7 +66,7 @@ def test_what_is_dropped_is_told(run, log: Path) -> None:
     assert "--invalid drop" in err
     code, _, err = run("audit", str(log), "--user", "who", "--invalid", "drop", "--out", "page")
     assert code == 0
-    assert "1 impressions were left out" in err
+    assert "1 impression was left out" in err
 
 
 @pytest.mark.parametrize(

@@ -31,11 +31,14 @@ def test_a_mistake_is_one_line_and_exit_code_2(run, tmp_path) -> None:
         ((), "--policy must be given"),
         (("--policy", "linucb"), "must be given for policy 'LinUCB'"),
         (("--policy", "random", "--matches"), "--matches needs --replay"),
+        (("--policy", "ranker.npz"), "for the file of a ranker there is --frozen"),
+        (("--policy-cascade", "ours"), "there is no column 'ours' (--policy-cascade)"),
     ):
-        code, _, err = run("evaluate", path, *arguments)
-        assert code == 2
+        code, out, err = run("evaluate", path, *arguments, "--out", "page")
+        assert (code, out) == (2, "")
         assert message in err
-        assert len(err.strip().splitlines()[-1]) > 0
+        assert err.count("\n") == 1
+        assert not (tmp_path / "page").exists()
 
 
 def test_an_unknown_policy_is_named_by_its_option(run, tmp_path) -> None:
@@ -45,3 +48,13 @@ def test_an_unknown_policy_is_named_by_its_option(run, tmp_path) -> None:
     assert code == 2
     assert "--policy must be one of" in err
     assert "did you mean 'linucb'?" in err
+
+
+def test_what_is_left_out_is_told(run, tmp_path) -> None:
+    log = tmp_path / "log.csv"
+    rows = "".join(f"{n},u{n % 30},{n % 4},1,{n % 2},0.25\n" for n in range(400))
+    head = "impression,user,item,position,click,pscore\n"
+    log.write_text(f"{head}400,u,1,1,1,0\n{rows}")
+    code, _, err = run("evaluate", str(log), "--policy", "random", "--invalid", "drop")
+    assert code == 0
+    assert "Note: 1 impression was left out: column 'pscore' must be above 0" in err

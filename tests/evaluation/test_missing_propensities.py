@@ -118,3 +118,25 @@ def test_a_model_alone_is_not_blamed_on_the_log() -> None:
 def test_nothing_to_evaluate_is_refused(given, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         fc.evaluate(random_log(), **{"policies": "random", **given})
+
+
+def test_columns_of_a_policy_are_of_the_impressions_that_stay() -> None:
+    """One impression is left out of the log for its own propensity, but not for the policy's."""
+    rows = random_log()
+    chances = rows["pscore_cascade"].to_numpy().copy()
+    made = rows.append_column("ours", pa.array(chances))
+    chances[6] = 0.0
+    place = made.column_names.index("pscore_cascade")
+    made = made.set_column(place, "pscore_cascade", pa.array(chances))
+    log = fc.Log(made, invalid="drop")
+    with pytest.raises(ValueError, match="must be corrected or removed first"):
+        fc.evaluate(log, fc.Probabilities(cascade="ours"))
+    assert fc.evaluate(log, "random").notes == (
+        "1 impression was left out: column 'pscore_cascade' must be above 0 and at most 1",
+    )
+
+
+def test_a_log_without_clicks_is_told_before_how_many_impressions_are_missing() -> None:
+    made = random_log(100, rates=(0.0, 0.0))
+    verdict = fc.evaluate(made, "random").policies[0].verdict
+    assert verdict.words == "Not enough: nothing in the log was clicked."

@@ -65,6 +65,7 @@ def audit(
     from faircascade.report import write_audit
 
     opened = open_log(log, log_settings)
+    said = opened.notes
     with results_folder(free_folder("audit") if out is None else out) as folder:
         with showing() as report:
             found = fc.audit(
@@ -84,7 +85,7 @@ def audit(
         print_json({"page": str(page), **found.to_dict()})
         return
     for note in found.notes:
-        if note not in opened.notes:
+        if note not in said:
             remark(f"Note: {note}")
     _print(found)
     remark(f"Page: {page}")

@@ -15,6 +15,7 @@ from faircascade.registry import as_component
 from faircascade.storage import free_folder, results_folder
 
 if TYPE_CHECKING:
+    from faircascade.data.log import Log
     from faircascade.evaluation.results import Evaluation, PolicyEvaluation
 
 
@@ -101,8 +102,13 @@ def evaluate(
         rule = "must be given, or --frozen FILE, or columns of its probabilities"
         raise ParameterError("--policy", rule, None)
     for text in policy or ():
+        if text.endswith(".npz"):
+            rule = "must be a policy by name; for the file of a ranker there is --frozen"
+            raise ParameterError("--policy", rule, text)
         as_component("policy", text)
     opened = open_log(log, log_settings)
+    said = opened.notes
+    _check_columns(opened, given)
     with results_folder(free_folder("evaluation") if out is None else out) as folder:
         with showing() as report:
             found = fc.evaluate(
@@ -121,8 +127,23 @@ def evaluate(
     if as_json:
         print_json({"page": str(page), **found.to_dict()})
         return
+    for note in found.notes:
+        if note not in said:
+            remark(f"Note: {note}")
     _print(found)
     remark(f"Page: {page}")
+
+
+def _check_columns(log: Log, given: dict[str, str | None]) -> None:
+    """Refuse columns of probabilities that are not there, by the names of their options."""
+    from faircascade.data.base import DataError
+
+    for kind, column in given.items():
+        try:
+            log.with_propensities(**{kind: column})
+        except DataError as error:
+            words = str(error).replace(f"({kind}_propensity=)", f"(policy_{kind}=)")
+            raise DataError(words) from None
 
 
 def _print(found: Evaluation) -> None:

@@ -174,7 +174,7 @@ class _Evaluator:
             policies=tuple(policies),
             level=self.settings.level,
             precision=self.settings.precision,
-            notes=self.log.notes,
+            notes=(*self.log.notes, *self.log.left_out),
         )
 
     def _summary(self, run: PolicyRun, sums: PolicySums) -> PolicyEvaluation:

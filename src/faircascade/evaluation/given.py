@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from faircascade.data.base import DataError
 from faircascade.data.log import Impressions, Log
 from faircascade.errors import ParameterError
 from faircascade.evaluation.catalogue import Catalogue
@@ -54,7 +55,7 @@ class Probabilities:
             for kind, value in arrays.items()
         }
         if columns:
-            read = log.with_propensities(**columns).read().widened(k)
+            read = _read(log, columns).widened(k)
             found |= {kind: getattr(read, kind) for kind in columns}
         cascade = given["cascade"]
         name = f"column {cascade!r}" if "cascade" in columns else "cascade"
@@ -81,6 +82,35 @@ class GivenRun(PolicyRun):
                 item_position=some.item_position,
             )
         return PolicySlates(chances=some)
+
+
+def _read(log: Log, columns: dict[str, str]) -> Impressions:
+    """Return the impressions of a log with the policy's probabilities in columns of it."""
+    try:
+        other = log.with_propensities(**columns)
+    except DataError as error:
+        words = str(error)
+        for kind in columns:
+            words = words.replace(f"({kind}_propensity=)", f"({kind}=)")
+        raise DataError(words) from None
+    found = other.read()
+    assert log.summary is not None
+    assert other.summary is not None
+    if (log.summary.dropped or other.summary.dropped) and not _same(found, log.read()):
+        raise DataError(
+            f"{log.name}: probabilities that break a rule must be corrected or removed first where "
+            "columns of it are the policy's: the impressions that are left out for those of the "
+            "log are not those that are left out for the policy's"
+        )
+    return found
+
+
+def _same(first: Impressions, second: Impressions) -> bool:
+    """Tell whether both are the same impressions."""
+    return all(
+        np.array_equal(getattr(first, name), getattr(second, name))
+        for name in ("users", "items", "clicks")
+    )
 
 
 def _checked(kind: str, value: Any, n: int, k: int) -> Floats:

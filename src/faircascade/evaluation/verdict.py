@@ -58,13 +58,16 @@ def decide(found: Evidence) -> Verdict:
     """Return the verdict on one policy."""
     if found.model_based:
         return Verdict("cannot", _only_a_model(found))
-    refused = _overlap_verdict(found)
-    if refused is not None:
-        return refused
-    if math.isnan(found.low):
-        return Verdict("not enough", "Not enough: too few users for an interval; 20 will do.")
+    impossible = _no_overlap(found)
+    if impossible is not None:
+        return impossible
     if not found.logged:
         return Verdict("not enough", "Not enough: nothing in the log was clicked.")
+    scarce = _too_few(found.overlap)
+    if scarce is not None:
+        return scarce
+    if math.isnan(found.low):
+        return Verdict("not enough", "Not enough: too few users for an interval; 20 will do.")
     half = (found.difference_high - found.difference_low) / 2
     share = half / found.logged
     if share > found.precision:
@@ -72,7 +75,8 @@ def decide(found: Evidence) -> Verdict:
     return Verdict("enough", f"Enough evidence: {_against_log(found)}.")
 
 
-def _overlap_verdict(found: Evidence) -> Verdict | None:
+def _no_overlap(found: Evidence) -> Verdict | None:
+    """Return the verdict if weights say that no log of this kind will do."""
     overlap = found.overlap
     if overlap is None:
         return None
@@ -88,6 +92,13 @@ def _overlap_verdict(found: Evidence) -> Verdict | None:
         return Verdict("cannot", words)
     if overlap.mass_low > MOST_MASS:
         return Verdict("cannot", _wrong_chances(overlap))
+    return None
+
+
+def _too_few(overlap: Overlap | None) -> Verdict | None:
+    """Return the verdict if too few impressions decide."""
+    if overlap is None:
+        return None
     if overlap.effective < LEAST_EFFECTIVE:
         times = LEAST_EFFECTIVE / max(overlap.effective, 0.5)
         one = f"{overlap.effective:.0f}"

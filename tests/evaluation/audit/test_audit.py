@@ -197,7 +197,7 @@ def test_nothing_clicked_is_no_reason_to_stop() -> None:
 def test_merit_of_nothing_is_floored_and_told() -> None:
     worth = pa.table({"item": ["a", "b"], "worth": [0.0, 1.0]})
     found = fc.audit(table([("u", ["a", "b"], [])]), items=worth, merit="worth")
-    assert any("the merit of 1 items was below" in note for note in found.notes)
+    assert any("the merit of 1 item was below" in note for note in found.notes)
     assert np.isfinite(found.metrics["equity_b"].value)
 
 

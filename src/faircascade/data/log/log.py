@@ -197,6 +197,15 @@ class Log:
             notes.append("there is a position 0: positions are taken to begin with it")
         return tuple(notes)
 
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What a reader should know about impressions that were left out, once it was read."""
+        dropped = {} if self.summary is None else self.summary.dropped
+        return tuple(
+            f"{count:,} impression{' was' if count == 1 else 's were'} left out: {rule}"
+            for rule, count in dropped.items()
+        )
+
     @cached_property
     def row_is(self) -> RowsOf:
         """What a row is: a position, or a whole impression."""

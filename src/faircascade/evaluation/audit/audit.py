@@ -197,13 +197,10 @@ def _notes(
     yield from log.notes
     yield from catalogue.notes
     assert log.summary is not None
-    for rule, left_out in log.summary.dropped.items():
-        yield f"{left_out:,} impressions were left out: {rule}"
+    yield from log.left_out
     if samples.floored:
-        yield (
-            f"the merit of {samples.floored:,} items was below {MERIT_FLOOR:g} of the mean and "
-            "counts as this"
-        )
+        items = "1 item" if samples.floored == 1 else f"{samples.floored:,} items"
+        yield f"the merit of {items} was below {MERIT_FLOOR:g} of the mean and counts as this"
     if samples.without_interval:
         yield (
             "popularity is estimated from the clicks of the log: popularity_correlation and "
