@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,7 +85,7 @@ class GivenRun(PolicyRun):
         return PolicySlates(chances=some)
 
 
-def _read(log: Log, columns: dict[str, str]) -> Impressions:
+def _read(log: Log, columns: Mapping[Any, str]) -> Impressions:
     """Return the impressions of a log with the policy's probabilities in columns of it."""
     try:
         other = log.with_propensities(**columns)
