@@ -58,3 +58,15 @@ def test_what_is_left_out_is_told(run, tmp_path) -> None:
     code, _, err = run("evaluate", str(log), "--policy", "random", "--invalid", "drop")
     assert code == 0
     assert "Note: 1 impression was left out: column 'pscore' must be above 0" in err
+
+
+def test_an_interrupt_is_one_line_and_leaves_nothing_behind(run, tmp_path, monkeypatch) -> None:
+    def interrupted(*given, **named):
+        raise KeyboardInterrupt
+
+    path = str(trace(tmp_path, environment(), rounds=2))
+    monkeypatch.setattr("faircascade.evaluate", interrupted, raising=False)
+    code, out, err = run("evaluate", path, "--policy", "random", "--out", "page")
+    assert (code, out) == (130, "")
+    assert err.splitlines()[-1] == "Stopped before anything was finished."
+    assert not (tmp_path / "page").exists()

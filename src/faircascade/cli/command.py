@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import Any
 
-import typer
+from typer import Abort
 from typer.core import TyperCommand, TyperOption
 
 from faircascade.errors import MissingParameterError, ParameterError, UnknownParameterError
@@ -29,9 +28,8 @@ class Command(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:  # typer would leave without a word
-            print("Stopped before anything was finished.", file=sys.stderr)
-            raise typer.Exit(130) from None
+        except KeyboardInterrupt as error:
+            raise Abort from error  # typer would leave without a word
         except (UnknownParameterError, MissingParameterError):
             raise  # the owner of the parameter says which it has
         except ParameterError as error:

@@ -85,6 +85,9 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output has gone, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except (KeyboardInterrupt, typer.Abort):
+        print("Stopped before anything was finished.", file=sys.stderr)
+        sys.exit(130)
     except MemoryError as error:
         _fail(f"not enough memory ({error}); try fewer rounds, users or items")
     except Exception as error:
@@ -95,9 +98,6 @@ def main() -> None:
         if fault:
             _fail(f"{fault}; FAIRCASCADE_DEBUG=1 shows how it came about", code=1)
         _fail(_describe(error) if isinstance(error, OSError) else str(error))
-    except (KeyboardInterrupt, typer.Abort):
-        print("Stopped before anything was finished.", file=sys.stderr)
-        sys.exit(130)
     else:
         sys.exit(code if isinstance(code, int) else 0)
 
