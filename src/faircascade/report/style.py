@@ -258,8 +258,13 @@ def _steps(span: float) -> tuple[float, ...]:
 
 
 def plain_number(value: float) -> str:
-    """Return a tick label without powers: 10,000 or 0.001."""
-    return f"{value:,.0f}" if abs(value) >= 1 else f"{value:.10f}".rstrip("0").rstrip(".")
+    """Return a tick label without powers.
+
+    >>> plain_number(10_000.0), plain_number(1.5), plain_number(0.001), plain_number(0.0)
+    ('10,000', '1.5', '0.001', '0')
+    """
+    decimals = 2 if abs(value) >= 1 else 10
+    return f"{value:,.{decimals}f}".rstrip("0").rstrip(".")
 
 
 def percent_tick(value: float, _: float | None = None) -> str:

@@ -15,6 +15,7 @@ from faircascade.evaluation.audit import Audit
 from faircascade.evaluation.audit.catalogue import EQUAL
 from faircascade.evaluation.audit.tables import GroupTable, PeriodTable
 from faircascade.metrics.exposure import lorenz
+from faircascade.metrics.top_items import TopItems
 from faircascade.report.audit.words import period_name, share, title
 from faircascade.report.pages import CaptionedFigure
 from faircascade.report.style import DOTTED, HALO, legend_label, log_axis
@@ -56,11 +57,13 @@ def _lorenz(ax: Axes, audit: Audit) -> None:
     chosen = _thin(len(items))
     ax.plot(items[chosen], exposure[chosen], color=BLUE, linewidth=2)
     ax.fill_between(items[chosen], exposure[chosen], items[chosen], color=BLUE, alpha=0.08)
-    rest = float(np.interp(0.9, items, exposure))
-    ax.plot([0.9], [rest], "o", color=BLUE)
-    words = f"{share(1 - rest)} of exposure goes\nto the top 10% of items"
+    few = TopItems().few(len(audit.items))
+    end, rest = float(items[-1 - few]), float(exposure[-1 - few])
+    ax.plot([end], [rest], "o", color=BLUE)
+    who = "the most shown item" if few == 1 else f"the {few:,} most shown"
+    words = f"{share(1 - rest)} of exposure goes\nto {who} of {len(audit.items):,}"
     ax.annotate(
-        words, (0.9, rest), (0.04, 0.92), va="top", fontsize=8.5, path_effects=HALO, color=BLUE
+        words, (end, rest), (0.04, 0.92), va="top", fontsize=8.5, path_effects=HALO, color=BLUE
     )
     ax.set(title="How exposure is shared", xlim=(0, 1), ylim=(0, 1), aspect="equal")
     ax.set(xlabel="Share of items, least shown first", ylabel="Share of exposure")
