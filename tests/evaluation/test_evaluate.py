@@ -145,6 +145,8 @@ def test_the_page_has_the_verdict_first_and_all_files(log, tmp_path) -> None:
     page = fc.write_evaluation(found, tmp_path)
     html = page.read_text(encoding="utf-8")
     assert html.index("Verdict</h2>") < html.index("Clicks</h2>") < html.index("Overlap</h2>")
+    for policy in found.policies:
+        assert f"{policy.label}: importance weights" in html
     assert {"evaluation.md", "estimates.csv", "figures"} <= {p.name for p in tmp_path.iterdir()}
 
 

@@ -187,7 +187,8 @@ def _apart(policy: PolicyEvaluation) -> str:
     others = [ESTIMATORS[name].title for name in policy.disagreeing]
     if not others:
         return f"no estimator differs from {main} by more than chance."
-    return f"{', '.join(others)} differ from {main} by more than chance."
+    verb = "differs" if len(others) == 1 else "differ"
+    return f"{', '.join(others)} {verb} from {main} by more than chance."
 
 
 def _pairs(policy: PolicyEvaluation) -> Iterator[Row]:
