@@ -140,3 +140,10 @@ def test_a_log_without_clicks_is_told_before_how_many_impressions_are_missing() 
     made = random_log(100, rates=(0.0, 0.0))
     verdict = fc.evaluate(made, "random").policies[0].verdict
     assert verdict.words == "Not enough: nothing in the log was clicked."
+
+
+def test_a_position_without_weight_is_named_as_the_reason() -> None:
+    """No slate was logged whose second item the policy would have shown there."""
+    given = fc.Probabilities(cascade=np.tile([1 / 5, 0.0], (1200, 1)))
+    policy = fc.evaluate(random_log(), given).policies[0]
+    assert policy["snrips"].why_not.startswith("at a position, the policy would have shown nothing")

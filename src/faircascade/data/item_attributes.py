@@ -68,7 +68,8 @@ class ItemAttributes:
         for group, column in self.group_columns(table).items():
             texts = text_values(columns[column], rows)
             sep = None if group == SUPPLIER else self.group_sep or _separator(column, texts)
-            groups[group] = texts if sep is None else _joined(texts, sep)
+            piped = group != SUPPLIER and any("|" in text for text in texts.tolist())
+            groups[group] = _joined(texts, sep or "|") if sep or piped else texts
             if sep in _SEPARATORS and self.group_sep is None:
                 notes.append(f"column {column!r} has several groups, separated by {sep!r}")
         if self.merit is None:

@@ -125,7 +125,13 @@ class PolicySums:
         if self.chosen_behaviour:
             self.missing.pop("aips", None)
             self._choose_behaviour(found)
-        return {name: one for name, one in found.items() if not math.isnan(one.value)}
+        nowhere = [name for name, one in found.items() if math.isnan(one.value)]
+        for name in nowhere:
+            del found[name]
+            self.missing[name] = (
+                "at a position, the policy would have shown nothing of what was logged there"
+            )
+        return found
 
     def logged_clicks(self, estimator: str | None = None) -> Jackknife:
         """Return the clicks per slate of the log itself, on those slates that an estimator uses."""

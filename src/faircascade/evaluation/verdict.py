@@ -67,7 +67,11 @@ def decide(found: Evidence) -> Verdict:
     if scarce is not None:
         return scarce
     if math.isnan(found.low):
-        return Verdict("not enough", "Not enough: too few users for an interval; 20 will do.")
+        words = (
+            "Not enough: too few users for an interval (20 will do), or too few slates that are as "
+            "long as the longest."
+        )
+        return Verdict("not enough", words)
     half = (found.difference_high - found.difference_low) / 2
     share = half / found.logged
     if share > found.precision:

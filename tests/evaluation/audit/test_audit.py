@@ -229,3 +229,24 @@ def test_a_mistake_is_one_line(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)) as error:
         fc.audit(table(random_slates(9)), **given)
     assert "\n" not in str(error.value)
+
+
+def test_groups_with_blanks_around_the_bar_are_the_same_groups() -> None:
+    genres = pa.table({"item": ["a", "b"], "genre": ["drama | crime", "crime|drama"]})
+    found = fc.audit(table([("u", ["a", "b"], [1])]), items=genres, groups="genre")
+    assert found.groups["genre"].groups == ("crime", "drama")
+
+
+def test_missing_intervals_of_groups_have_a_note() -> None:
+    """Of so few users some halves have none at all."""
+    genres = pa.table({"item": ["a", "b"], "genre": ["x", "y"]})
+    told = []
+    for start in range(0, 200, 10):
+        users = [f"user {start + n}" for n in range(10)]
+        log = table([(user, ["a", "b"], [1]) for user in users for _ in range(3)])
+        found = fc.audit(log, items=genres, groups="genre")
+        missing = np.isnan(found.groups["genre"].metrics["awrf"].low) and found.blocks >= 8
+        assert missing == any("too few for intervals of coverage" in n for n in found.notes)
+        told.append(missing)
+    assert any(told)
+    assert not all(told)

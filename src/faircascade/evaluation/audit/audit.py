@@ -30,7 +30,7 @@ from faircascade.evaluation.audit.catalogue import (
 )
 from faircascade.evaluation.audit.counts import LogCounts, count
 from faircascade.evaluation.audit.headline import headline
-from faircascade.evaluation.audit.intervals import BLOCKS, FEWEST, Estimate
+from faircascade.evaluation.audit.intervals import BLOCKS, FEWEST, Estimate, balanced_halves
 from faircascade.evaluation.audit.measures import Samples
 from faircascade.evaluation.audit.tables import (
     GroupTable,
@@ -213,7 +213,13 @@ def _notes(
             f"merit is estimated from {clicks:.1f} clicks per item: what depends on it is rough, "
             "and its intervals are too narrow"
         )
-    if catalogue.groups and log.summary.users < FEW_USERS and len(counts.blocks) >= FEWEST:
+    halves = balanced_halves(counts.served > 0)
+    if not halves[:, counts.blocks].any(axis=1).all():
+        yield (
+            f"there are {log.summary.users:,} users: too few for intervals of coverage, of "
+            "popularity_correlation and of the metrics of groups"
+        )
+    elif catalogue.groups and log.summary.users < FEW_USERS and len(counts.blocks) >= FEWEST:
         yield (
             f"there are {log.summary.users:,} users: intervals of the metrics of groups are too "
             "short (with 60 users, 86% to 97% rather than 95% were right)"
