@@ -78,9 +78,9 @@ def weights_figure(policy: PolicyEvaluation, number: int) -> CaptionedFigure | N
     return CaptionedFigure(
         f"weights-{number}",
         "",
-        f"{policy.label}: importance weights, how much more often the policy would show what was logged. Mass "
-        "far to the right means that few impressions decide; those of weight 0 (in the titles) "
-        "say nothing. The dotted line is weight 1, where both policies are the same.",
+        f"{policy.label}: importance weights, how much more often the policy would show what was "
+        "logged. Mass far to the right means that few impressions decide; those of weight 0 (in "
+        "the titles) say nothing. The dotted line is weight 1, where both policies are the same.",
         f"Histogram of the importance weights of {policy.label}",
         figure,
     )
