@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
+from faircascade.cli.main import main
 from tests.evaluation.audit.logs import random_slates
 
 
@@ -121,3 +123,18 @@ def test_few_users_and_popularity_from_clicks_are_told(run, log: Path) -> None:
     assert "popularity is estimated from the clicks" in notes
     page = (Path("page") / "audit.md").read_text()
     assert "Popularity is estimated from the clicks" in page
+
+
+def test_ctrl_c_is_told_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    (tmp_path / "log.csv").write_text("user,item,click\nu,a,0\n")
+    monkeypatch.setattr("faircascade.data.log.Log.blocks", interrupted)
+    monkeypatch.setattr("sys.argv", ["faircascade", "audit", str(tmp_path / "log.csv")])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 130
+    assert capsys.readouterr().err.splitlines()[-1] == "Stopped before anything was finished."

@@ -82,6 +82,9 @@ def main() -> None:
             print(error)
             sys.exit(0)
         _fail(_usage(error))
+    except (KeyboardInterrupt, typer.Abort):
+        print("Stopped before anything was finished.", file=sys.stderr)
+        sys.exit(130)
     except BrokenPipeError:  # the reader of our output has gone, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
