@@ -70,7 +70,7 @@ def read_items(
     if item is None:
         raise DataError(
             f"{table.label}: no column looks like item ids ({', '.join(IDS[:3])}, id); "
-            f"the columns are {listed(table.names)}"
+            f"the columns are {listed(table.names)}; call one of them item_id"
         )
     labels = _found(table, LABELS)
     numbers = _found(table, NUMBERS)
