@@ -42,25 +42,30 @@ def named_member(archive: Path, name: str) -> TextFile:
     """Return the member of a zip file with this path."""
     files = {info.filename: info for info in _safe_members(archive) if not info.is_dir()}
     if name not in files:
-        raise DataError(f"{archive}: there is no {name!r} in it; there are {_some(files)}")
+        raise DataError(f"{archive}: there is no {name!r} in it; there are {some(files)}")
     size = files[name].file_size
     return TextFile(f"{archive}: {name}", size, lambda: _open_member(archive, name))
 
 
+def member_names(archive: Path) -> list[str]:
+    """Return the paths of the files in a zip file."""
+    names = [info.filename for info in _safe_members(archive) if not info.is_dir()]
+    return [name for name in names if not name.startswith("__MACOSX/")]
+
+
 def only_member(archive: Path) -> TextFile:
     """Return the only file of a zip file, or say what else there is."""
-    names = [info.filename for info in _safe_members(archive) if not info.is_dir()]
-    names = [name for name in names if not name.startswith("__MACOSX/")]
+    names = member_names(archive)
     if len(names) == 1:
         return require_member(archive, PurePosixPath(names[0]).name)
     raise DataError(
-        f"{archive}: a zip file with {len(names)} files is not a table ({_some(names)}); "
+        f"{archive}: a zip file with {len(names)} files is not a table ({some(names)}); "
         'extract it and name the file with the ratings, or name the data set, as in "ml-1m" with '
         "path=FILE"
     )
 
 
-def _some(names: Iterable[str]) -> str:
+def some(names: Iterable[str]) -> str:
     """Return the first names for a message."""
     listed = list(names)
     return ", ".join(listed[:5]) + (", ..." if len(listed) > 5 else "")

@@ -112,14 +112,15 @@ def records(
     """
     encoding = "utf-8-sig" if layout.encoding.lower() in ("utf-8", "utf8") else layout.encoding
     with io.TextIOWrapper(stream, encoding, errors="surrogateescape", newline="") as text:
+        lines = _short_lines(text, label, first_line)
         reader = csv.reader(
-            (line.replace("::", _UNIT_SEPARATOR) for line in text)
+            (line.replace("::", _UNIT_SEPARATOR) for line in lines)
             if layout.separator == "::"
-            else text,
+            else lines,
             delimiter=_one_character(layout),
             quoting=csv.QUOTE_MINIMAL if layout.quoted else csv.QUOTE_NONE,
         )
-        line = first_line
+        line, longest_field = first_line, csv.field_size_limit(BLOCK_BYTES)
         try:
             for fields in reader:
                 if fields:
@@ -127,6 +128,31 @@ def records(
                 line = first_line + reader.line_num
         except (csv.Error, UnicodeError) as error:  # a field without end, a cut UTF-16 file
             raise DataError(f"{label}: line {line}: {error}") from None
+        finally:
+            csv.field_size_limit(longest_field)
+
+
+def _short_lines(text: io.TextIOWrapper, label: str, first_line: int) -> Iterator[str]:
+    line = first_line
+    while found := text.readline(BLOCK_BYTES):
+        check_end(found[-1] == "\n" or len(found) < BLOCK_BYTES, label, line)
+        yield found
+        line += 1
+
+
+def check_end(ended: bool, label: str, line: int) -> None:
+    """Refuse a line of which the end was not found."""
+    if not ended:
+        raise DataError(f"{label}: line {line}: must be shorter than {BLOCK_BYTES:,} characters")
+
+
+def rest_of_line(stream: IO[bytes], block: bytes, label: str, first_line: int) -> bytes:
+    """Return a block of lines with the rest of its last one."""
+    rest = stream.readline(BLOCK_BYTES)
+    ended = rest[-1:] == b"\n" or len(rest) < BLOCK_BYTES
+    if not ended:
+        check_end(ended, label, first_line + block.count(b"\n"))
+    return block + rest
 
 
 def first_record(source: TextFile, layout: Layout) -> tuple[int, list[str]]:
@@ -172,7 +198,7 @@ def _batches(
 
     line, done = 1, 0
     while block := stream.read(BLOCK_BYTES):
-        block += stream.readline()
+        block = rest_of_line(stream, block, source.label, line)
         if block.strip():
             yield parsed(block, line)
         line, done, skip = line + block.count(b"\n"), done + len(block), 0

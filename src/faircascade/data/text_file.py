@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from faircascade.data.base import DataError
 
-_CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _BUFFER = 1 << 20
 SUFFIXES = (".gz", ".zst")
 
@@ -43,7 +43,7 @@ def _codec_of(path: Path) -> str | None:
     """Return how a file is compressed, as Arrow calls it; None if it is not."""
     with path.open("rb") as stream:
         head = stream.read(4)
-    return next((codec for start, codec in _CODECS.items() if head.startswith(start)), None)
+    return next((codec for start, codec in CODECS.items() if head.startswith(start)), None)
 
 
 @contextmanager

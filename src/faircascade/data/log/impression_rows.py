@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.data.log.id_columns import id_array
+from faircascade.data.log.id_columns import id_array, missing
 from faircascade.data.log.impressions import Impressions
 from faircascade.data.log.slate_rows import (
     IN_RANGE,
@@ -136,9 +136,9 @@ class ImpressionRows(SlateRows):
             return None
         column = table[name]
         flat, counts = lists(column)
-        none = counts < 0
-        if role == "click":
-            none = np.zeros(len(counts), dtype=bool)
+        none = np.zeros(len(counts), dtype=bool)
+        if role != "click":
+            none = (counts < 0) | ((counts == 0) & (sizes > 0) & _blank(column))
         wrong = ~none & (counts != sizes)
         rule = f"column {name!r} must have as many values as the slate has items"
         self.faults.check(wrong, rule, lambda row: raw(column, row))
@@ -146,8 +146,18 @@ class ImpressionRows(SlateRows):
         if role == "click":
             found[:] = 0.0
         values, right = numbers(flat), ~wrong & ~none
+        if role != "click":
+            values = np.where(np.isnan(values) & ~missing(flat), np.inf, values)  # no number
         found[np.repeat(right, sizes)] = values[np.repeat(right, np.maximum(counts, 0))]
         return found
+
+
+def _blank(column: Any) -> Bools:
+    """Tell where there is no more than blank text, (n,)."""
+    import pyarrow as pa
+
+    nested = pa.types.is_nested(one_array(column).type)
+    return np.zeros(len(column), dtype=bool) if nested else missing(column)
 
 
 def _in_rows(column: Any) -> tuple[Any, Ints]:

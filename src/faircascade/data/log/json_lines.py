@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import islice
 from typing import IO, Any
 
 from faircascade.data.base import DataError
+from faircascade.errors import shown
 
 
 class JsonLines:
@@ -22,6 +24,7 @@ class JsonLines:
         """Return a table of whole lines, the first of which has this number."""
         import pyarrow as pa
 
+        check_text(first_line, block, self._label)
         try:
             found = _read(block, self._texts)
             dates = {name: _text_like(found[name].type) for name in self._there(found)}
@@ -29,67 +32,106 @@ class JsonLines:
             if dates:
                 self._texts |= dates
                 found = _read(block, self._texts)
+            if not _has_lines(block, found.num_rows):  # several on a line, or one on several
+                check_lines(first_line, block, self._label)
             if any(_may_be_rounded(found[name]) for name in self._there(found)):
-                return self._one_by_one(block)
+                return self._one_by_one(first_line, block)
         except pa.ArrowInvalid:
             check_lines(first_line, block, self._label)
-            return self._one_by_one(block)
+            return self._one_by_one(first_line, block)
         there, absent = self._there(found), pa.nulls(found.num_rows)
         return pa.table({name: found[name] if name in there else absent for name in self._wanted})
 
     def _there(self, table: Any) -> list[str]:
         return [name for name in self._wanted if name in table.column_names]
 
-    def _one_by_one(self, block: bytes) -> Any:
+    def _one_by_one(self, first_line: int, block: bytes) -> Any:
         """Parse lines of which some field has several types: 7 and "7" are the same id."""
         import pyarrow as pa
 
-        objects = [json.loads(line) for line in block.splitlines() if line.strip()]
+        numbered = [
+            (number, json.loads(line))
+            for number, line in enumerate(block.split(b"\n"), first_line)
+            if line.strip()
+        ]
+        lines, objects = [number for number, _ in numbered], [each for _, each in numbered]
         columns = {}
         for name in self._wanted:
             values = [each.get(name) for each in objects]
             try:
                 columns[name] = pa.array(values)
-            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-                columns[name] = self._as_text(name, values)
+            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeError):
+                columns[name] = self._as_text(name, values, lines)
         return pa.table(columns)
 
-    def _as_text(self, name: str, values: list[Any]) -> Any:
+    def _as_text(self, name: str, values: list[Any], lines: list[int]) -> Any:
         import pyarrow as pa
 
+        texts = [_plain_text(value) for value in values]
         try:
-            return pa.array([_plain_text(value) for value in values])
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            reason = " ".join(str(error).split())[:200]
-            rule = f"field {name!r} changes its type ({reason})"
-            raise DataError(f"{self._label}: {rule}") from None
+            return pa.array(texts)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeError):
+            row = bisect_left(range(len(texts)), x=True, key=lambda row: _differ(texts[: row + 1]))
+            got = shown(values[row])
+            rule = f"field {name!r} changes its type or is not Unicode, got {got}"
+            raise DataError(f"{self._label}: line {lines[row]}: {rule}") from None
 
 
 def field_names(first_line: int, block: bytes, label: str) -> tuple[str, ...]:
     """Return the fields of some lines."""
     import pyarrow as pa
 
+    check_text(first_line, block, label)
     try:
         return tuple(_read(block, {}).column_names)
     except pa.ArrowInvalid:
         check_lines(first_line, block, label)
-        objects = [json.loads(line) for line in block.splitlines() if line.strip()]
+        objects = [json.loads(line) for line in block.split(b"\n") if line.strip()]
         return tuple(dict.fromkeys(name for each in objects for name in each))
+
+
+def check_text(first_line: int, block: bytes, label: str) -> None:
+    """Refuse the first line that is not UTF-8."""
+    try:
+        block.decode()
+    except UnicodeDecodeError as error:
+        line = first_line + block.count(b"\n", 0, error.start)
+        raise DataError(
+            f"{label}: line {line}: JSON lines must be UTF-8 ({error.reason})"
+        ) from None
 
 
 def check_lines(first_line: int, block: bytes, label: str) -> None:
     """Refuse the first line that is no JSON object."""
-    for line, text in enumerate(block.splitlines(), first_line):
+    for line, text in enumerate(block.split(b"\n"), first_line):
         if not text.strip():
             continue
         place = f"{label}: line {line}"
         try:
             found = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(f"{place}: must be a JSON object, got {error}") from None
         if not isinstance(found, dict):
             got = text[:40].decode(errors="replace")
             raise DataError(f"{place}: must be a JSON object, got {got}")
+
+
+def _has_lines(block: bytes, rows: int) -> bool:
+    """Tell whether as many lines as there are rows are not blank."""
+    if block.count(b"\n") + (not block.endswith(b"\n")) == rows:
+        return True
+    return sum(1 for line in block.split(b"\n") if line.strip()) == rows
+
+
+def _differ(values: list[Any]) -> bool:
+    """Tell whether values cannot be one column."""
+    import pyarrow as pa
+
+    try:
+        pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeError):
+        return True
+    return False
 
 
 def line_of(stream: IO[bytes], row: int) -> int:

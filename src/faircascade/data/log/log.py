@@ -21,7 +21,7 @@ from faircascade.data.log.log_columns import LogColumns, find_log_columns
 from faircascade.data.log.position_rows import PositionRows
 from faircascade.data.log.row_kinds import RowsOf, find_row_kind
 from faircascade.data.log.row_streams import RowStream, open_rows
-from faircascade.data.log.slate_rows import SlateRows
+from faircascade.data.log.slate_rows import MOST_POSITIONS, SlateRows
 from faircascade.data.log.values import joined
 from faircascade.data.log.vocabulary import Vocabulary
 from faircascade.errors import ParameterError, check_choice
@@ -221,7 +221,7 @@ class Log:
         faults = Faults(self._invalid, self._source.where)
         reader = self._reader(faults)
         impressions = clicks = k = unanswered = 0
-        for block in self._parts(reader, progress):
+        for block in self._text_checked(self._parts(reader, progress)):
             if block.answered is not None:
                 unanswered += int((~block.answered).sum())
                 if self._unanswered == "drop":
@@ -273,6 +273,13 @@ class Log:
         other._zero_allowed = True
         return other
 
+    def _text_checked(self, blocks: Iterator[Impressions]) -> Iterator[Impressions]:
+        """Yield the blocks; text in Parquet files is not looked at before it is used."""
+        try:
+            yield from blocks
+        except UnicodeDecodeError as error:
+            raise DataError(f"{self._source.label}: there is text that is not UTF-8") from error
+
     def _parts(self, reader: SlateRows, progress: Progress | None) -> Iterator[Impressions]:
         """Yield impressions; one that a block cuts in two is read with the next block."""
         import pyarrow as pa
@@ -289,6 +296,8 @@ class Log:
                     place = self._source.where(row + pending.num_rows)
                     raise DataError(f"{place}: a column changes its type ({error})") from None
             end = reader.whole(block)
+            if not end and block.num_rows > MOST_POSITIONS and self._invalid == "refuse":
+                end = block.num_rows  # an impression that breaks a rule, whatever comes
             if end:
                 yield from reader.impressions(block.slice(0, end), row)
                 row += end

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 
 from faircascade.data.base import DataError
@@ -105,7 +105,15 @@ def find_log_columns(rows: RowStream, told: LogColumns) -> LogColumns:
             given[role] = column
             taken.add(column)
     _require(rows, given)
+    _check_once(rows, given.values())
     return LogColumns(**given)
+
+
+def _check_once(rows: RowStream, columns: Iterable[str]) -> None:
+    """Refuse a column of which there are several."""
+    for name in columns:
+        if (times := rows.names.count(name)) > 1:
+            raise DataError(f"{rows.label}: column {name!r} is there {times} times")
 
 
 def _require(rows: RowStream, found: dict[str, str]) -> None:

@@ -150,7 +150,10 @@ class PositionRows(SlateRows):
         """Return positions from 0 on."""
         name = self.columns.position
         if name is None:
-            return np.arange(table.num_rows) - firsts[which]
+            place = np.arange(table.num_rows) - firsts[which]
+            rule = f"an impression must have at most {MOST_POSITIONS} rows"
+            self.faults.check(place >= MOST_POSITIONS, rule)
+            return np.minimum(place, MOST_POSITIONS)
         column = table[name]
         found = numbers(column)
         if self.first_position is None:

@@ -12,13 +12,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from faircascade.data.archive import named_member, only_member
+from faircascade.data.archive import member_names, named_member, some
 from faircascade.data.base import DataError, Progress
-from faircascade.data.delimited import BLOCK_BYTES, Layout, place_in, stream_text
+from faircascade.data.delimited import (
+    BLOCK_BYTES,
+    Layout,
+    place_in,
+    rest_of_line,
+    stream_text,
+)
 from faircascade.data.layouts import TextOptions, find_layout
 from faircascade.data.log.json_lines import JsonLines, field_names, line_of
 from faircascade.data.tables import FrameTable
-from faircascade.data.text_file import TextFile, plain_suffix
+from faircascade.data.text_file import CODECS, TextFile, plain_suffix
+from faircascade.errors import ParameterError
 
 BLOCK_ROWS = 1 << 18
 """Rows of a Parquet file or DataFrame that are read at a time: more of them leave the cache."""
@@ -190,7 +197,7 @@ class JsonRows(RowStream):
         line = 1
         with self.source.open() as stream:
             while block := stream.read(BLOCK_BYTES):
-                block += stream.readline()
+                block = rest_of_line(stream, block, self.label, line)
                 yield line, block
                 line += block.count(b"\n")
 
@@ -209,22 +216,27 @@ class FileSequence(RowStream):
             if type(file) is not type(files[0]):
                 rule = f"files of a log must be of one kind, as {files[0].label} is another"
                 raise DataError(f"{file.label}: {rule}")
-            missing = [name for name in self.names if name not in file.names]
-            if missing:
-                rule = f"there is no column {missing[0]!r}, which {files[0].label} has"
-                raise DataError(f"{file.label}: {rule}")
 
     @property
     def metadata(self) -> dict[bytes, bytes]:
         return self._files[0].metadata
 
     def blocks(self, wanted: Sequence[str], progress: Progress | None = None) -> Iterator[Any]:
+        self._check_columns(wanted)
         self._ends, rows = [], 0
         for file in self._files:
             for block in file.blocks(wanted, progress):
                 rows += block.num_rows
                 yield block
             self._ends.append(rows)
+
+    def _check_columns(self, wanted: Sequence[str]) -> None:
+        """Refuse a file without a column that is read; JSON lines may leave out what is not."""
+        for file in self._files:
+            missing = [name for name in wanted if name not in file.names]
+            if missing and not isinstance(file, JsonRows):
+                rule = f"there is no column {missing[0]!r}, which {self._files[0].label} has"
+                raise DataError(f"{file.label}: {rule}")
 
     def where(self, row: int) -> str:
         which = bisect_right(self._ends, row)
@@ -249,6 +261,8 @@ def open_rows(source: Any, *, member: str | None, sep: str | None, encoding: str
     """Open a file, a folder of files or a DataFrame."""
     if not isinstance(source, str | Path):
         return FrameRows(source)
+    if sep not in (None, "::") and (len(sep) != 1 or sep in '"\r\n'):
+        raise ParameterError("sep", "must be one character or '::'", sep)
     path = Path(source).expanduser()
     if not path.exists():
         raise DataError(f"{path}: no such file or folder")
@@ -273,15 +287,23 @@ def _open_file(path: Path, member: str | None, options: TextOptions) -> RowStrea
     file, name = TextFile.at(path), path
     head = _head(file)
     if head.startswith(b"PAR1"):
+        if file.compressed:
+            raise DataError(f"{path}: Parquet files must not be compressed as a whole; unpack it")
         return ParquetRows(path)
-    if head.startswith(b"PK\x03\x04"):
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):  # the second has no members
         file = _only_log(path) if member is None else named_member(path, member)
         head, name = _head(file), Path(file.label)
+        if head.startswith((b"PAR1", *CODECS)):
+            rule = "a file in a zip file must be text, and not compressed by itself; unpack it"
+            raise DataError(f"{file.label}: {rule}")
     elif member is not None:
         raise DataError(f"{path}: member= goes with a zip file")
     if not head.strip():
         raise DataError(f"{file.label}: the file is empty")
     wide = _is_wide(options.encoding)
+    json_lines = SUFFIXES.get(plain_suffix(name)) == "json" or _starts_an_object(head)
+    if json_lines and (wide or head.startswith(_UTF_16)):
+        raise DataError(f"{file.label}: JSON lines must be UTF-8")
     if head.startswith(_UTF_16) and not wide:
         raise DataError(f"{file.label}: this is UTF-16 text; read it with encoding='utf-16'")
     if b"\0" in head and not wide:
@@ -290,12 +312,14 @@ def _open_file(path: Path, member: str | None, options: TextOptions) -> RowStrea
     if _JSON_ARRAY.match(head):
         rule = "this is one JSON array; JSON lines are expected, an object on each line"
         raise DataError(f"{file.label}: {rule}")
-    if SUFFIXES.get(plain_suffix(name)) == "json" or head.lstrip()[:1] == b"{":
-        if wide:
-            raise DataError(f"{file.label}: JSON lines must be UTF-8")
+    if json_lines:
         return JsonRows(file)
     layout, _ = find_layout(file, options)
     return TextRows(file, layout)
+
+
+def _starts_an_object(head: bytes) -> bool:
+    return head.removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"{"
 
 
 def _is_wide(encoding: str) -> bool:
@@ -307,10 +331,14 @@ def _is_wide(encoding: str) -> bool:
 
 
 def _only_log(path: Path) -> TextFile:
-    try:
-        return only_member(path)
-    except DataError as error:
-        raise DataError(f"{str(error).partition(';')[0]}; name one of them with member=") from None
+    names = member_names(path)
+    if len(names) == 1:
+        return named_member(path, names[0])
+    if not names:
+        raise DataError(f"{path}: there are no files in it")
+    raise DataError(
+        f"{path}: there are {len(names)} files in it ({some(names)}); name one of them with member="
+    )
 
 
 def _head(file: TextFile) -> bytes:

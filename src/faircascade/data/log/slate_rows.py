@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.data.log.faults import Faults
+from faircascade.data.log.id_columns import missing
 from faircascade.data.log.impressions import NOTHING, Impressions
 from faircascade.data.log.log_columns import LogColumns
-from faircascade.data.log.values import flags, numbers, one_array, raw, times
+from faircascade.data.log.values import flags, numbers, raw, times
 from faircascade.data.log.vocabulary import Vocabulary
 from faircascade.data.log.whole_ids import MISSING
 from faircascade.types import Bools, Floats, Ints
@@ -100,8 +101,7 @@ class SlateRows(ABC):
             return None
         column = table[name]
         found = numbers(column)
-        there = one_array(column).is_valid().to_numpy(zero_copy_only=False)
-        wrong = there & ~self._in_range(found)
+        wrong = ~missing(column) & ~self._in_range(found)
         self.faults.check(wrong, f"column {name!r} {IN_RANGE}", lambda row: raw(column, row))
         return found
 
@@ -115,7 +115,7 @@ class SlateRows(ABC):
             return None
         column = table[self.columns.shown]
         found = numbers(column) if flags(column) is None else np.full(len(column), np.nan)
-        everything = ~one_array(column).is_valid().to_numpy(zero_copy_only=False)
+        everything = missing(column)
         wrong = ~everything & ~((found >= 0) & (found <= MOST_POSITIONS) & (found % 1 == 0))
         rule = f"column {self.columns.shown!r} must be a whole number of positions"
         self.faults.check(wrong, rule, lambda row: raw(column, row))
@@ -128,8 +128,7 @@ class SlateRows(ABC):
             return None
         column = table[name]
         found = numbers(column)
-        there = one_array(column).is_valid().to_numpy(zero_copy_only=False)
-        wrong = there & (found != 0) & (found != 1)
+        wrong = ~missing(column) & (found != 0) & (found != 1)
         self.faults.check(wrong, f"column {name!r} must be 0 or 1", lambda row: raw(column, row))
         answered = np.asarray(found != 0)
         self.faults.check(clicked & ~answered, f"column {name!r} must be 1 where a click is")

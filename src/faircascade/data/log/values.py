@@ -107,7 +107,7 @@ def times(column: Any) -> Floats:
     column = one_array(column)
     kind = column.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        exact = column.cast(pa.timestamp("us")).cast(pa.int64())
+        exact = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
         missing = exact.is_null().to_numpy(zero_copy_only=False)
         micros = exact.fill_null(0).to_numpy(zero_copy_only=False)
         return np.where(missing, np.nan, micros / 1e6)
@@ -140,6 +140,8 @@ def lists(column: Any) -> tuple[Any, Ints]:
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         sizes = pc.list_value_length(column).fill_null(-1).to_numpy(zero_copy_only=False)
         return pc.list_flatten(column), sizes.astype(np.int64)
+    if pa.types.is_null(kind):
+        return column.drop_null(), np.full(len(column), -1)
     if pa.types.is_dictionary(kind):
         column = column.dictionary_decode()
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
@@ -158,7 +160,7 @@ def _parts(text: str | None) -> list[Any] | None:
     if text.startswith("["):
         try:
             found = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             text = text.strip("[]").replace("'", "").replace('"', "")
         else:
             return found if isinstance(found, list) else None
@@ -176,6 +178,8 @@ def _of_dictionary(column: Any, convert: Any) -> Floats:
 
 
 def _number(value: Any) -> float:
+    if isinstance(value, str) and ("_" in value or not value.isascii()):
+        return np.nan  # Python takes 1_0 for ten
     try:
         return float(value)
     except (TypeError, ValueError):

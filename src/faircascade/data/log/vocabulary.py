@@ -113,7 +113,7 @@ class Vocabulary:
         """Return an id as it is kept; None for what is not one."""
         if isinstance(value, str):
             text = value.strip()
-            if is_blank(text):
+            if is_blank(text) or "\0" in text:  # which NumPy drops at the end of text
                 return None
             if self._texts is None:
                 if _WHOLE.fullmatch(text) and is_whole_id(int(text)):
