@@ -11,6 +11,7 @@ a dagger marks p < 0.05 of a paired t-test, Holm-corrected over the comparisons 
 from __future__ import annotations
 
 import csv
+import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
+from faircascade.evaluation.estimators import ESTIMATORS
 from faircascade.experiment.stats import LEVEL, Contrast, contrasts, estimate
 from faircascade.paper.published import PublishedRow, published
 from faircascade.paper.yandex import KNOWN, Survival, read_runs, summarise
@@ -854,6 +856,60 @@ def survival_long() -> str:
 def _survivals(rounds: int) -> list[Survival]:
     runs = read_runs(RESULTS / "yandex" / "results.csv")
     return summarise([run for run in runs if run.rounds == rounds])
+
+
+def _covered(*, policy: str, **where: str) -> tuple[int, float]:
+    """Return how many evaluations had enough evidence, and the share with the truth inside."""
+    wanted = {"policy": policy, "verdict": "enough", **where}
+    some = [
+        line
+        for line in results("evaluation", "coverage.csv")
+        if all(line[name] == value for name, value in wanted.items())
+    ]
+    logs = [int(line["logs"]) for line in some]
+    inside = [n * float(line["coverage"]) for n, line in zip(logs, some, strict=True)]
+    return sum(logs), sum(inside) / max(sum(logs), 1)
+
+
+def _share_inside(logs: int, share: float) -> str:
+    """Return a share with the half-width of its interval: `94.9% ± 0.4`."""
+    return f"{100 * share:.1f}% ± {196 * math.sqrt(share * (1 - share) / logs):.1f}"
+
+
+@table
+def coverage() -> str:
+    """How often the truth is in the intervals of evaluations with enough evidence."""
+    lines = results("evaluation", "coverage.csv")
+    cases = dict.fromkeys((line["click_model"], line["users"]) for line in lines)
+    rows = []
+    for policy in ("near", "random"):
+        for model, users in sorted(cases, key=lambda case: (case[0], int(case[1]))):
+            cells = [f"`{model}`, {users} users", policy]
+            for name in ("snrips", "equality_b", "equality_p"):
+                logs, share = _covered(
+                    policy=policy, click_model=model, users=users, estimator=name
+                )
+                exact = policy == "random" and name != "snrips"
+                cells.append("computed exactly" if exact else _share_inside(logs, share))
+            cells.insert(2, f"{logs:,}")
+            rows.append(cells)
+    head = ["users", "policy", "enough", "clicks (SNRIPS)", "Equality (B)", "Equality (P)"]
+    return markdown(head, rows, left=2)
+
+
+@table
+def estimator_coverage() -> str:
+    """The same for all estimators, over logs of both sizes."""
+    rows = []
+    for name in ESTIMATORS:
+        cells = [ESTIMATORS[name].title]
+        for policy in ("near", "random"):
+            for model in ("cascade", "pbm"):
+                _, share = _covered(policy=policy, click_model=model, estimator=name)
+                cells.append(f"{100 * share:.1f}%")
+        rows.append(cells)
+    head = [f"{policy}, `{model}`" for policy in ("near", "random") for model in ("cascade", "pbm")]
+    return markdown(["estimator", *head], rows)
 
 
 @table

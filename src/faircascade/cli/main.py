@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from faircascade import __version__
+from faircascade.__main__ import STOPPED
 from faircascade.cli.audit import audit
 from faircascade.cli.bench import bench
 from faircascade.cli.command import Command
@@ -83,14 +84,11 @@ def main() -> None:
             sys.exit(0)
         _fail(_usage(error))
     except (KeyboardInterrupt, typer.Abort):
-        print("Stopped before anything was finished.", file=sys.stderr)
+        print(STOPPED, file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:  # the reader of our output has gone, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    except (KeyboardInterrupt, typer.Abort):
-        print("Stopped before anything was finished.", file=sys.stderr)
-        sys.exit(130)
     except MemoryError as error:
         _fail(f"not enough memory ({error}); try fewer rounds, users or items")
     except Exception as error:
