@@ -101,7 +101,7 @@ def test_text_logs_are_read(run, tmp_path) -> None:
     code, out, err = run("fit", str(tmp_path / "log.csv"), "--model", "pbm")
     assert code == 0
     assert "500 impressions of 12 items" in out
-    assert "there is no column of users" in err
+    assert "no column looks like users" in err
 
 
 def test_a_file_that_cannot_be_written_costs_no_fit(run, log, tmp_path, monkeypatch) -> None:
@@ -153,3 +153,11 @@ def test_ctrl_c_is_one_line(run, log, tmp_path, monkeypatch) -> None:
     assert (code, out) == (130, "")
     assert err.strip() == "Stopped before anything was finished."
     assert not file.exists()
+
+
+def test_parameters_come_with_their_standard_errors(run, log) -> None:
+    code, out, _ = run("fit", str(log), "--model", "pbm", "--context", "query")
+    assert code == 0
+    (kappa,) = [line for line in out.splitlines() if line.split()[:1] == ["kappa"]]
+    assert kappa.split()[1] == "1.000"
+    assert all("±" in value for value in kappa.split()[2:])

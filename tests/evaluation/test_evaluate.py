@@ -215,3 +215,21 @@ def test_intervals_of_equality_cover_with_few_users() -> None:
     ]
     covered = np.mean([low <= truth <= high for low, high in ends])
     assert covered > 0.95 - 2 * math.sqrt(0.95 * 0.05 / runs)
+
+
+def test_a_click_model_that_was_fitted_is_taken_as_it_is(log, tmp_path) -> None:
+    fitted = fc.fit_click_model(log, "pbm")
+    fitted.save(tmp_path / "pbm.json")
+    one, other = (
+        fc.evaluate(log, "random", click_model=given)["Random"]["click-model"].value
+        for given in (fitted, tmp_path / "pbm.json")
+    )
+    assert one == other != fc.evaluate(log, "random")["Random"]["click-model"].value
+    for wrong in (fc.fit_click_model(log, "cascade"), 7):
+        with pytest.raises(ValueError, match="click_model must be"):
+            fc.evaluate(log, "random", click_model=wrong)
+
+
+def test_behaviour_is_said_of_users_of_the_log(log) -> None:
+    with pytest.raises(ValueError, match="behaviour must be of users of the log, got 'nobody'"):
+        fc.evaluate(log, "random", behaviour={"nobody": "cascade"})

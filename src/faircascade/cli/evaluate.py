@@ -71,6 +71,14 @@ def evaluate(
     behaviour: Annotated[
         str, typer.Option(help="Of users, for AIPS: standard, cascade, independent or estimated.")
     ] = "estimated",
+    click_model: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Position-based model that 'faircascade fit --model pbm --out FILE' wrote.",
+            show_default="counted from the log",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of what policies draw.")] = 0,
     components: OwnComponents = None,
     out: Annotated[
@@ -120,6 +128,7 @@ def evaluate(
                 warm_up=warm_up,
                 precision=precision,
                 behaviour=behaviour,
+                click_model=click_model,
                 seed=seed,
                 progress=report,
             )
@@ -173,7 +182,7 @@ def _print_policy(policy: PolicyEvaluation) -> None:
     rows = [
         [
             overlap.kind.replace("_", " "),
-            f"{100 * overlap.mass:.0f}%",
+            f"{100 * min(overlap.mass, 1.0):.0f}%",
             f"{overlap.effective:,.0f}",
             f"{overlap.largest:,.1f}",
             share(overlap.top_share),

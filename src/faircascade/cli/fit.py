@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -188,6 +189,15 @@ def _row(candidate: Candidate) -> list[str]:
     ]
 
 
+def _with_errors(value: Any, error: Any) -> str:
+    """Return a number, or several, each with its standard error if that is known."""
+    if isinstance(value, list | tuple):
+        errors = [None] * len(value) if error is None else error
+        return " ".join(_with_errors(*pair) for pair in zip(value, errors, strict=False))
+    known = error is not None and isfinite(error) and error > 0
+    return f"{value:.3f}±{error:.3f}" if known else f"{value:.3f}"
+
+
 def _parameters(found: FittedClickModel) -> list[tuple[str, str]]:
     """Return the parameters of the chosen model, but for those of items."""
     from faircascade.registry import to_spec
@@ -197,14 +207,13 @@ def _parameters(found: FittedClickModel) -> list[tuple[str, str]]:
     for name, value in spec.items():
         if name == "name" or name in found.entry_parameters:
             continue
-        values = value if isinstance(value, list) else [value]
-        more = " ..." if len(values) > _MOST_POSITIONS else ""
-        values = values[:_MOST_POSITIONS]
-        if any(isinstance(each, list | tuple) for each in values):
-            text = "; ".join(" ".join(f"{x:.3f}" for x in row) for row in values)
-        else:
-            text = " ".join(f"{x:.3f}" for x in values)
-        lines.append((name, text + more))
+        rows = value if isinstance(value, list) else [value]
+        more = " ..." if len(rows) > _MOST_POSITIONS else ""
+        rows = rows[:_MOST_POSITIONS]
+        errors = found.errors.get(name, [None] * len(rows))
+        texts = [_with_errors(row, error) for row, error in zip(rows, errors, strict=False)]
+        nested = any(isinstance(row, list | tuple) for row in rows)
+        lines.append((name, ("; " if nested else " ").join(texts) + more))
     w = found.attraction
     lines.append(("attraction", f"{w.min():.3f} to {w.max():.3f}, mean {w.mean():.3f}"))
     return lines

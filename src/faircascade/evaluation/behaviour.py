@@ -35,6 +35,9 @@ class Behaviour:
             return None if given == ESTIMATED else cls(_codes([given] * len(users)))
         if isinstance(given, Mapping):
             known = {str(user): value for user, value in given.items()}
+            strange = known.keys() - set(map(str, users.tolist()))
+            if strange:
+                raise ParameterError("behaviour", "must be of users of the log", min(strange))
             return cls(_codes(known.get(str(user), "standard") for user in users.tolist()))
         values = np.asarray(given)
         if values.shape != (impressions,):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from faircascade.clicks import PBM
 from faircascade.data.log import Impressions
 from faircascade.errors import ParameterError
 from faircascade.evaluation.estimators.slates import known_positions
+from faircascade.fitting.fitted import FittedClickModel
 from faircascade.fitting.positions import fit_positions
 from faircascade.types import Floats, Ids, Ints
 
@@ -55,6 +58,24 @@ class PositionModel:
         return ClickRates(
             table=attraction[:, None] * examination, examination=examination, attraction=attraction
         )
+
+
+def position_model(given: Any) -> PositionModel:
+    """Return a position-based model that was fitted elsewhere: itself, a `FittedClickModel`, or the
+    file of one.
+    """
+    if isinstance(given, PositionModel):
+        return given
+    found = FittedClickModel.load(given) if isinstance(given, str | Path) else given
+    if not isinstance(found, FittedClickModel):
+        rule = "must be a PositionModel, a FittedClickModel or the file of one"
+        raise ParameterError("click_model", rule, type(given).__name__)
+    if not isinstance(found.click_model, PBM):
+        raise ParameterError("click_model", "must be position-based ('pbm')", found.name)
+    if found.contexts:
+        raise ParameterError("click_model", "must be fitted without contexts", found)
+    kappa = found.click_model.examination(found.k)[:, 0]
+    return PositionModel(examination=kappa, attraction=found.by_item())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from faircascade.data.log import Impressions, Log, as_log
 from faircascade.errors import ParameterError, check_choice
 from faircascade.evaluation.behaviour import ESTIMATED, Behaviour
 from faircascade.evaluation.catalogue import Catalogue, items_for, read_items
-from faircascade.evaluation.click_rates import PositionModel
+from faircascade.evaluation.click_rates import PositionModel, position_model
 from faircascade.evaluation.estimators import ESTIMATORS, KINDS, Chances, EvaluatedSlates
 from faircascade.evaluation.estimators.slates import check_prefixes, known_positions
 from faircascade.evaluation.frozen import FrozenPolicy, FrozenRun
@@ -29,6 +30,7 @@ from faircascade.evaluation.results import Evaluation, PolicyEvaluation
 from faircascade.evaluation.summary import summarise
 from faircascade.evaluation.sums import BEHAVIOURS, PolicySums
 from faircascade.evaluation.user_blocks import UserBlocks
+from faircascade.fitting.fitted import FittedClickModel
 from faircascade.parameters import checked_arguments
 from faircascade.policies import Policy
 from faircascade.registry import declared
@@ -66,7 +68,7 @@ def evaluate(
     precision: float = 0.1,
     level: float = 0.95,
     behaviour: Any = ESTIMATED,
-    click_model: PositionModel | None = None,
+    click_model: PositionModel | FittedClickModel | str | Path | None = None,
     draws: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -86,9 +88,9 @@ def evaluate(
     A verdict of enough evidence needs an interval against the log of plus or minus `precision`
     of the log's clicks.
     `behaviour` (for AIPS) is "standard", "cascade", "independent", a dictionary of these by user
-    id, one of them for each impression, or "estimated". `click_model` is a `PositionModel` fitted
-    elsewhere. Blocks of users by id make the intervals; memory grows with users and items, not
-    with impressions.
+    id, one of them for each impression, or "estimated". `click_model` is position-based and was
+    fitted before: a `FittedClickModel` or its file, or a `PositionModel`. Blocks of users by id
+    make the intervals; memory grows with users and items, not with impressions.
     """
     chosen = tuple(ESTIMATORS) if estimators is None else tuple(estimators)
     if not chosen:
@@ -118,7 +120,8 @@ def evaluate(
     sources = named_policies(policies)
     opened = as_log(log)
     blocks = UserBlocks(opened, BLOCKS)
-    totals = LogTotals.of(opened, blocks, click_model, progress)
+    model = None if click_model is None else position_model(click_model)
+    totals = LogTotals.of(opened, blocks, model, progress)
     return _Evaluator(opened, totals, blocks, settings, catalogue).evaluate(sources)
 
 

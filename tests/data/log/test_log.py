@@ -194,7 +194,7 @@ def test_impressions_without_an_id_begin_where_user_or_position_say_so() -> None
     frame = pd.DataFrame(by_position()).drop(columns="slate_id")
     log = Log(frame)
     assert plain(log) == SLATES
-    assert "there is no column of impressions" in log.notes[0]
+    assert "no column looks like ids of impressions" in log.notes[0]
 
 
 def test_without_users_every_row_is_an_impression_as_in_open_bandit_logs() -> None:

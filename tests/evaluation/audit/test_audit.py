@@ -176,7 +176,7 @@ def test_without_users_every_impression_is_one() -> None:
     log = table(random_slates(7)).drop_columns(["user"])
     found = fc.audit(log)
     assert found.log.users == 200
-    assert any("no column of users" in note for note in found.notes)
+    assert any("no column looks like users" in note for note in found.notes)
     assert not math.isnan(found.metrics["clicks"].low)
 
 
@@ -250,3 +250,11 @@ def test_missing_intervals_of_groups_have_a_note() -> None:
         told.append(missing)
     assert any(told)
     assert not all(told)
+
+
+def test_the_most_shown_items_cannot_have_less_than_an_even_share() -> None:
+    """Twenty users who see one of five items each: leaving some out says that chance did it all."""
+    slates = [(f"u{n}", [f"i{n % 5}"], []) for n in range(20)]
+    found = fc.audit(table(slates)).metrics["top_items"]
+    assert found.value == pytest.approx(0.2)
+    assert 0.2 <= found.low <= found.high

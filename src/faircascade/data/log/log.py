@@ -185,14 +185,16 @@ class Log:
         """What a reader should know about how the log is read, and once it was, how it was."""
         notes = []
         if not self.has_users:
-            notes.append("there is no column of users: every impression counts as one of its own")
+            notes.append(
+                "no column looks like users; if none is, every impression counts as one of its own"
+            )
         if self.row_is == "positions" and self.columns.impression is None:
             how = (
                 "an impression begins where the user changes or the position does not grow"
                 if self.has_users and self.columns.position is not None
                 else "every row counts as an impression of its own"
             )
-            notes.append(f"there is no column of impressions: {how}")
+            notes.append(f"no column looks like ids of impressions; if none is, {how}")
         if self._first_position == 0 and not self._positions_told:
             notes.append("there is a position 0: positions are taken to begin with it")
         return tuple(notes)

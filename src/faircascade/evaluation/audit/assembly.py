@@ -34,6 +34,7 @@ from faircascade.evaluation.audit.measures import (
 from faircascade.evaluation.audit.tables import GroupTable, ItemTable, PeriodTable, PositionTable
 from faircascade.metrics.exposure import exposure_p
 from faircascade.metrics.memberships import Memberships
+from faircascade.metrics.top_items import TopItems
 from faircascade.types import Bools, Floats, Ints
 
 _BOUNDS: Mapping[str, Bounds] = {
@@ -70,8 +71,10 @@ def _measured(
     for blocks in parts:
         for name, values in measured(samples.of(blocks), groups).items():
             others[name].append(values)
+    items = samples.whole.record.appearances.shape[0]
+    bounds = {**_BOUNDS, "top_items": (TopItems().few(items) / items, 1.0)}
     return {
-        name: interval(name)(values, np.array(others[name]), _BOUNDS.get(_last(name), ANY))
+        name: interval(name)(values, np.array(others[name]), bounds.get(_last(name), ANY))
         for name, values in whole.items()
     }
 

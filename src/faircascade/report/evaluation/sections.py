@@ -144,7 +144,7 @@ def _overlap(found: Evaluation) -> Section:
             Row(
                 overlap.kind.replace("_", " "),
                 (
-                    (Line(share(overlap.mass), "strong"), *_shares(overlap)),
+                    (Line(share(min(overlap.mass, 1.0)), "strong"), *_shares(overlap)),
                     (Line(number(overlap.effective), "strong"), Line(share(overlap.share), "soft")),
                     text(number(overlap.largest)),
                     text(share(overlap.top_share)),
