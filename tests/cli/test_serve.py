@@ -122,6 +122,14 @@ def test_limits_reach_the_service(run, served: Served) -> None:
     assert plan.access_log
 
 
+def test_limits_of_connections_reach_the_service(run, served: Served) -> None:
+    flags = "--max-bodies 9000000 --max-connections 400 --max-connections-per-peer 100"
+    plan = plan_of(run, served, *flags.split(), "--proxy", "::1", "--proxy", "10.0.0.0/8")
+    limits = plan.settings
+    assert (limits.max_bodies, limits.max_connections) == (9_000_000, 400)
+    assert (limits.max_connections_per_peer, limits.proxies) == (100, ("::1", "10.0.0.0/8"))
+
+
 def test_items_come_from_a_file_a_ranker_or_the_demo(run, served: Served, tmp_path: Path) -> None:
     (tmp_path / "items.csv").write_text("item,x\na,1\n")
     plan = plan_of(run, served, "--items", "items.csv", "--features", "x")
@@ -221,6 +229,9 @@ def expect_one_line(outcome: tuple[int, str, str], message: str, *, code: int = 
         ("--alpha -1", "alpha must be >= 0, got -1"),
         ("--ttl 0", "ttl must be positive, got 0"),
         ("--max-k 0", "--max-k must be positive, got 0"),
+        ("--max-connections 0", "--max-connections must be positive, got 0"),
+        ("--max-bodies 5", "--max-bodies must be at least max_body, 8388608, got 5"),
+        ("--proxy nginx", "proxy must be an address, or a network such as 10.0.0.0/8, got 'nginx'"),
         ("--port 70000", "port must be between 0 and 65535, got 70000"),
         ("--host 192.0.2.1", "host must be an address of this machine, got '192.0.2.1'"),
         ("--log-format xml", "log-format must be json or text, got 'xml'"),

@@ -116,6 +116,21 @@ def serve(
     ] = 7.0,
     max_k: Annotated[int, typer.Option(help="Longest slate that may be requested.")] = 100,
     max_body: Annotated[int, typer.Option(help="Largest request body in bytes.")] = 8 * 2**20,
+    max_bodies: Annotated[
+        int, typer.Option(help="Bytes of all request bodies that are held at a time.")
+    ] = 64 * 2**20,
+    max_connections: Annotated[int, typer.Option(help="Most connections.")] = 850,
+    max_connections_per_peer: Annotated[
+        int, typer.Option(help="Most connections from one address.")
+    ] = 256,
+    proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Address or network of a reverse proxy, which may have all connections; "
+            "can be given several times.",
+        ),
+    ] = None,
     access_log: Annotated[bool, typer.Option("--access-log", help="Log every request.")] = False,
     log_format: Annotated[
         str | None,
@@ -148,6 +163,15 @@ def serve(
     if demo_rate < 0:
         raise ParameterError("demo_rate", "must be at least 0", demo_rate)
     chosen, source, history = _policy(flags), _source(flags), _history(flags)
+    limits = ServiceSettings(
+        ttl=ttl * DAY,
+        max_k=max_k,
+        max_body=max_body,
+        max_bodies=max_bodies,
+        max_connections=max_connections,
+        max_connections_per_peer=max_connections_per_peer,
+        proxies=tuple(proxy or ()),
+    )
     with listen(host, port) as listener, _place(store, demo=demo) as address:
         allowed = None if keys is None or no_keys else Keys.load(keys)
         _check_reach(listener, known=allowed is not None or no_keys)
@@ -157,7 +181,7 @@ def serve(
             history=history,
             policy=chosen,
             seed=seed,
-            settings=ServiceSettings(ttl=ttl * DAY, max_k=max_k, max_body=max_body),
+            settings=limits,
             keys=allowed,
             host=host,
             access_log=access_log,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import ip_network
 
 from faircascade.errors import ParameterError
 
@@ -23,9 +25,37 @@ class ServiceSettings:
     """Most requests, answers or items in one batch."""
     max_body: int = 8 * 2**20
     """Largest body of a request, in bytes."""
+    max_bodies: int = 64 * 2**20
+    """Most bytes of all bodies together that are held at a time, small ones aside."""
+    max_connections: int = 850
+    """Most connections; some room is left below the 1,024 files that a process may usually open."""
+    max_connections_per_peer: int = 256
+    """Most connections from one address."""
+    proxies: Sequence[str] = ()
+    """Addresses, or networks such as 10.0.0.0/8, that may have more: those of reverse proxies."""
 
     def __post_init__(self) -> None:
-        for limit in fields(self):
-            value = getattr(self, limit.name)
+        for name in _POSITIVE:
+            value = getattr(self, name)
             if not value > 0:
-                raise ParameterError(limit.name, "must be positive", value)
+                raise ParameterError(name, "must be positive", value)
+        if self.max_bodies < self.max_body:
+            rule = f"must be at least max_body, {self.max_body}"
+            raise ParameterError("max_bodies", rule, self.max_bodies)
+        for proxy in self.proxies:
+            try:
+                ip_network(proxy, strict=False)
+            except ValueError:
+                rule = "must be an address, or a network such as 10.0.0.0/8"
+                raise ParameterError("proxy", rule, proxy) from None
+
+
+_POSITIVE = (
+    "ttl",
+    "max_k",
+    "max_candidates",
+    "max_batch",
+    "max_body",
+    "max_connections",
+    "max_connections_per_peer",
+)

@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
-from faircascade.service.http import connections
+from faircascade.service.http import connection_pool, connections
+from faircascade.service.http.connection_pool import ConnectionPool
 from faircascade.service.service import Service
+from faircascade.service.settings import ServiceSettings
 from tests.service.http.applications import app_of, new_service
-from tests.service.http.wire import Line, get, listening, post
+from tests.service.http.wire import PATIENCE, Line, get, listening, post
 
 ASK = json.dumps({"user": "ann", "k": 3}).encode()
 SOON = 0.2
@@ -29,8 +33,19 @@ def served(tmp_path: Path) -> Service:
 
 
 @pytest.fixture
-def url(served: Service) -> Iterator[str]:
-    with listening(app_of(served)) as url:
+def app(served: Service) -> FastAPI:
+    return app_of(served)
+
+
+@pytest.fixture
+def pool(app: FastAPI) -> ConnectionPool:
+    found: ConnectionPool = app.state.dependencies.connections
+    return found
+
+
+@pytest.fixture
+def url(app: FastAPI) -> Iterator[str]:
+    with listening(app) as url:
         yield url
 
 
@@ -197,30 +212,176 @@ def test_the_service_may_take_longer_than_the_client(
         assert [line.answer()[0] for _ in range(2)] == [200, 200]
 
 
+# answers that are not taken
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HEAD_SECONDS", "WRITE_SECONDS"):
+        monkeypatch.setattr(connections, name, SOON)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("last", [(), ("Connection: close",)])
+def test_a_client_that_does_not_read_is_cut_off(
+    url: str, pool: ConnectionPool, last: tuple[str, ...]
+) -> None:
+    with Line(url, source="127.0.0.2") as line:
+        line.send(get("/static/scalar.js") * 3 + get("/static/scalar.js", *last))
+        until(lambda: len(pool) == 1)
+        until(lambda: len(pool) == 0)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_client_that_reads_slowly_gets_all_of_it(url: str) -> None:
+    size = len(httpx.get(f"{url}/static/scalar.js").content)
+    with Line(url) as line:
+        line.send(get("/static/scalar.js") * 5)
+        assert [len(line.answer()[2]) for _ in range(5)] == [size] * 5
+
+
+def test_more_requests_than_may_wait_on_a_connection_are_refused(
+    url: str, served: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recommend, sent = served.recommend, threading.Event()
+
+    async def later(asks: Any) -> Any:
+        await asyncio.to_thread(sent.wait)
+        return await recommend(asks)
+
+    monkeypatch.setattr(served, "recommend", later)
+    monkeypatch.setattr(connections, "MOST_PIPELINED", 3)
+    with Line(url) as line:
+        line.send(post("/v1/recommendations", ASK) + get("/healthz") * 1_000)
+        sent.set()
+        assert [line.answer()[0] for _ in range(4)] == [200] * 4
+        assert refused(line, 429) == (
+            "at most 3 requests may wait on a connection; "
+            "wait for answers, or open another connection"
+        )
+
+
 # numbers
 
 
-def test_too_many_connections_are_told_so_and_the_others_go_on(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 2)
-    with ExitStack() as stack:
+@contextmanager
+def full(folder: Path, **settings: Any) -> Iterator[tuple[str, ConnectionPool]]:
+    """Serve with few connections; yield the address, and who is connected."""
+    app = app_of(new_service(folder, settings=ServiceSettings(**settings)))
+    with listening(app) as url:
+        yield url, app.state.dependencies.connections
+
+
+def asks(line: Line) -> bool:
+    line.send(get("/healthz"))
+    return line.answer()[0] == 200
+
+
+def test_the_connection_that_rests_for_the_longest_makes_room(tmp_path: Path) -> None:
+    with full(tmp_path, max_connections=3) as (url, _), ExitStack() as stack:
         first, second, third = (stack.enter_context(Line(url)) for _ in range(3))
+        assert asks(third)
+        assert asks(first)
+        fourth = stack.enter_context(Line(url))
+        assert second.ended()
+        assert all(asks(line) for line in (first, third, fourth))
+
+
+def test_a_connection_that_is_one_too_many_is_told_so_and_the_others_go_on(tmp_path: Path) -> None:
+    with full(tmp_path, max_connections=2) as (url, pool), ExitStack() as stack:
+        busy = [stack.enter_context(Line(url)) for _ in range(2)]
+        for line in busy:
+            line.send(post("/v1/recommendations", ASK)[:-3])
+        until(lambda: len(pool) - len(pool.resting) == 2)
+        third = stack.enter_context(Line(url))
         third.send(get("/v1/policy"))
         status, headers, body = third.answer()
         assert (status, headers["retry-after"]) == (503, "1")
-        assert json.loads(body)["detail"] == "there are more than 2 connections; try again soon"
+        assert json.loads(body)["detail"] == (
+            "there are 2 connections, the most there may be; try again soon"
+        )
         assert third.ended()
-        for line in (first, second):
-            line.send(get("/healthz"))
+        for line in busy:
+            line.send(post("/v1/recommendations", ASK)[-3:])
             assert line.answer()[0] == 200
+        with httpx.Client(base_url=url) as other:
+            assert "faircascade_connections_refused_total" in other.get("/metrics").text
 
 
-def test_far_too_many_connections_are_closed_at_once(
-    url: str, monkeypatch: pytest.MonkeyPatch
+def test_one_address_leaves_room_for_others(tmp_path: Path) -> None:
+    with full(tmp_path, max_connections_per_peer=2) as (url, pool), ExitStack() as stack:
+        mine = [stack.enter_context(Line(url)) for _ in range(2)]
+        other = stack.enter_context(Line(url, source="127.0.0.2"))
+        third = stack.enter_context(Line(url))
+        assert mine[0].ended()
+        assert all(asks(line) for line in (mine[1], third, other))
+        for line in (mine[1], third):
+            line.send(post("/v1/recommendations", ASK)[:-3])
+        until(lambda: len(pool) - len(pool.resting) == 2)
+        fourth = stack.enter_context(Line(url))
+        assert refused(fourth, 503) == (
+            "127.0.0.1 has 2 connections, the most from one address; "
+            "close some, or start the service with --proxy ADDRESS if it is a proxy"
+        )
+        assert asks(other)
+
+
+@pytest.mark.parametrize("proxy", ["127.0.0.1", "127.0.0.0/24"])
+def test_a_proxy_may_have_all_connections(tmp_path: Path, proxy: str) -> None:
+    with (
+        full(tmp_path, max_connections_per_peer=1, proxies=(proxy,)) as (url, _),
+        ExitStack() as stack,
+    ):
+        assert all(asks(line) for line in [stack.enter_context(Line(url)) for _ in range(5)])
+
+
+def test_far_too_many_connections_are_answered_and_closed_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 0)
-    monkeypatch.setattr(connections, "ROOM", 0)
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 3600)
+    monkeypatch.setattr(connection_pool, "ROOM", 0)
+    monkeypatch.setattr(connections, "LINGER_SECONDS", 3600)
+    with full(tmp_path, max_connections=1) as (url, pool), Line(url) as first:
+        first.send(post("/v1/recommendations", ASK)[:-3])
+        until(lambda: len(pool) - len(pool.resting) == 1)
+        with Line(url) as line:
+            refused(line, 503)
+
+
+# bodies
+
+
+def test_large_bodies_together_are_bounded_and_small_ones_are_always_taken(tmp_path: Path) -> None:
+    large = json.dumps({"user": "ann", "exclude": ["x" * 250] * 3_000}).encode()
+    size = len(large)
+    with full(tmp_path, max_body=size, max_bodies=size) as (url, _), ExitStack() as stack:
+        first, second, small = (stack.enter_context(Line(url)) for _ in range(3))
+        first.send(post("/v1/recommendations", large)[:-100_000])
+        until(lambda: no_room(url, large))
+        second.send(post("/v1/recommendations", large))
+        status, headers, body = second.answer()
+        assert (status, headers["retry-after"]) == (503, "1")
+        assert json.loads(body)["detail"] == (
+            f"bodies under way may have {size:,} bytes together, and these are in use; "
+            "try again soon, or send less than 65,536 bytes, which are always taken"
+        )
+        small.send(post("/v1/recommendations", ASK))
+        assert small.answer()[0] == 200
+        first.send(large[-100_000:])
+        assert first.answer()[0] == 200
+        second.send(post("/v1/recommendations", large))
+        assert second.answer()[0] == 200
+
+
+def no_room(url: str, body: bytes) -> bool:
+    """Tell whether a large body is refused."""
     with Line(url) as line:
-        assert line.ended()
+        line.send(post("/v1/recommendations", body))
+        return line.answer()[0] == 503
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait for something that the server does in its own time."""
+    late = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < late
+        time.sleep(0.01)

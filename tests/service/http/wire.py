@@ -48,9 +48,9 @@ def listening(app: FastAPI) -> Iterator[str]:
 class Line:
     """A connection that is kept, and on which one request goes after the other."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, source: str = "127.0.0.1") -> None:
         host, _, port = url.removeprefix("http://").partition(":")
-        self._socket = socket.create_connection((host, int(port)), PATIENCE)
+        self._socket = socket.create_connection((host, int(port)), PATIENCE, (source, 0))
         self._file = self._socket.makefile("rb")
 
     def __enter__(self) -> Line:

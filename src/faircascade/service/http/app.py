@@ -11,6 +11,8 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from faircascade.service.http.bodies import Bodies
+from faircascade.service.http.connection_pool import ConnectionPool
 from faircascade.service.http.dependencies import Dependencies
 from faircascade.service.http.metrics import Metrics
 from faircascade.service.http.middleware import RequestMiddleware
@@ -56,10 +58,13 @@ def create_app(
         lifespan=lambda _: _running(service, [maintain, *beside]),
         exception_handlers=HANDLERS,  # type: ignore[arg-type]
     )
-    metrics, limits = Metrics(service), Limits.of(service)
-    store_probe = StoreProbe(service.store)
+    settings, metrics, limits = service.settings, Metrics(service), Limits.of(service)
     app.state.dependencies = Dependencies(
-        service=service, metrics=metrics, limits=limits, store_probe=store_probe
+        service=service,
+        metrics=metrics,
+        limits=limits,
+        store_probe=StoreProbe(service.store),
+        connections=ConnectionPool(settings),
     )
     for router in ROUTERS:
         app.router.routes.extend(router.routes)
@@ -67,7 +72,7 @@ def create_app(
         RequestMiddleware,
         metrics=metrics,
         keys=keys,
-        max_body=service.settings.max_body,
+        bodies=Bodies(largest=settings.max_body, together=settings.max_bodies),
         access_log=access_log,
         host=host,
     )

@@ -1,20 +1,25 @@
-"""Bounds on connections, so that no client can hold up the service.
+"""Bounds on what a connection may take, so that no client can hold up the service.
 
 Uvicorn reads a head of any size, and the parser copies what it has of a header field with every
-piece that comes: one that never ends would keep the event loop busy. It also waits for ever.
+piece that comes: one that never ends would keep the event loop busy. It also waits for ever, for
+requests and for their answers to be taken, and for requests that are sent before earlier ones are
+answered it has room without end.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sized
 from secrets import token_hex
 from typing import Any
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from faircascade.service.http import problems
+from faircascade.service.http.dependencies import Dependencies
 from faircascade.service.http.middleware import LARGEST_HEAD, head_too_large
 
 HEAD_SECONDS = 10.0
@@ -23,11 +28,22 @@ BODY_SECONDS = 30.0
 """Until the body is there, from the end of the head."""
 LINGER_SECONDS = 2.0
 """For which a refused client may go on sending; else it would not read the answer."""
-MOST_CONNECTIONS = 900
-"""Those that are served; some room is left below the 1,024 files that a process may usually open.
-"""
-ROOM = 50
-"""Further connections that are answered with 503; those beyond are closed at once."""
+WRITE_SECONDS = 30.0
+"""Until a client has taken its answer, but for the little that buffers hold."""
+MOST_PIPELINED = 16
+"""Requests that may wait on a connection for an earlier one to be answered."""
+
+
+class PipelineFlow(FlowControl):
+    """Reads no more while requests wait for an earlier one to be answered."""
+
+    def __init__(self, transport: asyncio.Transport, pipeline: Sized) -> None:
+        super().__init__(transport)
+        self._pipeline = pipeline
+
+    def resume_reading(self) -> None:
+        if not self._pipeline:
+            super().resume_reading()
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -38,21 +54,27 @@ class GuardedProtocol(HttpToolsProtocol):
         self._waiting = 0  # bytes that came since the parser last made something of them
         self._deadline: float | None = None  # None while nothing is owed to us
         self._timer: asyncio.TimerHandle | None = None
-        self._refused = False
+        self._untaken_since: float | None = None  # None while answers are taken
+        self._refused = False  # True if nothing more is read
+        application: Any = self.config.app
+        self._dependencies: Dependencies = application.state.dependencies
+        self._pool = self._dependencies.connections
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > MOST_CONNECTIONS + ROOM:
-            transport.abort()
-            return
-        if len(self.connections) > MOST_CONNECTIONS:
-            self.app = busy
+        self.flow = PipelineFlow(transport, self.pipeline)
+        refusal = self._pool.enter(transport, self.client[0] if self.client else "")
+        if refusal is not None:
+            self._dependencies.metrics.refused_connections.inc()
+            linger = self._pool.may_linger(transport)
+            self._refuse(503, refusal, problems.RETRY_AFTER, linger=linger)
         self._expect(HEAD_SECONDS)
         self._look_again()
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        self._pool.leave(self.transport)
         super().connection_lost(exc)
 
     # sizes
@@ -68,20 +90,32 @@ class GuardedProtocol(HttpToolsProtocol):
             if self._waiting > LARGEST_HEAD:
                 self._refuse(431, head_too_large())
 
+    def on_headers_complete(self) -> None:
+        if self._refused:
+            return
+        self._waiting = 0
+        self._expect(BODY_SECONDS)
+        self._pool.wake(self.transport)
+        if len(self.pipeline) == MOST_PIPELINED:
+            self.app = too_many_pipelined
+            self._refused = True
+        super().on_headers_complete()
+
     def on_body(self, body: bytes) -> None:
         self._waiting = 0
-        super().on_body(body)
+        if not self._refused:
+            super().on_body(body)
+
+    def on_response_complete(self) -> None:
+        if not self.pipeline:
+            self._pool.rest(self.transport)
+        super().on_response_complete()
 
     # times
 
     def on_message_begin(self) -> None:
         self._expect(HEAD_SECONDS)
         super().on_message_begin()
-
-    def on_headers_complete(self) -> None:
-        self._waiting = 0
-        self._expect(BODY_SECONDS)
-        super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         self._waiting = 0
@@ -91,16 +125,30 @@ class GuardedProtocol(HttpToolsProtocol):
     def _expect(self, seconds: float) -> None:
         self._deadline = self.loop.time() + seconds
 
+    def pause_writing(self) -> None:
+        self._untaken_since = self.loop.time()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        self._untaken_since = None
+        super().resume_writing()
+
     def _look_again(self) -> None:
         """Check now and then whether it is too late: a timer per request would cost more."""
-        wait = HEAD_SECONDS  # the shortest of all, so that no deadline is overlooked
-        if self._deadline is not None:
-            wait = self._deadline - self.loop.time()
-            if wait <= 0:
-                wait = HEAD_SECONDS
-                self._late()
-        if not self.transport.is_closing():
-            self._timer = self.loop.call_later(wait, self._look_again)
+        now, closing = self.loop.time(), self.transport.is_closing()
+        if closing and self._untaken_since is None:  # it closes when the rest is taken
+            self._untaken_since = now
+        if self._untaken_since is not None and now >= self._untaken_since + WRITE_SECONDS:
+            self.transport.abort()
+            return
+        if self._deadline is not None and now >= self._deadline and not closing:
+            self._late()
+        times = [now + HEAD_SECONDS]  # the shortest of all, so that no deadline is overlooked
+        if self._untaken_since is not None:
+            times.append(self._untaken_since + WRITE_SECONDS)
+        if self._deadline is not None and self._deadline > now:
+            times.append(self._deadline)
+        self._timer = self.loop.call_at(min(times), self._look_again)
 
     def _late(self) -> None:
         answering = self.cycle is not None and not self.cycle.response_complete
@@ -115,7 +163,14 @@ class GuardedProtocol(HttpToolsProtocol):
 
     # answers
 
-    def _refuse(self, status: int, detail: str) -> None:
+    def _refuse(
+        self,
+        status: int,
+        detail: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        linger: bool = True,
+    ) -> None:
         """Answer, read no more, and close."""
         if self._refused or self.transport.is_closing():
             return
@@ -127,9 +182,12 @@ class GuardedProtocol(HttpToolsProtocol):
         if begun:  # whoever waits for the body hears that nobody is there any more
             self.cycle.disconnected = True
             self.cycle.message_event.set()
-        answer = _problem(status, detail)
+        answer = _problem(status, detail, headers)
         head = b"".join(name + b": " + value + b"\r\n" for name, value in answer.raw_headers)
         self.transport.write(STATUS_LINE[status] + head + b"\r\n" + bytes(answer.body))
+        if not linger:
+            self.transport.close()
+            return
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.loop.call_later(LINGER_SECONDS, self.transport.close)
@@ -141,13 +199,16 @@ class GuardedProtocol(HttpToolsProtocol):
         """Say nothing: anybody could fill the log with it."""
 
 
-async def busy(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer in place of the application that there are too many connections."""
-    detail = f"there are more than {MOST_CONNECTIONS:,} connections; try again soon"
-    await _problem(503, detail, problems.RETRY_AFTER)(scope, receive, send)
+async def too_many_pipelined(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer in place of the application to the last request that is read on a connection."""
+    detail = (
+        f"at most {MOST_PIPELINED} requests may wait on a connection; "
+        "wait for answers, or open another connection"
+    )
+    await _problem(429, detail, problems.RETRY_AFTER)(scope, receive, send)
 
 
-def _problem(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
+def _problem(status: int, detail: str, headers: Mapping[str, str] | None) -> Response:
     name = token_hex(8)
     ours = {"Connection": "close", "X-Request-ID": name, "X-Content-Type-Options": "nosniff"}
     return problems.answer(name, problems.document(status, detail), {**ours, **(headers or {})})

@@ -1,4 +1,4 @@
-"""What the routes need: the service, its metrics and its limits."""
+"""What routes and connections need: the service, its metrics and its limits."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
+from faircascade.service.http.connection_pool import ConnectionPool
 from faircascade.service.http.metrics import Metrics
 from faircascade.service.http.readiness import StoreProbe
 from faircascade.service.limits import Limits
@@ -20,6 +21,7 @@ class Dependencies:
     metrics: Metrics
     limits: Limits
     store_probe: StoreProbe
+    connections: ConnectionPool
 
 
 def dependencies_of(request: Request) -> Dependencies:

@@ -53,6 +53,11 @@ class Metrics:
         self.store_errors = Counter(
             "faircascade_store_errors", "Requests that the store failed.", registry=registry
         )
+        self.refused_connections = Counter(
+            "faircascade_connections_refused",
+            "Connections that were answered with 503 and closed, as there were too many.",
+            registry=registry,
+        )
         self._items = Gauge(
             "faircascade_catalogue_items", "Items that can be recommended.", registry=registry
         )

@@ -10,12 +10,12 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from faircascade.service.http import problems
+from faircascade.service.http.bodies import Bodies, Body
 from faircascade.service.http.hosts import is_here
 from faircascade.service.http.json_route import accepts_json
 from faircascade.service.http.metrics import Metrics
@@ -63,14 +63,14 @@ class RequestMiddleware:
         *,
         metrics: Metrics,
         keys: Keys | None,
-        max_body: int,
+        bodies: Bodies,
         access_log: bool,
         host: str | None,
     ) -> None:
         self._app = app
         self._metrics = metrics
         self._keys = keys
-        self._max_body = max_body
+        self._bodies = bodies
         self._access_log = access_log
         self._host = host
 
@@ -99,10 +99,11 @@ class RequestMiddleware:
                 message = {**message, "body": b""}
             await send(message)
 
+        body = Body(self._bodies, receive)
         try:
             refusal = self._refusal(scope, headers, name)
             if refusal is None:
-                await self._app(inner, _limited(receive, self._max_body), answer)
+                await self._app(inner, body.receive, answer)
             else:
                 await refusal(inner, receive, answer)
         except ClientDisconnect:
@@ -113,6 +114,8 @@ class RequestMiddleware:
                 raise  # the server must not take the answer for a whole one
             problem = problems.document(500, f"internal error; see request {name} in the log")
             await problems.answer(name, problem)(inner, receive, answer)
+        finally:
+            body.release()
         self._account(inner, method, status, perf_counter() - began)
 
     def _refusal(self, scope: Scope, headers: dict[bytes, bytes], name: str) -> Response | None:
@@ -131,11 +134,11 @@ class RequestMiddleware:
             refusal = self._without_key(self._keys, headers, scope["method"], path)
             if refusal is not None:
                 return problems.answer(name, *refusal)
-        if _announced(headers) > self._max_body:
+        if _announced(headers) > self._bodies.largest:
             # Who waits to be told to go on may now send another request instead, or the body.
             closing = {"Connection": "close"} if b"expect" in headers else None
-            detail = too_large(self._max_body)
-            return problems.answer(name, problems.document(413, detail), closing)
+            problem = problems.document(413, self._bodies.too_large())
+            return problems.answer(name, problem, closing)
         if path.startswith(API) and not accepts_json(headers.get(b"accept", b"").decode("latin-1")):
             detail = "answers are application/json, which Accept excludes"
             return problems.answer(name, problems.document(406, detail))
@@ -195,26 +198,6 @@ def misdirected(host: str) -> str:
         f"Host must be localhost or an address of the loopback, got {short(host)!r}: without keys "
         "this service is for this machine; start it with --keys, or let the proxy set Host"
     )
-
-
-def too_large(limit: int) -> str:
-    """Return the error message for a body beyond the limit."""
-    return f"the body must have at most {limit:,} bytes"
-
-
-def _limited(receive: Receive, limit: int) -> Receive:
-    """Return a `receive` that refuses a body beyond the limit, whatever was announced."""
-    left = limit
-
-    async def receive_some() -> Message:
-        nonlocal left
-        message = await receive()
-        left -= len(message.get("body", b""))
-        if left < 0:
-            raise HTTPException(413, too_large(limit))
-        return message
-
-    return receive_some
 
 
 def _is_text(raw_path: bytes) -> bool:

@@ -1,0 +1,115 @@
+"""Who is connected: how many, from which addresses, and who asks for nothing at the moment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+
+from faircascade.service.settings import ServiceSettings
+
+ROOM = 100
+"""Further connections that are told to come back later, and may take a moment to read it."""
+_SAME_SITE = 64
+"""Bits of an address of IPv6 that say whose it is; anybody has all the rest."""
+
+
+class ConnectionPool:
+    """The connections of a service, bounded in number, in all and for each peer.
+
+    Where one more would be too many, the one that has been at rest for the longest makes room.
+    """
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        self._most = settings.max_connections
+        self._per_peer = settings.max_connections_per_peer
+        self._proxies = [ip_network(proxy, strict=False) for proxy in settings.proxies]
+        self._peers: dict[asyncio.Transport, str] = {}
+        self._counts: Counter[str] = Counter()
+        self.resting: dict[asyncio.Transport, None] = {}
+        """Those without a request, for the longest first."""
+        self._leaving: set[asyncio.Transport] = set()
+
+    def __len__(self) -> int:
+        return len(self._peers)
+
+    def enter(self, transport: asyncio.Transport, address: str) -> str | None:
+        """Take a connection in, at rest; return why not, if there is no room."""
+        peer = peer_of(address)
+        if self._counts[peer] >= self._per_peer and not within(address, self._proxies):
+            if not self._make_room(peer):
+                return (
+                    f"{peer} has {self._per_peer:,} connections, the most from one address; "
+                    "close some, or start the service with --proxy ADDRESS if it is a proxy"
+                )
+        elif len(self._peers) >= self._most and not self._make_room():
+            return f"there are {self._most:,} connections, the most there may be; try again soon"
+        self._peers[transport] = peer
+        self._counts[peer] += 1
+        self.resting[transport] = None
+        return None
+
+    def leave(self, transport: asyncio.Transport) -> None:
+        """Let a connection go, whether it was taken in or turned away."""
+        self._leaving.discard(transport)
+        self.resting.pop(transport, None)
+        peer = self._peers.pop(transport, None)
+        if peer is not None:
+            self._counts[peer] -= 1
+            if not self._counts[peer]:
+                del self._counts[peer]
+
+    def may_linger(self, transport: asyncio.Transport) -> bool:
+        """Tell whether a connection that was turned away may stay until it has read why."""
+        if len(self._leaving) >= ROOM:
+            return False
+        self._leaving.add(transport)
+        return True
+
+    def wake(self, transport: asyncio.Transport) -> None:
+        """Note that there is a request."""
+        self.resting.pop(transport, None)
+
+    def rest(self, transport: asyncio.Transport) -> None:
+        """Note that all requests are answered."""
+        if transport in self._peers:
+            self.resting[transport] = None
+
+    def _make_room(self, peer: str | None = None) -> bool:
+        """Close the connection that has been at rest for the longest, be it one of a peer's."""
+        among = (t for t in self.resting if peer is None or self._peers[t] == peer)
+        longest = next(among, None)
+        if longest is None:
+            return False
+        self.leave(longest)
+        longest.abort()
+        return True
+
+
+@lru_cache(maxsize=4096)
+def peer_of(address: str) -> str:
+    """Return whose address it is: for IPv6, the network of its first 64 bits.
+
+    >>> peer_of("10.0.0.7"), peer_of("::ffff:10.0.0.7"), peer_of("2001:db8::7%eth0")
+    ('10.0.0.7', '10.0.0.7', '2001:db8::/64')
+    """
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:  # not a socket of IP
+        return address
+    if found.version == 4:
+        return address
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ip_network((found, _SAME_SITE), strict=False))
+
+
+def within(address: str, networks: Sequence[IPv4Network | IPv6Network]) -> bool:
+    """Tell whether an address is in one of some networks."""
+    if not networks:
+        return False
+    found = ip_address(address.partition("%")[0])
+    mapped = found.ipv4_mapped if found.version == 6 else None
+    return any((mapped or found) in network for network in networks)
