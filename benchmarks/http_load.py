@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -240,4 +241,137 @@ async def in_batches(
 
     await asyncio.gather(*(client(number) for number in range(connections)))
     seen.wall = time.perf_counter() - begin
+    return seen
+
+
+@dataclass
+class Overload:
+    """What clients saw who ask however slowly they are answered."""
+
+    seconds: list[float] = field(default_factory=list)
+    """Latencies of slates, from when they were due."""
+    late: list[float] = field(default_factory=list)
+    """How long after they were due requests were sent: what the generator adds to latencies."""
+    statuses: Counter[str] = field(default_factory=Counter)
+    feedback: Counter[str] = field(default_factory=Counter)
+    wall: float = 0.0
+
+    def table(self) -> dict[str, Any]:
+        """Return the figures."""
+        answered, sent = self.statuses["200"], max(1, self.statuses.total())
+        slates, late = np.array(self.seconds or [np.nan]), np.array(self.late or [np.nan])
+        return {
+            "sent_per_second": round(sent / self.wall, 1),
+            "slates_per_second": round(answered / self.wall, 1),
+            "p50_ms": round(1e3 * float(np.percentile(slates, 50)), 2),
+            "p99_ms": round(1e3 * float(np.percentile(slates, 99)), 2),
+            "share_of_503": round(self.statuses["503"] / sent, 4),
+            "others": {s: n for s, n in self.statuses.items() if s not in ("200", "503")},
+            "feedback": dict(self.feedback),
+            "generator_late_p99_ms": round(1e3 * float(np.percentile(late, 99)), 2),
+        }
+
+
+class Asker(asyncio.Protocol):
+    """One kept-alive connection; sends what it is told, and tells what came back."""
+
+    def __init__(self, told: Callable[[Asker, bytes, bytes], None]) -> None:
+        self.due = 0.0
+        self.transport: Any = None
+        self._told = told
+        self._buffer = b""
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        end = self._buffer.find(b"\r\n\r\n")
+        if end < 0:
+            return
+        start = self._buffer.find(b"content-length: ") + 16
+        size = end + 4 + int(self._buffer[start : self._buffer.find(b"\r", start)])
+        if len(self._buffer) >= size:
+            answer, self._buffer = self._buffer[:size], self._buffer[size:]
+            self._told(self, answer[9:12], answer)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._told(self, b"lost", b"")
+
+
+async def in_open_loop(
+    host: str, port: int, *, rate: float, seconds: float, users: int, connections: int, k: int
+) -> Overload:
+    """Ask for slates at a rate that no answer slows down; answer those that come.
+
+    A request that finds all connections taken waits for one, and its latency with it.
+    """
+    seen, over = Overload(), asyncio.Event()
+    free: list[Asker] = []
+    waiting: deque[float] = deque()
+    opening: set[asyncio.Task[None]] = set()
+    turn, clock = 0, time.perf_counter
+
+    def ask(asker: Asker, due: float) -> None:
+        nonlocal turn
+        turn += 1
+        asker.due = due
+        seen.late.append(clock() - due)
+        body = b'{"user":"user-%d","k":%d}' % (turn * 7919 % users, k)
+        asker.transport.write(
+            b"POST /v1/recommendations HTTP/1.1\r\nHost: localhost\r\n"
+            b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+        )
+
+    def told(asker: Asker, status: bytes, answer: bytes) -> None:
+        if asker.due < 0:  # it was feedback
+            seen.feedback[status.decode()] += 1
+        elif asker.due > 0:
+            seen.statuses[status.decode()] += 1
+            if status == b"200":
+                seen.seconds.append(clock() - asker.due)
+                start = answer.find(b'"impression_id":"') + 17
+                name = answer[start : answer.find(b'"', start)]
+                body = b'{"impression_id":"%b","clicked_position":1}' % name
+                asker.due = -1.0
+                asker.transport.write(
+                    b"POST /v1/feedback HTTP/1.1\r\nHost: localhost\r\n"
+                    b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
+                    % (len(body), body)
+                )
+                return
+        asker.due = 0.0
+        if status == b"lost":
+            if not over.is_set():
+                task = loop.create_task(open_one())
+                opening.add(task)
+                task.add_done_callback(opening.discard)
+        elif waiting:
+            ask(asker, waiting.popleft())
+        else:
+            free.append(asker)
+
+    async def open_one() -> None:
+        _, asker = await loop.create_connection(lambda: Asker(told), host, port)
+        free.append(asker)
+
+    loop = asyncio.get_running_loop()
+    for _ in range(connections):
+        await open_one()
+    everybody, begin, sent = list(free), clock(), 0
+    while (now := clock()) < begin + seconds:
+        while sent < (now - begin) * rate:
+            due = begin + sent / rate
+            sent += 1
+            if free:
+                ask(free.pop(), due)
+            else:
+                waiting.append(due)
+        await asyncio.sleep(0.001)
+    while len(free) < connections and clock() < begin + seconds + 30:
+        await asyncio.sleep(0.01)
+    seen.wall = clock() - begin
+    over.set()
+    for asker in [*everybody, *free]:
+        asker.transport.close()
     return seen

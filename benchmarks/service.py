@@ -33,7 +33,7 @@ import uvloop
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.http_load import at_rate, in_batches, one_client
+from benchmarks.http_load import at_rate, in_batches, in_open_loop, one_client
 from tests.service.crashes import Fleet, Witness, check, live_through
 from tests.service.crashes import write_items as write_few_items
 from tests.service.redis_server import RedisServer
@@ -48,6 +48,7 @@ DIM, K, ITEMS, USERS = 10, 10, 2_800, 10_000
 POLICY = ["--policy", "ealinucb", "--weight", "log"]
 HOUR_OF_PAIRS = 400 * 3600
 KILLS = 20
+OVERLOAD_SECONDS = 20.0
 
 
 def write_items(path: Path, items: int, seed: int = 0) -> None:
@@ -132,6 +133,40 @@ async def run_rate(server: Server, seconds: float) -> dict[str, Any]:
         "127.0.0.1", server.port, rate=400, seconds=seconds, users=USERS, connections=32, k=K
     )
     return seen.table()
+
+
+def overload(folder: Path) -> dict[str, Any]:
+    """Once, twice and ten times as many pairs as it can do, asked for in open loop.
+
+    The generator has one core of two: where it sends less than it should, or late, the machine is
+    the limit, and the service has not seen that load.
+    """
+    write_items(folder / "items.parquet", ITEMS)
+    out: dict[str, Any] = {}
+    with serving(folder, "--items", "items.parquet") as server:
+
+        async def load(rate: float, seconds: float, connections: int) -> dict[str, Any]:
+            seen = await in_open_loop(
+                "127.0.0.1",
+                server.port,
+                rate=rate,
+                seconds=seconds,
+                users=USERS,
+                connections=connections,
+                k=K,
+            )
+            return seen.table()
+
+        uvloop.run(load(200, 5, 16))  # warm
+        most = uvloop.run(load(100_000, 0.1, 16))  # a queue that 16 clients work off
+        out["capacity"] = capacity = most["slates_per_second"]
+        for times in (1, 2, 10):
+            before = server.cpu
+            seen = uvloop.run(load(times * capacity, OVERLOAD_SECONDS, 250))
+            share = (server.cpu - before) / OVERLOAD_SECONDS
+            out[f"{times}x"] = seen | {"server_cpu_share": round(share, 2)}
+        out["memory_mb"] = round(server.memory)
+    return out
 
 
 def alone(folder: Path) -> dict[str, Any]:
@@ -299,6 +334,7 @@ def killed_redis(folder: Path, minutes: float | None = None) -> dict[str, Any]:
 
 PARTS: dict[str, Callable[..., dict[str, Any]]] = {
     "rate": rate,
+    "overload": overload,
     "alone": alone,
     "batches": batches,
     "memory": memory,

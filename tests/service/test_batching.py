@@ -57,3 +57,33 @@ def test_a_caller_who_gives_up_does_not_disturb_the_others() -> None:
             await first
 
     asyncio.run(work())
+
+
+def test_work_that_nobody_waits_for_is_not_begun() -> None:
+    seen: list[list[int]] = []
+
+    async def note(entries):
+        seen.append(list(entries))
+        return entries
+
+    def leave() -> None:
+        raise ConnectionError("gone")
+
+    async def work() -> None:
+        together = Batcher(note, most=5)
+        first, second, third = (
+            asyncio.create_task(together([1], check=leave)),
+            asyncio.create_task(together([2])),
+            asyncio.create_task(together([3], check=lambda: None)),
+        )
+        await asyncio.sleep(0)
+        second.cancel()
+        with pytest.raises(ConnectionError, match="gone"):
+            await first
+        assert await third == [3]
+        assert seen == [[3]]
+        with pytest.raises(ConnectionError):
+            await together([4], check=leave)
+        assert seen == [[3]]
+
+    asyncio.run(work())

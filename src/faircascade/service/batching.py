@@ -4,10 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 Entry = TypeVar("Entry")
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class _Call(Generic[Entry, Result]):
+    entries: Sequence[Entry]
+    done: asyncio.Future[Sequence[Result]]
+    check: Callable[[], None] | None
+
+    def is_wanted(self) -> bool:
+        """Return whether somebody still waits for the results."""
+        if self.done.done():
+            return False
+        if self.check is not None:
+            try:
+                self.check()
+            except Exception as error:
+                reject(self.done, error)
+                return False
+        return True
 
 
 class Batcher(Generic[Entry, Result]):
@@ -23,43 +43,49 @@ class Batcher(Generic[Entry, Result]):
         """Let `work` handle at most `most` entries at once; a call is never divided."""
         self._work = work
         self._most = most
-        self._calls: list[tuple[Sequence[Entry], asyncio.Future[Sequence[Result]]]] = []
+        self._calls: list[_Call[Entry, Result]] = []
         self._running: set[asyncio.Task[None]] = set()
 
-    async def __call__(self, entries: Sequence[Entry]) -> Sequence[Result]:
-        """Return a result for each entry."""
+    async def __call__(
+        self, entries: Sequence[Entry], *, check: Callable[[], None] | None = None
+    ) -> Sequence[Result]:
+        """Return a result for each entry.
+
+        What `check` raises just before the work begins is raised here, and the work is not done.
+        """
         loop = asyncio.get_running_loop()
         if not self._calls:
             loop.call_soon(self._begin)
         done: asyncio.Future[Sequence[Result]] = loop.create_future()
-        self._calls.append((entries, done))
+        self._calls.append(_Call(entries, done, check))
         return await done
 
     def _begin(self) -> None:
         calls, self._calls = self._calls, []
         while calls:
-            count, size = 1, len(calls[0][0])
-            while count < len(calls) and size + len(calls[count][0]) <= self._most:
-                size += len(calls[count][0])
+            count, size = 1, len(calls[0].entries)
+            while count < len(calls) and size + len(calls[count].entries) <= self._most:
+                size += len(calls[count].entries)
                 count += 1
             task = asyncio.create_task(self._run(calls[:count]))
             self._running.add(task)  # the event loop alone would let go of it
             task.add_done_callback(self._running.discard)
             calls = calls[count:]
 
-    async def _run(
-        self, calls: Sequence[tuple[Sequence[Entry], asyncio.Future[Sequence[Result]]]]
-    ) -> None:
+    async def _run(self, calls: Sequence[_Call[Entry, Result]]) -> None:
+        calls = [call for call in calls if call.is_wanted()]
+        if not calls:
+            return
         try:
-            results = await self._work([entry for entries, _ in calls for entry in entries])
+            results = await self._work([entry for call in calls for entry in call.entries])
         except Exception as error:
-            for _, done in calls:
-                reject(done, error)
+            for call in calls:
+                reject(call.done, error)
             return
         first = 0
-        for entries, done in calls:
-            resolve(done, results[first : first + len(entries)])
-            first += len(entries)
+        for call in calls:
+            resolve(call.done, results[first : first + len(call.entries)])
+            first += len(call.entries)
 
 
 def resolve(future: asyncio.Future[Any], result: Any) -> None:

@@ -122,10 +122,14 @@ class Service:
     # recommending
 
     async def recommend(
-        self, requests: Sequence[RecommendationRequest]
+        self, requests: Sequence[RecommendationRequest], *, check: Callable[[], None] | None = None
     ) -> Sequence[Recommendation | Refused]:
-        """Answer each with a slate of k items (fewer if there are not enough) or a refusal."""
-        return await self._recommending(requests)
+        """Answer each with a slate of k items (fewer if there are not enough) or a refusal.
+
+        Just before slates are made, `check` may raise if nobody waits for them any more: they would
+        count as shown.
+        """
+        return await self._recommending(requests, check=check)
 
     async def _recommend(
         self, requests: Sequence[RecommendationRequest]

@@ -131,9 +131,9 @@ def test_a_refusal_is_not_taken_for_the_answer_to_an_earlier_request(
 ) -> None:
     recommend, seen = served.recommend, threading.Event()
 
-    async def later(asks: Any) -> Any:
+    async def later(asks: Any, **options: Any) -> Any:
         await asyncio.to_thread(seen.wait)
-        return await recommend(asks)
+        return await recommend(asks, **options)
 
     monkeypatch.setattr(served, "recommend", later)
     with Line(url) as line:
@@ -202,9 +202,9 @@ def test_the_service_may_take_longer_than_the_client(
         monkeypatch.setattr(connections, name, 0.05)
     recommend = served.recommend
 
-    async def slowly(asks: Any) -> Any:
+    async def slowly(asks: Any, **options: Any) -> Any:
         await asyncio.sleep(4 * 0.05)
-        return await recommend(asks)
+        return await recommend(asks, **options)
 
     monkeypatch.setattr(served, "recommend", slowly)
     with Line(url) as line:
@@ -245,9 +245,9 @@ def test_more_requests_than_may_wait_on_a_connection_are_refused(
 ) -> None:
     recommend, sent = served.recommend, threading.Event()
 
-    async def later(asks: Any) -> Any:
+    async def later(asks: Any, **options: Any) -> Any:
         await asyncio.to_thread(sent.wait)
-        return await recommend(asks)
+        return await recommend(asks, **options)
 
     monkeypatch.setattr(served, "recommend", later)
     monkeypatch.setattr(connections, "MOST_PIPELINED", 3)

@@ -11,6 +11,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from faircascade.service.http.admission import Admission
 from faircascade.service.http.bodies import Bodies
 from faircascade.service.http.connection_pool import ConnectionPool
 from faircascade.service.http.dependencies import Dependencies
@@ -59,12 +60,14 @@ def create_app(
         exception_handlers=HANDLERS,  # type: ignore[arg-type]
     )
     settings, metrics, limits = service.settings, Metrics(service), Limits.of(service)
+    admission = Admission()
     app.state.dependencies = Dependencies(
         service=service,
         metrics=metrics,
         limits=limits,
         store_probe=StoreProbe(service.store),
         connections=ConnectionPool(settings),
+        admission=admission,
     )
     for router in ROUTERS:
         app.router.routes.extend(router.routes)
@@ -73,6 +76,7 @@ def create_app(
         metrics=metrics,
         keys=keys,
         bodies=Bodies(largest=settings.max_body, together=settings.max_bodies),
+        admission=admission,
         access_log=access_log,
         host=host,
     )

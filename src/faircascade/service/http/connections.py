@@ -9,7 +9,7 @@ answered it has room without end.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sized
+from collections.abc import Mapping, Sequence, Sized
 from secrets import token_hex
 from typing import Any
 
@@ -19,8 +19,9 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from faircascade.service.http import problems
+from faircascade.service.http.admission import TICKET, Ticket
 from faircascade.service.http.dependencies import Dependencies
-from faircascade.service.http.middleware import LARGEST_HEAD, head_too_large
+from faircascade.service.http.middleware import LARGEST_HEAD, head_too_large, id_of, own_headers
 
 HEAD_SECONDS = 10.0
 """Until the head of a request is there, from the first byte or from when the line was opened."""
@@ -56,6 +57,8 @@ class GuardedProtocol(HttpToolsProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._untaken_since: float | None = None  # None while answers are taken
         self._refused = False  # True if nothing more is read
+        self._shed = False  # True while the rest of a request comes that was refused by its head
+        self._ticket: Ticket | None = None  # of the request under way
         application: Any = self.config.app
         self._dependencies: Dependencies = application.state.dependencies
         self._pool = self._dependencies.connections
@@ -74,6 +77,8 @@ class GuardedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        if self._ticket is not None:
+            self._ticket.gone = True
         self._pool.leave(self.transport)
         super().connection_lost(exc)
 
@@ -99,14 +104,22 @@ class GuardedProtocol(HttpToolsProtocol):
         if len(self.pipeline) == MOST_PIPELINED:
             self.app = too_many_pipelined
             self._refused = True
+        limit = self._dependencies.admission.limit_at(self.parser.get_method(), self.url)
+        if limit is not None and self._is_free():
+            self._ticket = self.scope[TICKET] = limit.ticket()
+            if self._ticket is None:
+                self._shed = True
+                self._answer_shed(limit.path)
+                return
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         self._waiting = 0
-        if not self._refused:
+        if not (self._refused or self._shed):
             super().on_body(body)
 
     def on_response_complete(self) -> None:
+        self._ticket = None
         if not self.pipeline:
             self._pool.rest(self.transport)
         super().on_response_complete()
@@ -120,6 +133,12 @@ class GuardedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self._waiting = 0
         self._deadline = None
+        if self._shed:
+            self._shed = False
+            self.on_response_complete()
+            return
+        if self._ticket is not None:
+            self._ticket.arrive()
         super().on_message_complete()
 
     def _expect(self, seconds: float) -> None:
@@ -182,15 +201,36 @@ class GuardedProtocol(HttpToolsProtocol):
         if begun:  # whoever waits for the body hears that nobody is there any more
             self.cycle.disconnected = True
             self.cycle.message_event.set()
-        answer = _problem(status, detail, headers)
-        head = b"".join(name + b": " + value + b"\r\n" for name, value in answer.raw_headers)
-        self.transport.write(STATUS_LINE[status] + head + b"\r\n" + bytes(answer.body))
+        self._write(_problem(status, detail, headers))
         if not linger:
             self.transport.close()
             return
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.loop.call_later(LINGER_SECONDS, self.transport.close)
+
+    def _is_free(self) -> bool:
+        """Tell whether a request can be answered at once, and the connection kept."""
+        return (
+            (self.cycle is None or self.cycle.response_complete)
+            and self.parser.should_keep_alive()
+            and self.parser.get_http_version() == "1.1"
+            and not (self.expect_100_continue or self.flow.write_paused)
+            and not self._dependencies.service.stopping
+        )
+
+    def _answer_shed(self, path: str) -> None:
+        """Answer in place of the application, which would take several times as long."""
+        self._dependencies.metrics.shed(path)
+        given = next((value for name, value in self.headers if name == b"x-request-id"), b"")
+        request_id = id_of(given)
+        answer = problems.too_many_requests(request_id.decode())
+        self._write(answer, [*self.server_state.default_headers, *own_headers(request_id)])
+
+    def _write(self, answer: Response, more: Sequence[tuple[bytes, bytes]] = ()) -> None:
+        lines = [name + b": " + value + b"\r\n" for name, value in [*more, *answer.raw_headers]]
+        head = b"".join([STATUS_LINE[answer.status_code], *lines, b"\r\n"])
+        self.transport.write(head + bytes(answer.body))
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(400, "the request is not HTTP")

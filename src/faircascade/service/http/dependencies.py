@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
+from faircascade.service.http.admission import Admission
 from faircascade.service.http.connection_pool import ConnectionPool
 from faircascade.service.http.metrics import Metrics
 from faircascade.service.http.readiness import StoreProbe
@@ -22,6 +23,7 @@ class Dependencies:
     limits: Limits
     store_probe: StoreProbe
     connections: ConnectionPool
+    admission: Admission
 
 
 def dependencies_of(request: Request) -> Dependencies:

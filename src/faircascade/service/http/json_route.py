@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from faircascade.service.http.admission import TICKET, Ticket
 from faircascade.service.http.dependencies import dependencies_of
 from faircascade.service.http.problems import Invalid
 from faircascade.service.http.validation_errors import describe, errors_in, field_error
@@ -60,6 +61,9 @@ async def read(request: Request, model: type[M]) -> M:
     """Return the body of a request, or raise what is wrong with it."""
     kind = request.headers.get("content-type", "")
     text = await request.body()
+    ticket: Ticket | None = request.scope.get(TICKET)
+    if ticket is not None:
+        ticket.arrive()
     if not text or text.isspace():
         raise Invalid([field_error("body", "is empty")])
     if not is_json(kind):

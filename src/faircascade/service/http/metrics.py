@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from prometheus_client.exposition import generate_latest
 
 from faircascade.service.exposure.fairness import MEASURES, fairness
+from faircascade.service.http.admission import PATIENCE
 from faircascade.service.messages import FeedbackReceipt, Recommendation, Refused
 from faircascade.service.service import Service
 from faircascade.version import __version__
@@ -53,6 +54,14 @@ class Metrics:
         self.store_errors = Counter(
             "faircascade_store_errors", "Requests that the store failed.", registry=registry
         )
+        self._shed = Counter(
+            "faircascade_shed",
+            "Requests that were answered with 503 at once, as there were too many.",
+            ["route"],
+            registry=registry,
+        )
+        for path in PATIENCE:
+            self._shed.labels(path)
         self.refused_connections = Counter(
             "faircascade_connections_refused",
             "Connections that were answered with 503 and closed, as there were too many.",
@@ -95,6 +104,11 @@ class Metrics:
             histogram = self._seconds.labels(route, method)
             self._seconds_of[route, method] = histogram
         histogram.observe(seconds)
+
+    def shed(self, route: str) -> None:
+        """Count a request that was refused without any work; times of others are not mixed up."""
+        self._shed.labels(route).inc()
+        self._requests.labels(route, "POST", 503).inc()
 
     def recommended(self, answer: Recommendation | Refused) -> None:
         """Count a slate."""

@@ -1,4 +1,4 @@
-"""The middleware: request ids, hosts, keys, sizes, metrics and logs."""
+"""The middleware: request ids, hosts, keys, sizes, overload, metrics and logs."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from faircascade.service.http import problems
+from faircascade.service.http.admission import TICKET, Admission
 from faircascade.service.http.bodies import Bodies, Body
 from faircascade.service.http.hosts import is_here
 from faircascade.service.http.json_route import accepts_json
@@ -64,6 +65,7 @@ class RequestMiddleware:
         metrics: Metrics,
         keys: Keys | None,
         bodies: Bodies,
+        admission: Admission,
         access_log: bool,
         host: str | None,
     ) -> None:
@@ -71,6 +73,7 @@ class RequestMiddleware:
         self._metrics = metrics
         self._keys = keys
         self._bodies = bodies
+        self._admission = admission
         self._access_log = access_log
         self._host = host
 
@@ -80,25 +83,32 @@ class RequestMiddleware:
             return
         began = perf_counter()
         headers = dict(scope["headers"])
-        given = headers.get(b"x-request-id", b"")
-        request_id = given if _SANE_ID.fullmatch(given) else b"%016x" % next(_NUMBERS)
+        request_id = id_of(headers.get(b"x-request-id", b""))
         name = request_id.decode()
         method = scope["method"]
         inner = {**scope, problems.REQUEST_ID: name}
         if method == "HEAD":  # whatever can be read has a head
             inner["method"] = "GET"
         status = 0
+        limit, ticket = self._admission.limit_of(scope), scope.get(TICKET)
+        if limit is not None and ticket is None:
+            ticket = inner[TICKET] = limit.ticket()
 
         async def answer(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
+                if ticket is not None:  # from now on it is up to the client how long it takes
+                    ticket.leave(answered=True)
                 status = message["status"]
-                own = [(b"x-request-id", request_id), (b"x-content-type-options", b"nosniff")]
-                message = {**message, "headers": [*message["headers"], *own]}
+                message = {**message, "headers": [*message["headers"], *own_headers(request_id)]}
             elif method == "HEAD":
                 message = {**message, "body": b""}
             await send(message)
 
+        if limit is not None and ticket is None:
+            self._metrics.shed(limit.path)
+            await problems.too_many_requests(name)(inner, receive, answer)
+            return
         body = Body(self._bodies, receive)
         try:
             refusal = self._refusal(scope, headers, name)
@@ -116,6 +126,8 @@ class RequestMiddleware:
             await problems.answer(name, problem)(inner, receive, answer)
         finally:
             body.release()
+            if ticket is not None:
+                ticket.leave(answered=False)
         self._account(inner, method, status, perf_counter() - began)
 
     def _refusal(self, scope: Scope, headers: dict[bytes, bytes], name: str) -> Response | None:
@@ -179,6 +191,16 @@ class RequestMiddleware:
             log.warning("slow request" if slow else "failed request", extra=fields)
         else:
             log.info("request", extra=fields)
+
+
+def id_of(given: bytes) -> bytes:
+    """Return the id of a request: the one that was given, or a new one."""
+    return given if _SANE_ID.fullmatch(given) else b"%016x" % next(_NUMBERS)
+
+
+def own_headers(request_id: bytes) -> list[tuple[bytes, bytes]]:
+    """Return the header fields of every answer."""
+    return [(b"x-request-id", request_id), (b"x-content-type-options", b"nosniff")]
 
 
 def _announced(headers: dict[bytes, bytes]) -> int:

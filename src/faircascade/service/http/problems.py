@@ -26,6 +26,7 @@ REQUEST_ID = "faircascade.request_id"
 """Where a scope has the id of its request."""
 STATUS = {Reason.INVALID: 422, Reason.UNKNOWN: 404, Reason.CONFLICT: 409}
 RETRY_AFTER = {"Retry-After": "1"}
+OVERLOADED = "there are more requests than can be answered in time; nothing was done, try again"
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
 
 # Python gives these their names of before RFC 9110, or of after it, as old as it is.
@@ -73,6 +74,11 @@ def answer(
         {**(headers or {}), "Cache-Control": "no-store"},
         MEDIA_TYPE,
     )
+
+
+def too_many_requests(request_id: str) -> Response:
+    """Return the answer to a request that is not even begun."""
+    return answer(request_id, document(503, OVERLOADED), RETRY_AFTER)
 
 
 # what FastAPI is to do with exceptions

@@ -20,7 +20,7 @@ _MEANINGS = {
     422: "A field breaks a rule; `errors` names each. Nothing changed.",
     431: "The header fields are too large.",
     500: "Internal error; the log of the service has the `request_id`.",
-    503: "The store is unavailable; try again later.",
+    503: "The store is unavailable, or there are too many requests; nothing was done, try again.",
     504: "The store did not confirm the write; the slate may have been counted as shown.",
 }
 _HEADERS = {

@@ -6,6 +6,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from faircascade.service.http.admission import check_of
 from faircascade.service.http.dependencies import dependencies_of
 from faircascade.service.http.json_route import JSONRoute, json_response
 from faircascade.service.http.problems import batch_result
@@ -34,10 +35,10 @@ async def recommend(request: Request, body: RecommendationRequest) -> Response:
 
     Send `impression_id` back with the feedback. A slate without feedback teaches nothing, but still
     counts as exposure. After a 503 nothing was counted, so ask again; after a 504 the slate may
-    have been counted.
+    have been counted. A slate for which nobody waits any more is not made.
     """
     deps = dependencies_of(request)
-    (answer,) = await deps.service.recommend([body])
+    (answer,) = await deps.service.recommend([body], check=check_of(request))
     deps.metrics.recommended(answer)
     if isinstance(answer, Refused):
         raise answer
@@ -59,7 +60,7 @@ async def recommend_many(request: Request, body: RecommendationBatch) -> Respons
     succeeds or fails by itself. After a 503 no slate was counted, after a 504 some may have been.
     """
     deps = dependencies_of(request)
-    answers = await deps.service.recommend(body.requests)
+    answers = await deps.service.recommend(body.requests, check=check_of(request))
     results = []
     for place, answer in enumerate(answers):
         deps.metrics.recommended(answer)
