@@ -175,15 +175,6 @@ def test_the_service_says_when_to_come_back_within_bounds(
     assert slept[3] <= 0.8
 
 
-def test_waiting_beyond_the_deadline_is_not_begun(
-    server: Server, connect: Any, slept: list[float]
-) -> None:
-    server.will(refuses(429, "Too Many Requests", headers={"Retry_After": "8"}))
-    with pytest.raises(ServiceError, match="429 Too Many Requests"):
-        connect(server.url, deadline=7.0).recommend("u")
-    assert not slept
-
-
 def test_retries_are_counted_and_none_may_be_wanted(server: Server, connect: Any) -> None:
     server.will(OVERLOADED)
     with pytest.raises(ServiceUnavailable, match="503 Service Unavailable: the store is away"):

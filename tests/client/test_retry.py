@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from email.utils import formatdate
+from random import Random
 from time import time
 
 import pytest
@@ -27,24 +29,32 @@ def ask(retry: RetryRule) -> Operation[int]:
 
 
 class FakeServer:
-    """A clock that attempts and pauses advance; every attempt has the same outcome."""
+    """A clock that attempts and pauses advance; attempts have one outcome until it is back."""
 
     def __init__(
-        self, outcome: Failure | Reply, *, takes: float = 0.0, chance: float = 1.0
+        self,
+        outcome: Failure | Reply,
+        *,
+        takes: float = 0.0,
+        chance: float = 1.0,
+        back_at: float = math.inf,
     ) -> None:
-        self.now, self.outcome, self.takes = 0.0, outcome, takes
+        self.now, self.outcome, self.takes, self.back_at = 0.0, outcome, takes, back_at
         self.attempts: list[Attempt] = []
         self.clock: Callable[[], float] = lambda: self.now
         self.chance: Callable[[], float] = lambda: chance
 
-    def run(self, retry: RetryRule = RetryRule.ALWAYS, **settings: float) -> None:
+    def run(self, retry: RetryRule = RetryRule.ALWAYS, **settings: float) -> int:
         patience = RetryPolicy(clock=self.clock, chance=self.chance, **settings)
         flow = run_operation(ask(retry), patience)
         attempt = next(flow)
         while True:
             self.attempts.append(attempt)
             self.now += attempt.after + min(self.takes, attempt.timeout)
-            attempt = flow.send(self.outcome)
+            try:
+                attempt = flow.send(reply(200) if self.now > self.back_at else self.outcome)
+            except StopIteration as done:
+                return int(done.value)
 
 
 def test_pauses_double_up_to_a_bound() -> None:
@@ -55,13 +65,34 @@ def test_pauses_double_up_to_a_bound() -> None:
     assert pauses == pytest.approx([0, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0, 2.0])
 
 
-@pytest.mark.parametrize(("chance", "seconds"), [(0.5, 4.55), (1.0, 9.1)])
-def test_by_default_a_service_may_take_seconds_to_come_back(chance: float, seconds: float) -> None:
-    """0.1 + 0.2 + 0.4 + 0.8 + 1.6 + 2 + 2 + 2 = 9.1 at most, half of it on average."""
-    server = FakeServer(AWAY, chance=chance)
-    with pytest.raises(ServiceUnavailable, match="gave up after 9 attempts"):
+@pytest.mark.parametrize("outcome", [AWAY, reply(503), reply(503, **{"retry-after": "1"})])
+@pytest.mark.parametrize("retry", [RetryRule.ALWAYS, RetryRule.IF_NOT_PROCESSED])
+def test_by_default_all_calls_outlive_an_outage_of_four_seconds(
+    outcome: Failure | Reply, retry: RetryRule
+) -> None:
+    draw = Random(0)
+    for _ in range(1_000):
+        server = FakeServer(outcome, takes=0.001, back_at=4.0)
+        server.now, server.chance = 4 * draw.random(), draw.random
+        assert server.run(retry) == 200
+
+
+@pytest.mark.parametrize("chance", [0.0, 0.5, 1.0])
+def test_by_default_a_service_that_stays_away_is_given_up_just_before_15_seconds(
+    chance: float,
+) -> None:
+    server = FakeServer(AWAY, takes=0.001, chance=chance)
+    with pytest.raises(ServiceUnavailable, match=r"gave up after \d+ attempts in 14\.5 s"):
         server.run()
-    assert server.now == pytest.approx(seconds)
+    assert 14.5 <= server.now <= 15
+
+
+def test_a_wait_beyond_the_deadline_ends_in_a_last_attempt_before_it() -> None:
+    server = FakeServer(reply(503, **{"retry-after": "60"}), takes=0.01)
+    with pytest.raises(ServiceUnavailable, match="gave up after 2 attempts"):
+        server.run(deadline=8.0)
+    assert server.attempts[1].after == pytest.approx(7.49)
+    assert server.now <= 8
 
 
 def test_by_default_a_service_that_hangs_is_given_up_after_15_seconds() -> None:
@@ -116,7 +147,7 @@ def test_how_often_a_request_is_sent(
 ) -> None:
     server = FakeServer(outcome)
     with pytest.raises(Exception, match=r"away|lost|without a type"):
-        server.run(retry)
+        server.run(retry, retries=8)
     assert len(server.attempts) == attempts
 
 

@@ -66,10 +66,12 @@ class Client:
     How patient it is, by default enough for a service that is started anew:
 
     - `timeout`, 5 s: how long to wait for a connection, and for the service to say something.
-    - `retries`, 8: how often to try again. Before each there is a pause of random length: up to
-      0.1 s the first time, then up to twice as long each time, up to 2 s. All of them together
-      take about 5 s, and 9 s at most; a `Retry-After` of the service is waited for in addition.
-    - `deadline`, 15 s: when to give up in any case, pauses and attempts taken together.
+    - `deadline`, 15 s: when to give up, pauses and attempts taken together.
+    - `retries`, as many as there is time for: how often to try again at most.
+
+    Before each new attempt there is a pause of random length: up to 0.1 s the first time, then up
+    to twice as long each time, up to 2 s. A `Retry-After` of the service is waited for in
+    addition, up to 10 s. A pause that would last until the deadline ends half a second before it.
     """
 
     def __init__(
@@ -78,7 +80,7 @@ class Client:
         *,
         key: str | None = None,
         timeout: float = 5.0,
-        retries: int = 8,
+        retries: int | None = None,
         deadline: float = 15.0,
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], object] = time.sleep,
@@ -169,7 +171,7 @@ class AsyncClient:
         *,
         key: str | None = None,
         timeout: float = 5.0,
-        retries: int = 8,
+        retries: int | None = None,
         deadline: float = 15.0,
         transport: httpx.AsyncBaseTransport | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,

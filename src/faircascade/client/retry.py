@@ -27,6 +27,8 @@ LONGEST_BACKOFF = 2.0
 """Seconds to wait at most before the second attempt, and before any."""
 LONGEST_RETRY_AFTER = 10.0
 """Seconds that a service may make a client wait."""
+LAST_ATTEMPT = 0.5
+"""Seconds before the deadline to which a pause that is longer is cut, for a last attempt."""
 SHORTEST_TIMEOUT = 0.001
 """Seconds that an attempt gets even if the deadline came while it was being decided on."""
 
@@ -37,8 +39,8 @@ class RetryPolicy:
 
     timeout: float = 5.0
     """Seconds to wait for the connection, and for the service to say something."""
-    retries: int = 8
-    """How often to try again."""
+    retries: int | None = None
+    """How often to try again; None: until the deadline."""
     deadline: float = 15.0
     """Seconds after which no attempt begins or goes on."""
     clock: Callable[[], float] = time.monotonic
@@ -49,7 +51,7 @@ class RetryPolicy:
         for name in ("timeout", "deadline"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise ParameterError(name, "must be seconds > 0", getattr(self, name))
-        if self.retries < 0:
+        if self.retries is not None and self.retries < 0:
             raise ParameterError("retries", "must be at least 0", self.retries)
 
 
@@ -114,9 +116,11 @@ def _reply(request: Request, request_id: str, settings: RetryPolicy) -> Attempts
         )
         if isinstance(outcome, Reply) and _is_answer(outcome, request, perhaps_done):
             return outcome
-        pause = _pause(tries, outcome, settings)
         now = settings.clock()
-        if not _may_repeat(request, outcome) or tries > settings.retries or now + pause >= until:
+        longest = until - min(LAST_ATTEMPT, settings.deadline / 10) - now
+        pause = min(_pause(tries, outcome, settings), longest)
+        enough = settings.retries is not None and tries > settings.retries
+        if not _may_repeat(request, outcome) or enough or longest <= 0:
             cause = outcome.cause if isinstance(outcome, Failure) else None
             raise _error(outcome, request, request_id, tries, now - began) from cause
         perhaps_done = perhaps_done or not _undone(outcome)
