@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
@@ -24,6 +25,9 @@ class Dependencies:
     store_probe: StoreProbe
     connections: ConnectionPool
     admission: Admission
+    page: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while a page of the catalogue is written, which takes milliseconds: others come in
+    between."""
 
 
 def dependencies_of(request: Request) -> Dependencies:

@@ -37,10 +37,12 @@ router = APIRouter(route_class=JSONRoute, prefix="/v1", tags=["items"])
 )
 async def list_items(request: Request, paging: Annotated[Paging, Query()]) -> Response:
     """Return the items that can be recommended, some at a time."""
-    catalogue = dependencies_of(request).service.catalogue
-    slots = catalogue.slots[paging.offset : paging.offset + paging.limit]
-    items = [_document(catalogue.stored[slot], catalogue.items.dim) for slot in slots.tolist()]
-    return json_response({"total": len(catalogue), "items": items})
+    deps = dependencies_of(request)
+    async with deps.page:
+        catalogue = deps.service.catalogue
+        slots = catalogue.slots[paging.offset : paging.offset + paging.limit]
+        items = [_document(catalogue.stored[slot], catalogue.items.dim) for slot in slots.tolist()]
+        return json_response({"total": len(catalogue), "items": items})
 
 
 @router.post(
