@@ -25,6 +25,8 @@ POLICY_OF_PAGES = "default-src 'self'; base-uri 'none'; form-action 'none'; fram
 KEY = "right-key"
 NASTY = """<img src=x onerror="document.title='taken'"><b>bold</b>"""
 """A name of an item that is dangerous where it is taken for HTML."""
+TURNED = "song\u202e3pm.\u2066exe"
+"""A name that would turn the text around it, and look like another one."""
 ITEMS = 2810
 STEPS = {"1h": (60, 60), "24h": (1800, 48), "7d": (21600, 28)}
 """Seconds of a step, steps."""
@@ -99,6 +101,7 @@ def exposure(window: str, limit: int, now: datetime, mood: Mood | None = None) -
     names = [f"song-{number}" for number in rng.permutation(ITEMS) + 1]
     order = np.argsort(-shown / merit)
     names[order[1]] = NASTY
+    names[order[3]] = TURNED
     names[order[2]] = "A very long title of a song that goes on and on, live at the harbour, 1971"
     share = np.linspace(0, 1, 101)
 

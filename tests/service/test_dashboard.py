@@ -164,6 +164,15 @@ def test_a_name_that_looks_like_html_is_shown_as_text(open_page: Open) -> None:
     assert page.title() == "Exposure · faircascade"
 
 
+def test_names_cannot_turn_the_text_around_them(open_page: Open) -> None:
+    page = open_page()
+    wait_live(page)
+    shown = page.get_by_role("rowheader", name="song‹U+202E›3pm.‹U+2066›exe")
+    assert shown.count() == 1
+    assert "\u202e" not in page.content()
+    assert shown.locator("bdi").evaluate("e => getComputedStyle(e).unicodeBidi") == "isolate"
+
+
 @pytest.mark.parametrize(
     ("age", "window"),
     [(timedelta(seconds=10), "1 h"), (timedelta(hours=2), "1 h"), (timedelta(hours=4), "24 h")],

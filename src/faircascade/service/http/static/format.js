@@ -20,6 +20,12 @@ export const clockSeconds = (time) => seconds.format(time);
 export const dayName = (time) => day.format(time);
 export const fullDate = (time) => date.format(time);
 
+const MARKS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** A name with the marks shown that would reorder the text around them. */
+export const visible = (name) =>
+  name.replace(MARKS, (mark) => `‹U+${mark.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}›`);
+
 /** 1 - Gini and the like: three decimals. */
 export const score = (value) => (value === null ? NOTHING : value.toFixed(3));
 

@@ -1,7 +1,7 @@
 // Tables and tiles that stay while their numbers change.
 
 import { make, repeat, write } from "./dom.js";
-import { count, percent, shortCount, times } from "./format.js";
+import { count, percent, shortCount, times, visible } from "./format.js";
 
 const bar = (look) => make("div", { class: `bar ${look}` }, make("span"));
 
@@ -20,7 +20,7 @@ export function holdersTable(host, caption, first, none = "") {
   const cell = (...inside) => make("td", { role: "cell" }, ...inside);
   const create = () => make("tr", { role: "row" },
     make("th", { scope: "row", role: "rowheader" },
-      make("span", { class: "clip" }), make("span", { class: "members" })),
+      make("bdi", { class: "clip" }), make("span", { class: "members" })),
     cell(make("span"), bar("exposure")), cell(make("span"), bar("merit")), cell(), cell());
 
   return (holders) => {
@@ -29,8 +29,8 @@ export function holdersTable(host, caption, first, none = "") {
     const widest = Math.max(...holders.flatMap((h) => [h.exposure_share, h.merit_share]));
     repeat(body, holders, create, (row, holder) => {
       const [name, exposure, merit, ratio, clicks] = row.children;
-      write(name.firstChild, holder.name);
-      name.title = holder.name;
+      write(name.firstChild, visible(holder.name));
+      name.title = visible(holder.name);
       write(name.lastChild, holder.items > 1 ? `${count(holder.items)} items` : "");
       share(exposure, holder.exposure_share, widest);
       share(merit, holder.merit_share, widest);
