@@ -16,6 +16,7 @@ from faircascade.policies import LinUCB
 from faircascade.service.bootstrap import start_service
 from faircascade.service.catalogue.sources import recommendable
 from faircascade.service.demo import Behaviour, Demo, SimulatedUsers
+from faircascade.service.http.metrics import Metrics
 from faircascade.service.messages import FeedbackRequest, ItemChange
 from faircascade.service.service import Service
 from faircascade.service.stores.sqlite import SQLiteStore
@@ -165,3 +166,23 @@ def test_the_demo_comes_alive_and_leaves_nothing_behind(tmp_path: Path) -> None:
         assert server.terminate() == 0
     assert list(scratch.iterdir()) == []
     assert [path.name for path in tmp_path.iterdir()] == ["scratch"]
+
+
+def test_visits_and_answers_are_in_the_metrics(tmp_path: Path) -> None:
+    async def work() -> None:
+        service = await shop(tmp_path, small_environment())
+        metrics = Metrics(service)
+        users = SimulatedUsers(small_environment(), rate=100.0)
+        for second in range(20):
+            await users.visit(service, float(second), 1.0)
+            await users.answer(service, float(second))
+        text = (await metrics.text()).decode()
+        slates = service.activity.recommendations
+        assert slates > 20
+        assert f"faircascade_recommendations_total {slates}.0" in text
+        learned = service.activity.answers["learned"]
+        assert learned > 0
+        assert f'faircascade_answers_total{{outcome="learned"}} {learned}.0' in text
+        await service.stop()
+
+    run(work())

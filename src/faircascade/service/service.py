@@ -13,6 +13,7 @@ import numpy as np
 
 from faircascade.policies import Policy
 from faircascade.registry import to_spec
+from faircascade.service.activity import Activity
 from faircascade.service.batching import Batcher
 from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.exposure import ExposureTracker
@@ -71,6 +72,7 @@ class Service:
         self.version = version_of(policy)
         self.catalogue = Catalogue.empty(dim, topics)
         self.exposure = ExposureTracker(clock, lambda: self.catalogue.recipients)
+        self.activity = Activity()
         self.started = False
         self.stopping = False
         """True when new requests should go elsewhere."""
@@ -145,7 +147,9 @@ class Service:
         if valid:
             served = await self._ranking.serve(list(valid.values()), catalogue)
             results.update(zip(valid, served, strict=True))
-        return [results[place] for place in range(len(requests))]
+        answers = [results[place] for place in range(len(requests))]
+        self.activity.recommended(answers)
+        return answers
 
     def _check(self, request: RecommendationRequest, catalogue: Catalogue) -> Refused | None:
         """Return why a request is refused, if it is."""
@@ -179,7 +183,11 @@ class Service:
         results = model_updates(outcomes, self._policy, now, dim=self.dim)
         updates = [update for update in results if isinstance(update, ModelUpdate)]
         learned = iter(await self.store.learn(updates) if updates else ())
-        return [r if isinstance(r, Refused) else self._receipt(r, next(learned)) for r in results]
+        receipts = [
+            r if isinstance(r, Refused) else self._receipt(r, next(learned)) for r in results
+        ]
+        self.activity.learned(receipts)
+        return receipts
 
     async def _know_names(self, impressions: Sequence[Impression | None]) -> None:
         """Make sure that items of slates are known, also those just added by another service."""

@@ -3,21 +3,47 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
 
+from faircascade.service.activity import Activity
 from faircascade.service.exposure.fairness import MEASURES, fairness
 from faircascade.service.http.admission import PATIENCE
-from faircascade.service.messages import FeedbackReceipt, Recommendation, Refused
 from faircascade.service.service import Service
 from faircascade.version import __version__
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 WINDOWS = ("1h", "all")
-OUTCOMES = ("learned", "repeated", "conflict", "unknown", "invalid")
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
 """Others are counted together: a label for each would let anybody fill the memory."""
+
+
+class ActivityCollector(Collector):
+    """What the service did, for HTTP, the demo and programs alike."""
+
+    def __init__(self, activity: Activity) -> None:
+        self._activity = activity
+
+    def collect(self) -> Iterator[Metric]:
+        """Return the counts as they are now."""
+        activity = self._activity
+        yield _counter("recommendations", "Slates handed out.", activity.recommendations)
+        answers = CounterMetricFamily(
+            "faircascade_answers", "Answers by what became of them.", labels=["outcome"]
+        )
+        for outcome, count in activity.answers.items():
+            answers.add_metric([outcome], count)
+        yield answers
+        yield _counter("clicks", "Clicks that were learned.", activity.clicks)
+        yield _counter("clicked", "Answers with a click that were learned.", activity.clicked)
+
+
+def _counter(name: str, meaning: str, value: int) -> Metric:
+    return CounterMetricFamily(f"faircascade_{name}", meaning, value=value)
 
 
 class Metrics:
@@ -40,17 +66,7 @@ class Metrics:
             buckets=SECONDS,
             registry=registry,
         )
-        self._recommendations = Counter(
-            "faircascade_recommendations", "Slates handed out.", registry=registry
-        )
-        answers = Counter(
-            "faircascade_answers", "Answers by what became of them.", ["outcome"], registry=registry
-        )
-        self._answers = {outcome: answers.labels(outcome) for outcome in OUTCOMES}
-        self._clicks = Counter("faircascade_clicks", "Clicks that were learned.", registry=registry)
-        self._clicked = Counter(
-            "faircascade_clicked", "Answers with a click that were learned.", registry=registry
-        )
+        registry.register(ActivityCollector(service.activity))
         self.store_errors = Counter(
             "faircascade_store_errors", "Requests that the store failed.", registry=registry
         )
@@ -109,22 +125,6 @@ class Metrics:
         """Count a request that was refused without any work; times of others are not mixed up."""
         self._shed.labels(route).inc()
         self._requests.labels(route, "POST", 503).inc()
-
-    def recommended(self, answer: Recommendation | Refused) -> None:
-        """Count a slate."""
-        if isinstance(answer, Recommendation):
-            self._recommendations.inc()
-
-    def learned(self, receipt: FeedbackReceipt | Refused) -> None:
-        """Count an answer."""
-        if isinstance(receipt, Refused):
-            self._answers[receipt.reason.value].inc()
-        elif receipt.repeated:
-            self._answers["repeated"].inc()
-        else:
-            self._answers["learned"].inc()
-            self._clicks.inc(len(receipt.clicked_positions))
-            self._clicked.inc(bool(receipt.clicked_positions))
 
     async def text(self) -> bytes:
         """Return everything in Prometheus' format, as it is now."""

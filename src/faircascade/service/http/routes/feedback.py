@@ -39,7 +39,6 @@ async def learn(request: Request, body: FeedbackRequest) -> Response:
     """
     deps = dependencies_of(request)
     (receipt,) = await deps.service.learn([body])
-    deps.metrics.learned(receipt)
     if isinstance(receipt, Refused):
         raise receipt
     return json_response(receipt.document())
@@ -63,6 +62,5 @@ async def learn_many(request: Request, body: FeedbackBatch) -> Response:
     receipts = await deps.service.learn(body.feedback)
     results = []
     for place, receipt in enumerate(receipts):
-        deps.metrics.learned(receipt)
         results.append(batch_result(receipt, place=f"body.feedback.{place}", key="receipt"))
     return json_response({"results": results})

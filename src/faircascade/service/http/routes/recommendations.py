@@ -39,7 +39,6 @@ async def recommend(request: Request, body: RecommendationRequest) -> Response:
     """
     deps = dependencies_of(request)
     (answer,) = await deps.service.recommend([body], check=check_of(request))
-    deps.metrics.recommended(answer)
     if isinstance(answer, Refused):
         raise answer
     return json_response(answer.document())
@@ -63,7 +62,6 @@ async def recommend_many(request: Request, body: RecommendationBatch) -> Respons
     answers = await deps.service.recommend(body.requests, check=check_of(request))
     results = []
     for place, answer in enumerate(answers):
-        deps.metrics.recommended(answer)
         at = f"body.requests.{place}"
         results.append(batch_result(answer, place=at, key="recommendation"))
     return json_response({"results": results})

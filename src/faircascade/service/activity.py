@@ -1,0 +1,40 @@
+"""What the service did since it started, whoever asked for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from faircascade.service.messages import FeedbackReceipt, Recommendation, Refused
+
+OUTCOMES = ("learned", "repeated", "conflict", "unknown", "invalid")
+
+
+class Activity:
+    """Counts of slates, answers and clicks."""
+
+    def __init__(self) -> None:
+        self.recommendations = 0
+        """Slates handed out."""
+        self.answers: Counter[str] = Counter(dict.fromkeys(OUTCOMES, 0))
+        """Answers by what became of them."""
+        self.clicks = 0
+        """Clicks that were learned."""
+        self.clicked = 0
+        """Answers with a click that were learned."""
+
+    def recommended(self, results: Iterable[Recommendation | Refused]) -> None:
+        """Count slates."""
+        self.recommendations += sum(isinstance(result, Recommendation) for result in results)
+
+    def learned(self, results: Iterable[FeedbackReceipt | Refused]) -> None:
+        """Count answers."""
+        for result in results:
+            if isinstance(result, Refused):
+                self.answers[result.reason.value] += 1
+            elif result.repeated:
+                self.answers["repeated"] += 1
+            else:
+                self.answers["learned"] += 1
+                self.clicks += len(result.clicked_positions)
+                self.clicked += bool(result.clicked_positions)
