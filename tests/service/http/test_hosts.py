@@ -53,6 +53,16 @@ def test_a_page_under_another_name_cannot_read_a_service_without_keys(tmp_path: 
             assert client.get(path, headers={"Host": "evil.example"}).status_code == 200
 
 
+@pytest.mark.parametrize("names", [("localhost", "evil.example"), ("localhost", "localhost")])
+@pytest.mark.parametrize("host", [None, "127.0.0.1"])
+def test_a_request_names_one_host(tmp_path: Path, names: tuple[str, ...], host: str | None) -> None:
+    with calling(app_of(new_service(tmp_path), host=host)) as client:
+        for path in ("/v1/policy", "/healthz", "/"):
+            answer = client.get(path, headers=[("Host", name) for name in names])
+            assert answer.status_code == 400
+            assert answer.json()["detail"] == "Host must be given once, got 2"
+
+
 def test_other_programs_decide_for_themselves(tmp_path: Path) -> None:
     with calling(app_of(new_service(tmp_path))) as client:
         assert client.get("/v1/policy", headers={"Host": "evil.example"}).status_code == 200

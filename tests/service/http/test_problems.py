@@ -268,3 +268,26 @@ def test_a_client_that_is_gone_is_not_an_error(
     client.run(call_and_leave, client.app, ASK)
     assert caplog.records == []
     assert 'status="499"' in client.get("/metrics").text
+
+
+@pytest.mark.parametrize(
+    ("path", "detail"),
+    [
+        ("/v1/items?offset=0&offset=5", "query.offset must be given once, got 2"),
+        ("/v1/items?offset=0&limit=1&off%73et=0", "query.offset must be given once, got 2"),
+        ("/v1/exposure?window=&window=1h&window=all", "query.window must be given once, got 3"),
+        ("/v1/policy?x&x", "query.x must be given once, got 2"),
+    ],
+)
+def test_a_parameter_that_is_given_twice_is_not_guessed(
+    client: Client, path: str, detail: str
+) -> None:
+    answer = client.get(path)
+    assert answer.status_code == 422
+    assert answer.json()["detail"] == detail
+
+
+def test_every_parameter_that_is_given_twice_is_named(client: Client) -> None:
+    answer = client.get("/v1/items?offset=0&limit=5&offset=1&limit=6").json()
+    assert [error["field"] for error in answer["errors"]] == ["query.offset", "query.limit"]
+    assert client.get("/v1/items?offset=0&limit=5").status_code == 200

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import Counter
 from itertools import count
 from secrets import randbits
 from time import perf_counter
 from typing import Any
-from urllib.parse import unquote_to_bytes
+from urllib.parse import parse_qsl, unquote_to_bytes
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -21,7 +22,7 @@ from faircascade.service.http.hosts import is_here
 from faircascade.service.http.json_route import accepts_json
 from faircascade.service.http.metrics import Metrics
 from faircascade.service.http.problems import detail_of
-from faircascade.service.http.validation_errors import field_error, short
+from faircascade.service.http.validation_errors import MOST_ERRORS, FieldErrors, field_error, short
 from faircascade.service.keys import Keys
 
 log = logging.getLogger(__name__)
@@ -134,6 +135,10 @@ class RequestMiddleware:
         """Return the answer to a request that is refused before routing."""
         if sum(len(key) + len(value) for key, value in scope["headers"]) > LARGEST_HEAD:
             return problems.answer(name, problems.document(431, head_too_large()))
+        repeated = len(headers) < len(scope["headers"])
+        if repeated and (hosts := sum(key == b"host" for key, _ in scope["headers"])) > 1:
+            detail = f"Host must be given once, got {hosts}"
+            return problems.answer(name, problems.document(400, detail), {"Connection": "close"})
         path: str = scope["path"]
         if self._host is not None and path not in PROBES:
             host = headers.get(b"host", b"").decode("latin-1")
@@ -151,6 +156,8 @@ class RequestMiddleware:
             closing = {"Connection": "close"} if b"expect" in headers else None
             problem = problems.document(413, self._bodies.too_large())
             return problems.answer(name, problem, closing)
+        if path.startswith(API) and (errors := repeated_parameters(scope["query_string"])):
+            return problems.answer(name, problems.document(422, detail_of(errors), errors))
         if path.startswith(API) and not accepts_json(headers.get(b"accept", b"").decode("latin-1")):
             detail = "answers are application/json, which Accept excludes"
             return problems.answer(name, problems.document(406, detail))
@@ -220,6 +227,23 @@ def misdirected(host: str) -> str:
         f"Host must be localhost or an address of the loopback, got {short(host)!r}: without keys "
         "this service is for this machine; start it with --keys, or let the proxy set Host"
     )
+
+
+def repeated_parameters(query: bytes) -> FieldErrors:
+    """Return an error for each query parameter that is given more than once.
+
+    >>> repeated_parameters(b"offset=0&limit=5&offset=9")
+    [{'field': 'query.offset', 'message': 'must be given once, got 2'}]
+    """
+    if b"&" not in query:
+        return []
+    given = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+    counts = Counter(parameter for parameter, _ in given)
+    return [
+        field_error(f"query.{short(parameter)}", f"must be given once, got {count}")
+        for parameter, count in counts.items()
+        if count > 1
+    ][:MOST_ERRORS]
 
 
 def _is_text(raw_path: bytes) -> bool:

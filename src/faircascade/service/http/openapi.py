@@ -17,7 +17,11 @@ ABOUT = """Recommend items, learn from what users click, and share exposure fair
 - See who gets exposure with `GET /v1/exposure`.
 
 Bodies are JSON. Errors are problem documents (RFC 9457): `detail` says what is wrong, `errors`
-names each field. Every answer has an `X-Request-ID`, your own if you sent one."""
+names each field. Every answer has an `X-Request-ID`, your own if you sent one.
+
+A 503 says that nothing was done: there are too many requests, connections or bodies, or the store
+is unavailable. Try again after `Retry-After` seconds. Whoever has more than 16 requests waiting on
+one connection gets 429."""
 
 TAGS = [
     {"name": "recommendations", "description": "Slates for users."},

@@ -9,6 +9,7 @@ from faircascade.service.http.problems import MEDIA_TYPE
 Responses = dict[int | str, dict[str, Any]]
 
 _MEANINGS = {
+    400: "The request is not HTTP, or has several `Host` fields.",
     401: "The key is missing or unknown.",
     403: "The key may only read.",
     404: "Not found, or not kept any more.",
@@ -27,7 +28,7 @@ _HEADERS = {
     401: {"WWW-Authenticate": "How to give a key."},
     503: {"Retry-After": "Seconds to wait."},
 }
-ALWAYS = (401, 406, 421, 431, 500)
+ALWAYS = (400, 401, 406, 421, 431, 500)
 WRITING = (403, 413, 415, 422)
 STORE = (503,)
 UNSURE = (504,)

@@ -48,7 +48,7 @@ async def get_policy(request: Request) -> Response:
     response_class=Response,
     responses={
         200: {"content": {"text/plain": {"schema": {"type": "string"}}}},
-        **problem_responses(401, 421, 431, 500),
+        **problem_responses(400, 401, 421, 431, 500),
     },
 )
 async def get_metrics(request: Request) -> Response:
@@ -63,7 +63,7 @@ async def get_metrics(request: Request) -> Response:
     summary="Ask whether the process lives",
     response_model=Status,
     response_description="It does.",
-    responses=problem_responses(431, 500),
+    responses=problem_responses(400, 431, 500),
 )
 async def get_health() -> Response:
     """Check that the process answers; restart it if this fails."""
@@ -78,7 +78,7 @@ async def get_health() -> Response:
     response_description="It can.",
     responses={
         503: {"model": Readiness, "description": "It cannot now; `checks` says why."},
-        **problem_responses(431, 500),
+        **problem_responses(400, 431, 500),
     },
 )
 async def get_readiness(request: Request) -> Response:
