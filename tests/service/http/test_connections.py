@@ -232,6 +232,22 @@ def test_a_client_that_does_not_read_is_cut_off(
         until(lambda: len(pool) == 0)
 
 
+def test_where_too_much_waits_to_be_taken_the_slowest_is_cut_off(
+    url: str, pool: ConnectionPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = len(httpx.get(f"{url}/static/scalar.js").content)
+    monkeypatch.setattr(connection_pool, "UNTAKEN", size)
+    with ExitStack() as stack:
+        lines = []
+        for _ in range(3):
+            lines.append(stack.enter_context(Line(url)))
+            lines[-1].send(get("/static/scalar.js") * 10)
+            until(lambda: len(pool) == 1 and not pool.resting)
+        for _ in range(10):
+            assert len(lines[-1].answer()[2]) == size
+        assert len(lines[0].read()) < 10 * size
+
+
 @pytest.mark.usefixtures("impatient")
 def test_a_client_that_reads_slowly_gets_all_of_it(url: str) -> None:
     size = len(httpx.get(f"{url}/static/scalar.js").content)

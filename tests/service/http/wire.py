@@ -6,7 +6,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import uvicorn
 from fastapi import FastAPI
@@ -72,6 +72,14 @@ class Line:
             headers[name.lower()] = value.strip()
         size = 0 if of_head else int(headers.get("content-length", 0))
         return status, headers, self._file.read(size)
+
+    def read(self) -> bytes:
+        """Return all that comes until the connection ends or breaks."""
+        data = b""
+        with suppress(ConnectionError):
+            while piece := self._file.read1():
+                data += piece
+        return data
 
     def ended(self) -> bool:
         """Return True once the server has closed the connection."""

@@ -12,6 +12,8 @@ from faircascade.service.settings import ServiceSettings
 
 ROOM = 100
 """Further connections that are told to come back later, and may take a moment to read it."""
+UNTAKEN = 128 * 2**20
+"""Bytes of answers that may wait for their clients to take them, on all connections together."""
 _SAME_SITE = 64
 """Bits of an address of IPv6 that say whose it is; anybody has all the rest."""
 
@@ -30,6 +32,7 @@ class ConnectionPool:
         self._counts: Counter[str] = Counter()
         self.resting: dict[asyncio.Transport, None] = {}
         """Those without a request, for the longest first."""
+        self._stalled: dict[asyncio.Transport, None] = {}  # for the longest first
         self._leaving: set[asyncio.Transport] = set()
 
     def __len__(self) -> int:
@@ -55,6 +58,7 @@ class ConnectionPool:
         """Let a connection go, whether it was taken in or turned away."""
         self._leaving.discard(transport)
         self.resting.pop(transport, None)
+        self._stalled.pop(transport, None)
         peer = self._peers.pop(transport, None)
         if peer is not None:
             self._counts[peer] -= 1
@@ -76,6 +80,20 @@ class ConnectionPool:
         """Note that all requests are answered."""
         if transport in self._peers:
             self.resting[transport] = None
+
+    def stall(self, transport: asyncio.Transport) -> None:
+        """Note that answers wait to be taken; where these are too many, cut off the slowest."""
+        self._stalled[transport] = None
+        while sum(each.get_write_buffer_size() for each in self._stalled) > UNTAKEN:
+            slowest = next(iter(self._stalled))
+            if slowest is transport:
+                return
+            self.leave(slowest)
+            slowest.abort()
+
+    def flow(self, transport: asyncio.Transport) -> None:
+        """Note that answers are taken again."""
+        self._stalled.pop(transport, None)
 
     def _make_room(self, peer: str | None = None) -> bool:
         """Close the connection that has been at rest for the longest, be it one of a peer's."""

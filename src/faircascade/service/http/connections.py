@@ -101,6 +101,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._waiting = 0
         self._expect(BODY_SECONDS)
         self._pool.wake(self.transport)
+        self.app = self.config.loaded_app if self._may_begin() else self._once_taken
         if len(self.pipeline) == MOST_PIPELINED:
             self.app = too_many_pipelined
             self._refused = True
@@ -147,10 +148,12 @@ class GuardedProtocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         self._untaken_since = self.loop.time()
         super().pause_writing()
+        self._pool.stall(self.transport)
 
     def resume_writing(self) -> None:
         self._untaken_since = None
         super().resume_writing()
+        self._pool.flow(self.transport)
 
     def _look_again(self) -> None:
         """Check now and then whether it is too late: a timer per request would cost more."""
@@ -209,13 +212,23 @@ class GuardedProtocol(HttpToolsProtocol):
             self.transport.write_eof()
         self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
+    def _may_begin(self) -> bool:
+        """Tell whether earlier requests are answered, and the answers taken."""
+        answered = self.cycle is None or self.cycle.response_complete
+        return answered and not self.flow.write_paused
+
+    async def _once_taken(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Begin a request when earlier answers are taken, so that no more of them wait."""
+        await self.flow.drain()
+        await self.config.loaded_app(scope, receive, send)
+
     def _is_free(self) -> bool:
         """Tell whether a request can be answered at once, and the connection kept."""
         return (
-            (self.cycle is None or self.cycle.response_complete)
+            self._may_begin()
             and self.parser.should_keep_alive()
             and self.parser.get_http_version() == "1.1"
-            and not (self.expect_100_continue or self.flow.write_paused)
+            and not self.expect_100_continue
             and not self._dependencies.service.stopping
         )
 
