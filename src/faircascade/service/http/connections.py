@@ -107,11 +107,13 @@ class GuardedProtocol(HttpToolsProtocol):
             self._refused = True
         limit = self._dependencies.admission.limit_at(self.parser.get_method(), self.url)
         if limit is not None and self._is_free():
-            self._ticket = self.scope[TICKET] = limit.ticket()
+            self._ticket = limit.ticket()
             if self._ticket is None:
                 self._shed = True
                 self._answer_shed(limit.path)
                 return
+            scope: Any = self.scope
+            scope[TICKET] = self._ticket
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
