@@ -38,9 +38,9 @@ class Patience:
 
 PATIENCE: Mapping[str, Patience] = {
     "/v1/recommendations": Patience(seconds=0.03, fewest=16, most=128),
-    "/v1/recommendations/batch": Patience(seconds=1.0, fewest=2, most=32),
+    "/v1/recommendations/batch": Patience(seconds=1.0, fewest=1, most=8),
     "/v1/feedback": Patience(seconds=1.0, fewest=128, most=1024),
-    "/v1/feedback/batch": Patience(seconds=2.0, fewest=8, most=64),
+    "/v1/feedback/batch": Patience(seconds=2.0, fewest=4, most=16),
 }
 """By path. Recommendations are refused long before feedback, without which nothing is learned.
 Whatever is not named is never refused: probes, the dashboard, the catalogue."""
