@@ -47,6 +47,7 @@ from tests.service.in_process import (
     topics_for,
     topics_of,
 )
+from tests.service.stores.memory_store import MemoryStore
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
@@ -566,6 +567,50 @@ def test_a_large_change_of_the_catalogue_keeps_what_stays(tmp_path: Path) -> Non
             for name, row in after.rows.items():
                 assert after.at(name).id == name
                 assert after.items.keys[row] == registry_key(name)
+
+    run(work())
+
+
+def test_a_change_of_the_catalogue_counts_from_when_it_is_acknowledged(tmp_path: Path) -> None:
+    """However many others change it at the same time."""
+    row = features_of(1)[0]
+
+    async def work() -> None:
+        async with serving(tmp_path) as service:
+
+            async def change(writer: int) -> list[str]:
+                late = []
+                for turn in range(20):
+                    name, other = f"{writer}:{turn}", f"{writer}:{turn}, for good"
+                    both = [ItemChange(item=one, features=row) for one in (name, other)]
+                    await service.put_items(both)
+                    if service.catalogue.at(name) is None:
+                        late.append(name)
+                        continue
+                    await service.remove_item(name)
+                    if service.catalogue.at(name) is not None:
+                        late.append(name)
+                return late
+
+            late = await asyncio.gather(*(change(writer) for writer in range(8)))
+            assert [name for names in late for name in names] == []
+
+    run(work())
+
+
+def test_a_store_that_went_back_to_a_backup_is_read_anew(tmp_path: Path) -> None:
+    async def work() -> None:
+        store = MemoryStore()
+        async with serving(tmp_path, store=store) as service:
+            backup = dict(store._items), store._version
+            row = features_of(1)[0]
+            await service.put_items([ItemChange(item="lost", features=row, merit=9.0)])
+            await service.put_items([ItemChange(item="a", features=row, merit=9.0)])
+            store._items, store._version = dict(backup[0]), backup[1]
+            await service.put_items([ItemChange(item="new", features=row)])
+            assert service.catalogue.at("lost") is None
+            assert service.catalogue.at("new") is not None
+            assert service.catalogue.at("a").merit == 1.0
 
     run(work())
 

@@ -224,8 +224,12 @@ class Service:
         if await self.store.catalogue_version() == self._catalogue_version:
             return
         async with self._changing:
+            before = self.catalogue
             version, items = await self.store.items(self._catalogue_version)
-            self.catalogue = await asyncio.to_thread(_prepared, self.catalogue, items)
+            if version < self._catalogue_version:  # an older backup was put in its place
+                before = Catalogue.empty(self.dim, self.topics)
+                version, items = await self.store.items()
+            self.catalogue = await asyncio.to_thread(_prepared, before, items)
             self._catalogue_version = version
 
     async def put_items(self, changes: Sequence[ItemChange]) -> None:

@@ -374,6 +374,36 @@ async def the_last_items_cannot_be_removed(store: Store) -> None:
 
 
 @_opened
+async def who_follows_the_catalogue_misses_no_change(store: Store) -> None:
+    """Items read while others change them: what a version does not hold comes after it."""
+    followed: dict[str, bool] = {}
+    version = 0
+    await store.put_items([new_item("kept")])
+
+    async def change(writer: int) -> None:
+        for turn in range(12):
+            names = [f"{writer}:{turn}:{place}" for place in range(30)]
+            await store.put_items([new_item(name) for name in names])
+            await store.remove_items(names[::2])
+
+    async def follow() -> None:
+        nonlocal version
+        before, (version, found) = version, await store.items(version)
+        assert version >= before, f"the version went back from {before} to {version}"
+        followed.update({item.id: not item.removed for item in found})
+
+    changing = [asyncio.create_task(change(writer)) for writer in range(6)]
+    while not all(task.done() for task in changing):
+        await follow()
+        await asyncio.sleep(0)
+    await asyncio.gather(*changing)
+    await follow()
+    expected = {item.id: not item.removed for item in (await store.items())[1]}
+    wrong = [name for name, there in expected.items() if followed.get(name) != there]
+    _equal(wrong[:3], [], f"{len(wrong)} of {len(expected)} items that a follower has wrong")
+
+
+@_opened
 async def known_users_are_not_overwritten(store: Store) -> None:
     sums = np.full((3, SHAPE.sums), 10.0)
     await store.put_users(["ada"], sums[:1], np.array([5]))
@@ -595,6 +625,7 @@ STORE_CHECKS: tuple[Check, ...] = (
     patches_of_one_item_are_made_in_order,
     a_removed_item_comes_back_empty,
     the_last_items_cannot_be_removed,
+    who_follows_the_catalogue_misses_no_change,
     known_users_are_not_overwritten,
     an_erased_user_starts_anew,
     a_round_begun_before_an_erasure_is_not_given_again,

@@ -217,7 +217,11 @@ class Store(ABC):
 
     @abstractmethod
     async def items(self, after: int = 0) -> tuple[int, list[StoredItem]]:
-        """Return the version and the items changed after a version, removed ones included."""
+        """Return the version and the items changed after a version, removed ones included.
+
+        All changes up to the version that it returns are among them, whoever changes items
+        meanwhile; later ones may be.
+        """
 
     @abstractmethod
     async def put_items(self, changes: Sequence[ItemPatch]) -> None:

@@ -29,12 +29,12 @@ from faircascade.service.stores.base import (
 from faircascade.service.stores.registry import register_store
 from faircascade.service.stores.sqlite_file import SQLiteFile
 from faircascade.service.stores.sqlite_rows import (
+    CATALOGUE_VERSION,
     SCHEMA,
     clicked_positions,
     insert_impression,
     learn_one,
     make_id,
-    next_version,
     parse_id,
     patch_item,
     value,
@@ -44,10 +44,17 @@ from faircascade.types import Floats, Ints
 VERSION = 1
 _MARK = 0x66616972
 """Tells our files from those of other programs (application_id)."""
+_ITEMS = """
+SELECT slot, id, features, merit, popularity, labels, removed
+FROM items WHERE version > ? ORDER BY slot
+"""
+_ACCOUNT = "SELECT slot, units FROM accounts WHERE user = ?"
 _IMPRESSION = """
 SELECT number, token, name, slots, features, round, time, clicked, examined
 FROM impressions JOIN users ON users.key = impressions.user
 """
+_NEWEST = _IMPRESSION + "WHERE user = ? ORDER BY number DESC LIMIT ?"
+_COUNT = "SELECT count(*) FROM impressions WHERE user = ?"
 _ALLOTTED = 65_536
 """Users whose last round is remembered until the database knows it."""
 _EXPIRE_AT_ONCE = 1_000
@@ -139,14 +146,13 @@ class SQLiteStore(Store):
     # catalogue
 
     async def catalogue_version(self) -> int:
-        return int(self._file.read("SELECT coalesce(max(version), 0) FROM items")[0][0])
+        return int(self._file.read(CATALOGUE_VERSION)[0][0])
 
     async def items(self, after: int = 0) -> tuple[int, list[StoredItem]]:
-        rows = self._file.read(
-            "SELECT slot, id, features, merit, popularity, labels, removed FROM items "
-            "WHERE version > ? ORDER BY slot",
-            [after],
-        )
+        def job(db: sqlite3.Connection) -> tuple[int, list[Any]]:
+            return value(db, CATALOGUE_VERSION), db.execute(_ITEMS, [after]).fetchall()
+
+        version, rows = self._file.snapshot(job)
         found = [
             StoredItem(
                 slot=slot,
@@ -159,11 +165,11 @@ class SQLiteStore(Store):
             )
             for slot, name, features, merit, popularity, labels, removed in rows
         ]
-        return await self.catalogue_version(), found
+        return version, found
 
     async def put_items(self, changes: Sequence[ItemPatch]) -> None:
         def job(db: sqlite3.Connection) -> None:
-            version = next_version(db)
+            version = value(db, CATALOGUE_VERSION) + 1
             for change in changes:
                 patch_item(db, change, version)
 
@@ -171,7 +177,7 @@ class SQLiteStore(Store):
 
     async def remove_items(self, ids: Sequence[str]) -> bool:
         def job(db: sqlite3.Connection) -> bool:
-            version = next_version(db)
+            version = value(db, CATALOGUE_VERSION) + 1
             db.execute("SAVEPOINT removing")
             gone = db.executemany(
                 "UPDATE items SET removed = 1, version = ? WHERE id = ? AND NOT removed",
@@ -189,22 +195,23 @@ class SQLiteStore(Store):
     # recommending
 
     async def begin_round(self, users: Sequence[str], *, accounts: bool = False) -> UserStates:
-        rows = self._file.read(
-            "SELECT name, key, rounds, sums FROM users "
-            f"WHERE name IN ({', '.join('?' * len(users))})",
-            users,
-        )
-        known = {name: row for name, *row in rows}
+        def job(db: sqlite3.Connection) -> tuple[dict[str, Any], list[dict[int, int]]]:
+            among = ", ".join("?" * len(users))
+            rows = db.execute(
+                f"SELECT name, key, rounds, sums FROM users WHERE name IN ({among})", users
+            )
+            known = {name: row for name, *row in rows}
+            keys = [known.get(name, _NOBODY)[0] for name in users] if accounts else []
+            return known, [dict(db.execute(_ACCOUNT, [key])) for key in keys]
+
+        known, owed = self._file.snapshot(job)
         sums = np.zeros((len(users), self._shape.sums))
         rounds = np.empty(len(users), dtype=np.int64)
-        owed: list[dict[int, int]] = []
         for place, name in enumerate(users):
-            key, last, packed = known.get(name, _NOBODY)
+            _, last, packed = known.get(name, _NOBODY)
             if packed:
                 sums[place] = np.frombuffer(packed)
             rounds[place] = self._allot(name, last)
-            if accounts:
-                owed.append(dict(self._account(key)))
         return UserStates(sums=sums, rounds=rounds, accounts=owed)
 
     def _allot(self, name: str, last: int) -> int:
@@ -214,11 +221,6 @@ class SQLiteStore(Store):
         if len(self._allotted) > _ALLOTTED:
             self._allotted.popitem(last=False)
         return number
-
-    def _account(self, key: int | None) -> list[tuple[int, int]]:
-        if key is None:
-            return []
-        return self._file.read("SELECT slot, units FROM accounts WHERE user = ?", [key])
 
     async def record(self, impressions: Sequence[Impression], *, units: Ints | None) -> list[str]:
         def job(db: sqlite3.Connection) -> list[str]:
@@ -279,20 +281,24 @@ class SQLiteStore(Store):
     # users
 
     async def user(self, user: str, *, impressions: int) -> UserRecord | None:
-        rows = self._file.read("SELECT key, rounds, sums FROM users WHERE name = ?", [user])
-        if not rows:
-            return None
-        key, rounds, packed = rows[0]
-        newest = self._file.read(
-            _IMPRESSION + "WHERE user = ? ORDER BY number DESC LIMIT ?", [key, impressions]
-        )
-        return UserRecord(
-            user=user,
-            sums=np.frombuffer(packed) if packed else np.zeros(self._shape.sums),
-            rounds=rounds,
-            impressions=[self._impression(row) for row in newest],
-            count=self._file.read("SELECT count(*) FROM impressions WHERE user = ?", [key])[0][0],
-        )
+        def job(db: sqlite3.Connection) -> UserRecord | None:
+            known = db.execute("SELECT key, rounds, sums FROM users WHERE name = ?", [user])
+            row = known.fetchone()
+            if row is None:
+                return None
+            key, rounds, packed = row
+            newest = db.execute(_NEWEST, [key, impressions])
+            (count,) = db.execute(_COUNT, [key]).fetchone()
+            return UserRecord(
+                user=user,
+                sums=np.frombuffer(packed) if packed else np.zeros(self._shape.sums),
+                rounds=rounds,
+                impressions=[self._impression(row) for row in newest],
+                count=count,
+            )
+
+        found: UserRecord | None = self._file.snapshot(job)
+        return found
 
     async def erase(self, user: str) -> bool:
         def job(db: sqlite3.Connection) -> bool:

@@ -110,6 +110,19 @@ class SQLiteFile:
         except sqlite3.Error as error:
             raise StoreDown(f"{self.path}: {error}") from error
 
+    def snapshot(self, job: Job) -> Any:
+        """Return what a job reads, with all its statements as of one moment: between two of them a
+        commit may end in its thread.
+        """
+        try:
+            self._reader.execute("BEGIN")
+            try:
+                return job(self._reader)
+            finally:
+                self._reader.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise StoreDown(f"{self.path}: {error}") from error
+
     async def write(self, job: Job) -> Any:
         """Run a job in the next transaction and return its result when that is on disk."""
         waiting = _Waiting(job, asyncio.get_running_loop().create_future())

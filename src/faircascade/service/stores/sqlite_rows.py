@@ -43,16 +43,12 @@ CREATE TABLE counts (
     one INTEGER PRIMARY KEY CHECK (one = 1), cursor INTEGER NOT NULL, body BLOB NOT NULL
 );
 """
+CATALOGUE_VERSION = "SELECT coalesce(max(version), 0) FROM items"
 
 
 def value(db: sqlite3.Connection, sql: str) -> Any:
     """Return the one value that a statement gives."""
     return db.execute(sql).fetchone()[0]
-
-
-def next_version(db: sqlite3.Connection) -> int:
-    """Return the version that the catalogue gets with a change."""
-    return int(value(db, "SELECT coalesce(max(version), 0) + 1 FROM items"))
 
 
 def make_id(number: int, token: str) -> str:
