@@ -66,8 +66,12 @@ class Client:
         """Run something where the application runs."""
         return cast(T, self._portal.call(work, *args))
 
+    async def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """Send a request, from where the application runs."""
+        return await self._http.request(method, path, **options)
+
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:
-        return self._portal.call(partial(self._http.request, method, path, **options))
+        return self._portal.call(partial(self.ask, method, path, **options))
 
     def get(self, path: str, **options: Any) -> httpx.Response:
         return self.request("GET", path, **options)

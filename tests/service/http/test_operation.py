@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,9 @@ from faircascade.policies import Bandit
 from faircascade.service.http import readiness
 from faircascade.service.http.routes import operation
 from faircascade.service.http.schemas import PolicyDescription, Readiness
+from faircascade.service.messages import RecommendationRequest
 from faircascade.service.service import Service
+from faircascade.service.stores import sqlite_file
 from faircascade.service.stores.base import StoreDown
 from faircascade.version import __version__
 from tests.service.http.applications import Client, app_of, calling, new_service
@@ -69,6 +73,30 @@ def test_a_store_that_is_down_or_silent_is_not_ready(
         assert answer.status_code == 503
         assert answer.json()["checks"]["store"].startswith(words)
         assert "secret" not in answer.text
+
+
+def test_the_service_answers_while_another_program_locks_its_file(
+    client: Client, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readiness, "REUSE_SECONDS", 0.0)
+
+    async def meanwhile() -> list[int]:
+        wanted = asyncio.create_task(service.recommend([RecommendationRequest(user="ann", k=3)]))
+        await asyncio.sleep(0)
+        found = [(await client.ask("GET", path)).status_code for path in ("/healthz", "/readyz")]
+        assert not wanted.done()
+        return found
+
+    with closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with monkeypatch.context() as patch:
+            patch.setattr(readiness, "TIMEOUT", 0.01)
+            assert client.run(meanwhile) == [200, 503]
+            patch.setattr(sqlite_file, "PATIENCE", 0.0)
+            answer = client.post("/v1/recommendations", {"user": "ann", "k": 3})
+            assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    client.recommend("ann")
+    assert client.get("/readyz").status_code == 200
 
 
 def test_a_store_that_may_forget_says_so_and_is_ready(

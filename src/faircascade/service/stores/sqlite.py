@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import secrets
 import sqlite3
@@ -81,6 +82,9 @@ class SQLiteStore(Store):
         self._allotted: OrderedDict[str, int] = OrderedDict()
 
     async def stored_shape(self) -> StoreShape | None:
+        return await asyncio.to_thread(self._stored_shape)
+
+    def _stored_shape(self) -> StoreShape | None:
         if not self.path.exists():
             return None
         try:
@@ -105,7 +109,7 @@ class SQLiteStore(Store):
 
     async def open(self, shape: StoreShape) -> None:
         self._shape = shape
-        self._file = SQLiteFile(self.path, self._prepare)
+        self._file = await SQLiteFile.open(self.path, self._prepare)
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         """Make the tables of a new file; check those of an old one."""
@@ -134,7 +138,7 @@ class SQLiteStore(Store):
     # meta
 
     async def get_meta(self, name: str) -> Any:
-        rows = self._file.read("SELECT value FROM meta WHERE name = ?", [name])
+        rows = await self._file.read("SELECT value FROM meta WHERE name = ?", [name])
         return json.loads(rows[0][0]) if rows else None
 
     async def set_meta(self, name: str, value: Any) -> None:
@@ -146,13 +150,13 @@ class SQLiteStore(Store):
     # catalogue
 
     async def catalogue_version(self) -> int:
-        return int(self._file.read(CATALOGUE_VERSION)[0][0])
+        return int((await self._file.read(CATALOGUE_VERSION))[0][0])
 
     async def items(self, after: int = 0) -> tuple[int, list[StoredItem]]:
         def job(db: sqlite3.Connection) -> tuple[int, list[Any]]:
             return value(db, CATALOGUE_VERSION), db.execute(_ITEMS, [after]).fetchall()
 
-        version, rows = self._file.snapshot(job)
+        version, rows = await self._file.snapshot(job)
         found = [
             StoredItem(
                 slot=slot,
@@ -204,7 +208,7 @@ class SQLiteStore(Store):
             keys = [known.get(name, _NOBODY)[0] for name in users] if accounts else []
             return known, [dict(db.execute(_ACCOUNT, [key])) for key in keys]
 
-        known, owed = self._file.snapshot(job)
+        known, owed = await self._file.snapshot(job)
         sums = np.zeros((len(users), self._shape.sums))
         rounds = np.empty(len(users), dtype=np.int64)
         for place, name in enumerate(users):
@@ -238,7 +242,7 @@ class SQLiteStore(Store):
 
     async def impressions(self, ids: Sequence[str]) -> list[Impression | None]:
         numbers = [parse_id(text)[0] for text in ids]
-        rows = self._file.read(
+        rows = await self._file.read(
             _IMPRESSION + "WHERE number IN (SELECT value FROM json_each(?))", [json.dumps(numbers)]
         )
         found = {i.id: i for i in map(self._impression, rows)}
@@ -297,8 +301,7 @@ class SQLiteStore(Store):
                 count=count,
             )
 
-        found: UserRecord | None = self._file.snapshot(job)
-        return found
+        return await self._file.snapshot(job)
 
     async def erase(self, user: str) -> bool:
         def job(db: sqlite3.Connection) -> bool:
@@ -330,7 +333,7 @@ class SQLiteStore(Store):
     # exposure
 
     async def events(self, after: str, limit: int) -> list[tuple[str, Event]]:
-        rows = self._file.read(
+        rows = await self._file.read(
             "SELECT number, time, clicked IS NOT NULL, slots FROM events WHERE number > ? "
             "ORDER BY number LIMIT ?",
             [int(after or 0), limit],
@@ -344,7 +347,7 @@ class SQLiteStore(Store):
         ]
 
     async def counts(self) -> tuple[str, bytes | None]:
-        rows = self._file.read("SELECT cursor, body FROM counts")
+        rows = await self._file.read("SELECT cursor, body FROM counts")
         return (str(rows[0][0]), rows[0][1]) if rows else ("", None)
 
     async def keep_counts(self, cursor: str, counts: bytes) -> None:

@@ -1,8 +1,9 @@
 """A SQLite file with one writer, whose transactions are shared by all who write at a time.
 
-Statements take microseconds and run where they are called; only waiting for the disk is left to a
-thread. What is to be written meanwhile goes into the next transaction together, so that many
-requests share one `fsync`.
+Statements take microseconds and run on the event loop; waiting for the disk is left to a thread.
+What is to be written meanwhile goes into the next transaction together, so that many requests share
+one `fsync`. While another program has locked the file, statements fail at once and are tried again,
+so that the event loop never waits for a lock.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import asyncio
 import logging
 import os
 import sqlite3
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
@@ -28,14 +31,18 @@ LARGE_LOG = 16_384
 """Pages of the write-ahead log, 4 kB each, above which it is restarted."""
 TIDY_EVERY = 2.0
 """Seconds between two times that the log is carried over into the file."""
+PATIENCE = 5.0
+"""Seconds to wait for another program that has locked the file."""
 
-_PATIENCE = 5_000
-"""Milliseconds to wait for another program that holds the file."""
+_PAUSE = 0.005
+"""Seconds until a statement is tried again."""
 _LITTLE_PATIENCE = 20
 """Milliseconds that all writers may wait for one that reads, such as a backup."""
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL)
 _OVERWRITTEN, _DROPPED = "RESTART", "TRUNCATE"
 """Ways to restart the log: reuse its space, which is faster, or give it back."""
 
+T = TypeVar("T")
 Job = Callable[[sqlite3.Connection], Any]
 """Statements that succeed or fail together."""
 
@@ -44,37 +51,39 @@ Job = Callable[[sqlite3.Connection], Any]
 class _Waiting:
     job: Job
     done: asyncio.Future[Any]
+    until: float
+    """When it gives up, by the clock of the event loop."""
 
 
 class SQLiteFile:
     """One file, used by one process; `synchronous=FULL`, write-ahead log."""
 
-    def __init__(self, path: Path, prepare: Job) -> None:
-        """Open the file and let `prepare` make or check its tables."""
-        self.path = path
+    @classmethod
+    async def open(cls, path: Path, prepare: Job) -> SQLiteFile:
+        """Open the file and let `prepare` make or check its tables, in a thread."""
         if not path.parent.is_dir():
             raise ValueError(f"{path}: the folder {path.parent} does not exist")
-        self._lock = FileLock(f"{path}.lock")
+        lock = FileLock(f"{path}.lock", thread_local=False)
         try:
-            self._lock.acquire(timeout=0)
+            lock.acquire(timeout=0)
         except Timeout:
             raise ValueError(f"{path}: another service is using this store") from None
         try:
-            if not path.exists():  # nobody else's business; the log gets the same rights
-                os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-            self._writer = self._connect()
-            prepare(self._writer)
-            self._writer.execute("PRAGMA wal_autocheckpoint = 0")  # see `_tidy`
-            self._reader = self._connect()
-            self._tidier = self._connect()
-        except sqlite3.Error as error:
-            self._lock.release()
-            raise ValueError(f"{path}: cannot be opened as a store ({error})") from error
+            return cls(path, lock, await asyncio.to_thread(_connections, path, prepare))
         except BaseException:
-            self._lock.release()
+            lock.release()
             raise
+
+    def __init__(self, path: Path, lock: FileLock, connections: _Connections) -> None:
+        """Take over an open file; `open` makes one."""
+        self.path = path
+        self._lock = lock
+        self._connections = connections
+        self._clock = asyncio.get_running_loop().time
         self._disk = WorkerThread("commit")
         self._waiting: list[_Waiting] = []
+        self._alone: deque[_Waiting] = deque()
+        """Those of a transaction that failed: one at a time, so that only the culprit fails."""
         self._flushing: asyncio.Task[None] | None = None
         self._next_log = ""
         """How to restart the log before the next transaction; empty if not."""
@@ -82,54 +91,58 @@ class SQLiteFile:
         """The same, for the next time the log is tidied."""
         self._tidying = asyncio.create_task(self._tidy())
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self.path, isolation_level=None, check_same_thread=False, cached_statements=64
-        )
-        connection.execute(f"PRAGMA busy_timeout = {_PATIENCE}")
-        connection.execute("PRAGMA secure_delete = ON")  # what is erased is overwritten
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA cache_size = -32768")  # 32 MB
-        return connection
-
     async def close(self) -> None:
         """Finish pending writes, and empty the log into the file."""
         self._tidying.cancel()
         await asyncio.wait([self._tidying])
         while self._flushing is not None and not self._flushing.done():
             await asyncio.wait([self._flushing])
+        await self._disk.do(self._connections.close)
         self._disk.stop()
-        for connection in (self._reader, self._tidier, self._writer):
-            connection.close()
         self._lock.release()
 
-    def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
+    async def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
         """Return rows of what is on disk."""
-        try:
-            return self._reader.execute(sql, parameters).fetchall()
-        except sqlite3.Error as error:
-            raise StoreDown(f"{self.path}: {error}") from error
+        return await self._read(lambda db: db.execute(sql, parameters).fetchall())
 
-    def snapshot(self, job: Job) -> Any:
+    async def snapshot(self, job: Callable[[sqlite3.Connection], T]) -> T:
         """Return what a job reads, with all its statements as of one moment: between two of them a
         commit may end in its thread.
         """
-        try:
-            self._reader.execute("BEGIN")
+
+        def at_once(db: sqlite3.Connection) -> T:
+            db.execute("BEGIN")
             try:
-                return job(self._reader)
+                return job(db)
             finally:
-                self._reader.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise StoreDown(f"{self.path}: {error}") from error
+                db.execute("COMMIT")
+
+        return await self._read(at_once)
+
+    async def _read(self, job: Callable[[sqlite3.Connection], T]) -> T:
+        until = None
+        while True:
+            try:
+                return job(self._connections.reader)
+            except sqlite3.Error as error:
+                until = until or self._clock() + PATIENCE
+                if not _is_locked(error) or self._clock() >= until:
+                    raise self._down(error) from error
+            await asyncio.sleep(_PAUSE)
 
     async def write(self, job: Job) -> Any:
         """Run a job in the next transaction and return its result when that is on disk."""
-        waiting = _Waiting(job, asyncio.get_running_loop().create_future())
-        self._waiting.append(waiting)
+        done = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Waiting(job, done, self._clock() + PATIENCE))
         if self._flushing is None or self._flushing.done():
             self._flushing = asyncio.create_task(self._flush())
-        return await waiting.done
+        return await done
+
+    def _down(self, error: sqlite3.Error) -> StoreDown:
+        reason = str(error)
+        if _is_locked(error):
+            reason = f"another program locks it for over {PATIENCE:g} s; end its transaction"
+        return StoreDown(f"{self.path}: {reason}")
 
     def drop_log(self) -> None:
         """Empty the log soon: what was deleted is still in it."""
@@ -137,36 +150,51 @@ class SQLiteFile:
 
     async def _flush(self) -> None:
         """Write what is pending, one transaction after the other, until nothing is left."""
-        while self._waiting:
+        while self._waiting or self._alone:
             if self._next_log:
                 await self._disk.do(self._renew_log)
-            batch, self._waiting = self._waiting, []
             try:
-                await self._commit(batch)
-            except Exception:
-                for waiting in batch:  # one at a time, so that only the culprit fails
-                    await self._commit_alone(waiting)
+                self._connections.writer.execute("BEGIN IMMEDIATE")
+            except sqlite3.Error as error:
+                self._give_up(error)
+                await asyncio.sleep(_PAUSE)
+            else:
+                await self._commit(self._next_batch())
 
-    async def _commit_alone(self, waiting: _Waiting) -> None:
-        try:
-            await self._commit([waiting])
-        except sqlite3.Error as error:
-            reject(waiting.done, StoreDown(f"{self.path}: {error}"))
-        except Exception as error:
-            reject(waiting.done, error)
+    def _next_batch(self) -> list[_Waiting]:
+        if self._alone:
+            return [self._alone.popleft()]
+        batch, self._waiting = self._waiting, []
+        return batch
+
+    def _give_up(self, error: sqlite3.Error) -> None:
+        """Refuse who has waited for a lock for long enough; after another error, everybody."""
+        now = self._clock() if _is_locked(error) else inf
+        for waiting in (*self._alone, *self._waiting):
+            if waiting.until <= now:
+                reject(waiting.done, self._down(error))
+        self._alone = deque(one for one in self._alone if one.until > now)
+        self._waiting = [one for one in self._waiting if one.until > now]
 
     async def _commit(self, batch: Sequence[_Waiting]) -> None:
-        writer = self._writer
+        """Run jobs in the transaction that has begun, and end it."""
+        writer = self._connections.writer
         try:
-            writer.execute("BEGIN IMMEDIATE")
             results = [waiting.job(writer) for waiting in batch]
             await self._disk.do(lambda: writer.execute("COMMIT"))
-        except BaseException:
+        except BaseException as error:
             if writer.in_transaction:
                 writer.execute("ROLLBACK")
-            raise
-        for waiting, result in zip(batch, results, strict=True):
-            resolve(waiting.done, result)
+            if not isinstance(error, Exception):
+                raise
+            if len(batch) > 1:
+                self._alone.extend(batch)
+            else:
+                refused = self._down(error) if isinstance(error, sqlite3.Error) else error
+                reject(batch[0].done, refused)
+        else:
+            for waiting, result in zip(batch, results, strict=True):
+                resolve(waiting.done, result)
 
     async def _tidy(self) -> None:
         """Carry the log over into the file while others write.
@@ -178,7 +206,9 @@ class SQLiteFile:
             await asyncio.sleep(TIDY_EVERY)
             try:
                 _, pages, _ = await asyncio.to_thread(
-                    lambda: self._tidier.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+                    lambda: self._connections.tidier.execute(
+                        "PRAGMA wal_checkpoint(PASSIVE)"
+                    ).fetchone()
                 )
                 self._next_log = self._next_log or self._unfinished
                 if pages > LARGE_LOG:
@@ -192,13 +222,56 @@ class SQLiteFile:
 
     def _renew_log(self) -> None:
         """Restart the log; if it is being read, try again later."""
-        writer, how = self._writer, self._next_log
+        writer, how, busy = self._connections.writer, self._next_log, True
         try:
             writer.execute(f"PRAGMA busy_timeout = {_LITTLE_PATIENCE}")
             (busy, *_) = writer.execute(f"PRAGMA wal_checkpoint({how})").fetchone()
-            self._next_log = ""
-            self._unfinished = how if busy else ""
         except sqlite3.Error as error:  # it can go on growing for a while
             log.warning("the write-ahead log could not be restarted", extra={"reason": str(error)})
         finally:
-            writer.execute(f"PRAGMA busy_timeout = {_PATIENCE}")
+            writer.execute("PRAGMA busy_timeout = 0")
+        self._next_log, self._unfinished = "", how if busy else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Connections:
+    """What a file is open with."""
+
+    writer: sqlite3.Connection
+    reader: sqlite3.Connection
+    tidier: sqlite3.Connection
+
+    def close(self) -> None:
+        for connection in (self.reader, self.tidier, self.writer):
+            connection.close()
+
+
+def _connections(path: Path, prepare: Job) -> _Connections:
+    """Open a file, which may take a while if another program has locked it."""
+    try:
+        if not path.exists():  # nobody else's business; the log gets the same rights
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        writer = _connect(path)
+        prepare(writer)
+        writer.execute("PRAGMA wal_autocheckpoint = 0")  # see `SQLiteFile._tidy`
+        opened = _Connections(writer, _connect(path), _connect(path))
+        for connection in (opened.writer, opened.reader):  # used on the event loop
+            connection.execute("PRAGMA busy_timeout = 0")
+    except sqlite3.Error as error:
+        raise ValueError(f"{path}: cannot be opened as a store ({error})") from error
+    return opened
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path, PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=64
+    )
+    connection.execute("PRAGMA secure_delete = ON")  # what is erased is overwritten
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA cache_size = -32768")  # 32 MB
+    return connection
+
+
+def _is_locked(error: sqlite3.Error) -> bool:
+    """Return True if the same statement may succeed when another program is done."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _LOCKED
