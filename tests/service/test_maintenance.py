@@ -60,6 +60,32 @@ def test_upkeep_goes_on_after_trouble(tmp_path: Path, monkeypatch: pytest.Monkey
     asyncio.run(work())
 
 
+def test_a_store_that_stays_down_is_logged_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "TICK", 0.001)
+
+    async def work() -> None:
+        async with serving(tmp_path) as service:
+            follow = service.follow_catalogue
+            asked = 0
+
+            async def troubled() -> None:
+                nonlocal asked
+                asked += 1
+                if asked != 10:
+                    raise StoreDown("away")
+                await follow()
+
+            service.follow_catalogue = troubled  # type: ignore[method-assign]
+            task = asyncio.create_task(maintain(service))
+            await until(lambda: asked == 20)
+            task.cancel()
+        assert [record.getMessage() for record in caplog.records] == ["store is down"] * 2
+
+    asyncio.run(work())
+
+
 def test_old_slates_are_dropped_and_young_ones_stay(tmp_path: Path) -> None:
     async def work() -> None:
         clock = Clock()

@@ -25,6 +25,7 @@ _PAUSE = 0.01
 async def maintain(service: Service) -> None:
     """Follow the catalogue, count exposure, store the counts and drop old impressions, for ever."""
     keep = expire = time.monotonic() + KEEP_EVERY
+    down = ""
     while True:
         await asyncio.sleep(TICK)
         try:
@@ -38,8 +39,11 @@ async def maintain(service: Service) -> None:
             if time.monotonic() >= expire:
                 await drop_expired(service)
                 expire = time.monotonic() + EXPIRE_EVERY
+            down = ""
         except StoreDown as error:
-            log.warning("store is down", extra={"reason": str(error)})
+            if str(error) != down:  # once, not five times a second
+                log.warning("store is down", extra={"reason": str(error)})
+            down = str(error)
         except Exception:  # go on: without maintenance, counts and old impressions pile up
             log.exception("maintenance failed")
 

@@ -20,7 +20,7 @@ from faircascade.service.http.schemas import PolicyDescription, Readiness
 from faircascade.service.messages import RecommendationRequest
 from faircascade.service.service import Service
 from faircascade.service.stores import sqlite_file
-from faircascade.service.stores.base import StoreDown
+from faircascade.service.stores.base import StoreDown, StoreLost
 from faircascade.version import __version__
 from tests.service.http.applications import Client, app_of, calling, new_service
 from tests.service.in_process import SERVED
@@ -65,9 +65,16 @@ def test_a_store_that_is_down_or_silent_is_not_ready(
     async def silent() -> None:
         await asyncio.Event().wait()
 
+    async def lost() -> None:
+        raise StoreLost("/secret/place: was replaced", advice="its file was replaced; restart")
+
     monkeypatch.setattr(readiness, "TIMEOUT", 0.01)
     monkeypatch.setattr(readiness, "REUSE_SECONDS", 0.0)
-    for ping, words in ((down, "is unavailable"), (silent, "did not answer within")):
+    for ping, words in (
+        (down, "is unavailable"),
+        (silent, "did not answer within"),
+        (lost, "its file was replaced; restart"),
+    ):
         monkeypatch.setattr(service.store, "ping", ping)
         answer = client.get("/readyz")
         assert answer.status_code == 503

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ from typing import Any
 import pytest
 
 from faircascade.service.stores import sqlite_file
-from faircascade.service.stores.base import Store, StoreDown
-from faircascade.testing.stores import SHAPE, hand_out, new_update
+from faircascade.service.stores.base import Store, StoreDown, StoreLost
+from faircascade.service.stores.file_guard import FileGuard
+from faircascade.service.stores.sqlite import SQLiteStore
+from faircascade.testing.stores import SHAPE, hand_out, new_item, new_update, sums_of
 from tests.service.stores.locations import SQLiteLocation
 
 
@@ -145,5 +148,189 @@ def test_a_file_that_is_locked_at_the_start_holds_up_nobody(
             other.execute("COMMIT")
             await opening
             await store.close()
+
+    asyncio.run(story())
+
+
+def replace_file(path: Path) -> None:
+    backup = path.with_name("backup.db")
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("VACUUM INTO ?", [str(backup)])
+    backup.replace(path)
+
+
+def remove_log(path: Path) -> None:
+    Path(f"{path}-wal").unlink()
+
+
+def replace_index(path: Path) -> None:
+    index = Path(f"{path}-shm")
+    copy = Path(shutil.copy(index, f"{index}.copy"))
+    copy.replace(index)
+
+
+@pytest.mark.parametrize(
+    ("change", "advice"),
+    [
+        (replace_file, "its file was replaced or removed"),
+        (Path.unlink, "its file was replaced or removed"),
+        (lambda path: path.rename(path.with_name("elsewhere.db")), "its file was replaced"),
+        (remove_log, "its write-ahead log .* was removed"),
+        (replace_index, "its write-ahead log .* was removed"),
+    ],
+    ids=["replaced", "removed", "moved", "without log", "index replaced"],
+)
+def test_a_file_that_is_not_at_its_path_any_more_is_refused_for_good(
+    location: SQLiteLocation,
+    change: Callable[[Path], None],
+    advice: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def story(store: Store) -> None:
+        (shown,) = await hand_out(store, "ada")
+        change(location.path)
+        for call in (store.learn([new_update(shown)]), store.put_items([new_item("a")])):
+            with pytest.raises(StoreLost, match=advice) as refused:
+                await call
+            assert str(location.path) not in refused.value.advice
+        several = [store.ping(), store.erase("ada"), store.user("ada", impressions=1)]
+        for error in await asyncio.gather(*several, return_exceptions=True):
+            assert isinstance(error, StoreLost)
+
+    location.tell(story)
+    assert [record.getMessage() for record in caplog.records] == ["the store is lost"]
+
+
+def test_what_is_acknowledged_is_in_the_file_at_the_path_at_that_time(
+    location: SQLiteLocation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file goes in the moment in which the answer is written to disk."""
+
+    async def story(store: Any) -> None:
+        (shown,) = await hand_out(store, "ada")
+        checks = iter([None, location.path.unlink])
+        check = FileGuard.check
+
+        def check_and_remove(guard: FileGuard) -> None:
+            if removing := next(checks, None):
+                removing()
+            check(guard)
+
+        monkeypatch.setattr(FileGuard, "check", check_and_remove)
+        with pytest.raises(StoreLost):
+            await store.learn([new_update(shown)])
+
+    location.tell(story)
+
+
+async def is_there(store: Store) -> bool:
+    try:
+        await store.user("ada", impressions=1)
+    except StoreLost:
+        return False
+    return True
+
+
+def test_an_idle_service_notices_too(
+    location: SQLiteLocation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_file, "TIDY_EVERY", 0.01)
+
+    async def story(store: Store) -> None:
+        await hand_out(store, "ada")
+        location.path.unlink()
+        async with asyncio.timeout(10):
+            while await is_there(store):
+                await asyncio.sleep(0)
+
+    location.tell(story)
+
+
+def test_a_file_that_came_in_place_of_the_old_one_stays_as_it_is(location: SQLiteLocation) -> None:
+    async def story(store: Store) -> None:
+        await hand_out(store, "ada")
+        replace_file(location.path)
+        contents.append(location.path.read_bytes())
+        for _ in range(20):
+            with pytest.raises(StoreLost):
+                await hand_out(store, "bob")
+
+    contents: list[bytes] = []
+    location.tell(story)
+    assert location.path.read_bytes() == contents[0]
+
+
+def test_what_was_in_a_removed_log_is_saved_when_the_store_closes(location: SQLiteLocation) -> None:
+    async def story(store: Store) -> None:
+        (shown,) = await hand_out(store, "ada")
+        await store.learn([new_update(shown)])
+        remove_log(location.path)
+        with pytest.raises(StoreLost):
+            await store.ping()
+
+    async def later(store: Store) -> None:
+        assert (await sums_of(store, "ada")).tolist() == [1.0] * SHAPE.sums
+
+    location.tell(story)
+    location.tell(later)
+
+
+# one service
+
+
+def link(path: Path) -> Path:
+    name = path.with_name("link.db")
+    name.symlink_to(path)
+    return name
+
+
+def folder_link(path: Path) -> Path:
+    folder = path.parent / "folder"
+    folder.symlink_to(path.parent, target_is_directory=True)
+    return folder / path.name
+
+
+def hard_link(path: Path) -> Path:
+    folder = path.parent / "other"
+    folder.mkdir()
+    name = folder / "hard.db"
+    name.hardlink_to(path)
+    return name
+
+
+@pytest.mark.parametrize(
+    ("other_name", "message"),
+    [
+        (link, "another service is using this store"),
+        (folder_link, "another service is using this store"),
+        (hard_link, r"has 2 names \(hard links\).*remove the other names, or make copies"),
+    ],
+)
+def test_a_second_service_is_refused_by_whatever_name(
+    location: SQLiteLocation, other_name: Callable[[Path], Path], message: str
+) -> None:
+    async def story(store: Store) -> None:
+        await hand_out(store, "ada")
+        other = SQLiteStore(other_name(location.path))
+        with pytest.raises(ValueError, match=message):
+            await other.open(SHAPE)
+        await hand_out(store, "ada")
+
+    location.tell(story)
+
+
+def test_a_link_to_a_file_can_be_used_until_it_leads_elsewhere(location: SQLiteLocation) -> None:
+    location.tell(lambda store: store.ping())
+    name = link(location.path)
+
+    async def story() -> None:
+        store = SQLiteStore(name)
+        await store.open(SHAPE)
+        await hand_out(store, "ada")
+        name.unlink()
+        name.symlink_to(location.path.with_name("another.db"))
+        with pytest.raises(StoreLost):
+            await hand_out(store, "ada")
+        await store.close()
 
     asyncio.run(story())

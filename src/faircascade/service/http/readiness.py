@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from math import inf
 
-from faircascade.service.stores.base import Store, StoreDown
+from faircascade.service.stores.base import Store, StoreDown, StoreLost
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +44,8 @@ async def _ping(store: Store) -> str:
             await store.ping()
     except TimeoutError:
         return f"did not answer within {TIMEOUT:g} seconds"
+    except StoreLost as error:
+        return error.advice
     except StoreDown as error:  # its text may name hosts
         log.warning("store is down", extra={"reason": str(error)})
         return "is unavailable"

@@ -26,6 +26,15 @@ class StoreDown(Exception):  # noqa: N818 - it says what is the matter
     """The store cannot be reached or written to now; the same call may succeed later."""
 
 
+class StoreLost(StoreDown):
+    """What the store held is not where it was; nothing is written until a restart."""
+
+    def __init__(self, reason: str, *, advice: str) -> None:
+        """Say what happened, and what to do without naming hosts and paths."""
+        super().__init__(reason)
+        self.advice = advice
+
+
 class StoreUnsure(StoreDown):
     """The store did not say whether a write was done; it may have been."""
 

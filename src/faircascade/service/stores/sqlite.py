@@ -27,6 +27,7 @@ from faircascade.service.stores.base import (
     UserRecord,
     UserStates,
 )
+from faircascade.service.stores.file_guard import real_file
 from faircascade.service.stores.registry import register_store
 from faircascade.service.stores.sqlite_file import SQLiteFile
 from faircascade.service.stores.sqlite_rows import (
@@ -88,7 +89,7 @@ class SQLiteStore(Store):
         if not self.path.exists():
             return None
         try:
-            with closing(sqlite3.connect(self.path)) as db:
+            with closing(sqlite3.connect(real_file(self.path))) as db:
                 if value(db, "SELECT count(*) FROM sqlite_schema") == 0:
                     return None
                 self._check_kind(db)

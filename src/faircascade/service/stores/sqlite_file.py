@@ -19,10 +19,9 @@ from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 
-from filelock import FileLock, Timeout
-
 from faircascade.service.batching import reject, resolve
-from faircascade.service.stores.base import StoreDown
+from faircascade.service.stores.base import StoreDown, StoreLost
+from faircascade.service.stores.file_guard import FileGuard
 from faircascade.service.stores.worker_thread import WorkerThread
 
 log = logging.getLogger(__name__)
@@ -61,23 +60,19 @@ class SQLiteFile:
     @classmethod
     async def open(cls, path: Path, prepare: Job) -> SQLiteFile:
         """Open the file and let `prepare` make or check its tables, in a thread."""
-        if not path.parent.is_dir():
-            raise ValueError(f"{path}: the folder {path.parent} does not exist")
-        lock = FileLock(f"{path}.lock", thread_local=False)
+        if not (folder := path.resolve().parent).is_dir():
+            raise ValueError(f"{path}: the folder {folder} does not exist")
+        guard = FileGuard(path)
         try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            raise ValueError(f"{path}: another service is using this store") from None
-        try:
-            return cls(path, lock, await asyncio.to_thread(_connections, path, prepare))
+            return cls(path, guard, await asyncio.to_thread(_connections, path, guard, prepare))
         except BaseException:
-            lock.release()
+            guard.release()
             raise
 
-    def __init__(self, path: Path, lock: FileLock, connections: _Connections) -> None:
+    def __init__(self, path: Path, guard: FileGuard, connections: _Connections) -> None:
         """Take over an open file; `open` makes one."""
         self.path = path
-        self._lock = lock
+        self._guard = guard
         self._connections = connections
         self._clock = asyncio.get_running_loop().time
         self._disk = WorkerThread("commit")
@@ -99,7 +94,7 @@ class SQLiteFile:
             await asyncio.wait([self._flushing])
         await self._disk.do(self._connections.close)
         self._disk.stop()
-        self._lock.release()
+        self._guard.release()
 
     async def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
         """Return rows of what is on disk."""
@@ -122,6 +117,8 @@ class SQLiteFile:
     async def _read(self, job: Callable[[sqlite3.Connection], T]) -> T:
         until = None
         while True:
+            if self._guard.lost:
+                self._guard.check()
             try:
                 return job(self._connections.reader)
             except sqlite3.Error as error:
@@ -181,20 +178,31 @@ class SQLiteFile:
         writer = self._connections.writer
         try:
             results = [waiting.job(writer) for waiting in batch]
-            await self._disk.do(lambda: writer.execute("COMMIT"))
+            await self._disk.do(self._end)
         except BaseException as error:
             if writer.in_transaction:
                 writer.execute("ROLLBACK")
             if not isinstance(error, Exception):
                 raise
-            if len(batch) > 1:
+            if len(batch) > 1 and not isinstance(error, StoreDown):
                 self._alone.extend(batch)
-            else:
-                refused = self._down(error) if isinstance(error, sqlite3.Error) else error
-                reject(batch[0].done, refused)
+                return
+            refused = self._down(error) if isinstance(error, sqlite3.Error) else error
+            for waiting in batch:
+                reject(waiting.done, refused)
         else:
             for waiting, result in zip(batch, results, strict=True):
                 resolve(waiting.done, result)
+
+    def _end(self) -> None:
+        """Write the transaction to disk, and make sure that it is in the file at the path.
+
+        Asked before, so that nothing is written into another file, and after, so that nothing is
+        acknowledged that the next start would not find.
+        """
+        self._guard.check()
+        self._connections.writer.execute("COMMIT")
+        self._guard.check()
 
     async def _tidy(self) -> None:
         """Carry the log over into the file while others write.
@@ -205,28 +213,35 @@ class SQLiteFile:
         while True:
             await asyncio.sleep(TIDY_EVERY)
             try:
-                _, pages, _ = await asyncio.to_thread(
-                    lambda: self._connections.tidier.execute(
-                        "PRAGMA wal_checkpoint(PASSIVE)"
-                    ).fetchone()
-                )
+                pages = await asyncio.to_thread(self._checkpoint)
                 self._next_log = self._next_log or self._unfinished
                 if pages > LARGE_LOG:
                     self._next_log = self._next_log or _OVERWRITTEN
                 if self._next_log:
                     await self.write(lambda _: None)
+            except StoreLost:
+                return
             except (sqlite3.Error, StoreDown) as error:  # who writes next is told as well
                 log.warning(
                     "the write-ahead log could not be checkpointed", extra={"reason": str(error)}
                 )
 
+    def _checkpoint(self) -> int:
+        """Carry over what nobody reads any more; return how many pages the log has."""
+        self._guard.check()
+        (_, pages, _) = self._connections.tidier.execute(
+            "PRAGMA wal_checkpoint(PASSIVE)"
+        ).fetchone()
+        return int(pages)
+
     def _renew_log(self) -> None:
         """Restart the log; if it is being read, try again later."""
         writer, how, busy = self._connections.writer, self._next_log, True
         try:
+            self._guard.check()
             writer.execute(f"PRAGMA busy_timeout = {_LITTLE_PATIENCE}")
             (busy, *_) = writer.execute(f"PRAGMA wal_checkpoint({how})").fetchone()
-        except sqlite3.Error as error:  # it can go on growing for a while
+        except (sqlite3.Error, StoreDown) as error:  # it can go on growing for a while
             log.warning("the write-ahead log could not be restarted", extra={"reason": str(error)})
         finally:
             writer.execute("PRAGMA busy_timeout = 0")
@@ -246,17 +261,20 @@ class _Connections:
             connection.close()
 
 
-def _connections(path: Path, prepare: Job) -> _Connections:
+def _connections(path: Path, guard: FileGuard, prepare: Job) -> _Connections:
     """Open a file, which may take a while if another program has locked it."""
     try:
-        if not path.exists():  # nobody else's business; the log gets the same rights
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-        writer = _connect(path)
+        if not guard.file.exists():  # nobody else's business; the log gets the same rights
+            os.close(os.open(guard.file, os.O_CREAT | os.O_RDWR, 0o600))
+        guard.remember_file()
+        writer = _connect(guard.file)
         prepare(writer)
         writer.execute("PRAGMA wal_autocheckpoint = 0")  # see `SQLiteFile._tidy`
-        opened = _Connections(writer, _connect(path), _connect(path))
+        opened = _Connections(writer, _connect(guard.file), _connect(guard.file))
         for connection in (opened.writer, opened.reader):  # used on the event loop
             connection.execute("PRAGMA busy_timeout = 0")
+        guard.remember_log()
+        guard.check()
     except sqlite3.Error as error:
         raise ValueError(f"{path}: cannot be opened as a store ({error})") from error
     return opened
