@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from redis.asyncio import Redis
 
-from faircascade.service.stores.base import Store, StoreDown, StoreUnsure, UpdateOutcome
+from faircascade.service.stores.base import Store, StoreDown, StoreLost, StoreUnsure, UpdateOutcome
 from faircascade.service.stores.redis import MARGIN, RedisStore
 from faircascade.testing.stores import (
     SHAPE,
@@ -657,12 +657,52 @@ def test_arrays_of_another_shape_are_refused(redis_location: RedisLocation) -> N
     redis_location.tell(story)
 
 
-def test_a_redis_that_was_emptied_is_noticed(own_server: RedisServer) -> None:
+def test_a_redis_that_was_emptied_refuses_everything_and_stays_empty(
+    own_server: RedisServer,
+) -> None:
     async def story() -> None:
         async with opened(RedisLocation(own_server.url)) as store, plain(own_server.url) as redis:
-            await hand_out(store, "ada")
+            (shown,) = await hand_out(store, "ada")
+            await store.put_items([new_item("a"), new_item("b")])
             await redis.flushall()
-            for error in await all_fail(store.ping(), store.begin_round(["ada"])):
+            for error in await all_fail(
+                store.ping(),
+                store.begin_round(["ada"]),
+                store.record([new_impression("ada")], units=None),
+                store.impressions([shown.id]),
+                store.learn([new_update(shown)]),
+                store.put_items([new_item("c")]),
+                store.remove_items(["a"]),
+                store.items(),
+                store.catalogue_version(),
+                store.user("ada", impressions=1),
+                store.erase("ada"),
+                store.put_users(["bob"], np.ones((1, SHAPE.sums)), np.array([1])),
+                store.keep_counts("1-1", b"counts"),
+                store.counts(),
+                store.events("", 10),
+                store.set_meta("a", 1),
+                store.get_meta("a"),
+            ):
                 assert "has lost its data" in error
+            left = [key.decode().split(":")[1] for key in await redis.keys()]
+            assert set(left) <= {"user"}  # whose slates were numbered, and nothing else
+
+    asyncio.run(story())
+
+
+def test_what_a_redis_was_emptied_of_can_be_restored(own_server: RedisServer) -> None:
+    async def story() -> None:
+        place = RedisLocation(own_server.url)
+        async with opened(place) as store, plain(own_server.url) as redis:
+            (shown,) = await hand_out(store, "ada")
+            backup = {key: await redis.dump(key) for key in await redis.keys()}
+            await redis.flushall()
+            with pytest.raises(StoreLost) as refused:
+                await store.learn([new_update(shown)])
+            assert refused.value.advice == "has lost its data; restore it, then restart the service"
+            for key, value in backup.items():
+                await redis.restore(key, 0, value)
+            assert await store.learn([new_update(shown)]) == [UpdateOutcome.LEARNED]
 
     asyncio.run(story())

@@ -113,17 +113,15 @@ class RedisStore(Store):
         await self._connection.close()
 
     async def ping(self) -> None:
-        there, _ = await self._connection.send(
-            [("EXISTS", self._key("shape")), ("SET", self._key("ping"), b"", "PX", 60_000)]
-        )
-        self._check_kept(there)
+        await self._send([])
+        await self._connection.send([("SET", self._key("ping"), b"", "PX", 60_000)])
 
-    def _check_kept(self, there: int) -> None:
-        """Refuse a Redis that was emptied: all users would start from nothing, unnoticed."""
+    async def _send(self, commands: Sequence[Command]) -> list[Any]:
+        """Return the replies to commands, unless Redis was emptied."""
+        there, *replies = await self._connection.send([("EXISTS", self._key("shape")), *commands])
         if not there:
-            raise StoreDown(
-                f"{self._connection.name} has lost its data; restore it, then restart the service"
-            )
+            raise self._connection.lost()
+        return replies
 
     def _key(self, kind: str, name: str | None = None) -> bytes:
         return packing.pack_text(":".join([self._prefix, kind, *([] if name is None else [name])]))
@@ -138,16 +136,21 @@ class RedisStore(Store):
         """Run a script with keys and arguments, in order; a call has `size` bytes, roughly."""
         replies: list[Any] = []
         for some in chunks(calls, _at_once(size)):
-            replies += await self._connection.send(Script.named(script).calls(some))
+            replies += await self._connection.send(self._commands(script, some))
         return replies
+
+    def _commands(self, script: str, calls: Sequence[tuple[Command, Command]]) -> list[Command]:
+        shape = self._key("shape")
+        return Script.named(script).calls([((*keys, shape), given) for keys, given in calls])
 
     # meta
 
     async def get_meta(self, name: str) -> Any:
-        (value,) = await self._connection.send([("HGET", self._key("meta"), name)])
+        (value,) = await self._send([("HGET", self._key("meta"), name)])
         return None if value is None else json.loads(value)
 
     async def set_meta(self, name: str, value: Any) -> None:
+        await self._send([])
         await self._connection.send([("HSET", self._key("meta"), name, json.dumps(value))])
 
     # catalogue
@@ -156,19 +159,19 @@ class RedisStore(Store):
         return [self._key(kind) for kind in ("items", "changed", "version", "live")]
 
     async def catalogue_version(self) -> int:
-        (version,) = await self._connection.send([("GET", self._key("version"))])
+        (version,) = await self._send([("GET", self._key("version"))])
         return int(version or 0)
 
     async def items(self, after: int = 0) -> tuple[int, list[StoredItem]]:
         items, changed, version, _ = self._catalogue()
         # The version comes first: what changes in between is read twice rather than never.
-        number, ids = await self._connection.send(
+        number, ids = await self._send(
             [("GET", version), ("ZRANGEBYSCORE", changed, f"({after}", "+inf")]
         )
         dim = self._shape.dim
         found: list[StoredItem] = []
         for some in chunks(ids, _at_once(8 * dim)):
-            (values,) = await self._connection.send([("HMGET", items, *some)])
+            (values,) = await self._send([("HMGET", items, *some)])
             found += [
                 packing.read_item(packing.read_text(name), value, dim)
                 for name, value in zip(some, values, strict=True)
@@ -190,7 +193,7 @@ class RedisStore(Store):
 
     async def _change_catalogue(self, script: str, arguments: Command, items: int) -> Any:
         """Run a script on items, all in one call: either all of them change or none."""
-        call = Script.named(script).calls([(self._catalogue(), arguments)])
+        call = self._commands(script, [(self._catalogue(), arguments)])
         size = items * (_HEAD + 8 * self._shape.dim)
         (reply,) = await self._connection.send(call, extra=size / _PACE)
         return reply
@@ -204,14 +207,13 @@ class RedisStore(Store):
         owed: list[dict[int, int]] = []
         step = 3 if accounts else 2
         for some in chunks(range(n), _at_once(8 * s)):
-            commands: list[Command] = [("EXISTS", self._key("shape"))]
+            commands: list[Command] = []
             for place in some:
                 key = self._key("user", users[place])
                 commands += [("HINCRBY", key, "rounds", 1), ("HGET", key, "sums")]
                 if accounts:
                     commands.append(("HGETALL", self._key("account", users[place])))
-            there, *replies = await self._connection.send(commands)
-            self._check_kept(there)
+            replies = await self._send(commands)
             for place, (number, packed, *rest) in zip(some, chunks(replies, step), strict=True):
                 rounds[place] = number
                 if packed is not None:
@@ -267,7 +269,7 @@ class RedisStore(Store):
         found: list[Impression | None] = []
         for some in chunks(ids, 100):
             keys = [self._key("impression", name) for name in some]
-            (bodies,) = await self._connection.send([("MGET", *keys)])
+            (bodies,) = await self._send([("MGET", *keys)])
             found += [
                 None if body is None else packing.read_impression(name, body, self._shape.dim)
                 for name, body in zip(some, bodies, strict=True)
@@ -315,7 +317,7 @@ class RedisStore(Store):
     async def erase(self, user: str) -> bool:
         keys = [self._key(kind, user) for kind in ("user", "account", "shown")]
         # Asked first: if the reply to the second is lost, sending it again finds nothing.
-        (known,) = await self._connection.send([("EXISTS", *keys)])
+        (known,) = await self._send([("EXISTS", *keys)])
         await self._call("erase", [(keys, [self._stem()])])
         return bool(known)
 
@@ -331,15 +333,11 @@ class RedisStore(Store):
 
     async def events(self, after: str, limit: int) -> list[tuple[str, Event]]:
         start = f"({after}" if after else "-"
-        (found,) = await self._connection.send(
-            [("XRANGE", self._key("events"), start, "+", "COUNT", limit)]
-        )
+        (found,) = await self._send([("XRANGE", self._key("events"), start, "+", "COUNT", limit)])
         return [(cursor.decode(), packing.read_event(fields[b"e"])) for cursor, fields in found]
 
     async def counts(self) -> tuple[str, bytes | None]:
-        ((cursor, counts),) = await self._connection.send(
-            [("HMGET", self._key("counts"), "cursor", "counts")]
-        )
+        ((cursor, counts),) = await self._send([("HMGET", self._key("counts"), "cursor", "counts")])
         return (cursor or b"").decode(), counts
 
     async def keep_counts(self, cursor: str, counts: bytes) -> None:

@@ -18,7 +18,7 @@ from redis.exceptions import ConnectionError as Disconnected
 from redis.exceptions import OutOfMemoryError, ReadOnlyError, RedisError, ResponseError
 from redis.exceptions import TimeoutError as TimedOut
 
-from faircascade.service.stores.base import StoreDown
+from faircascade.service.stores.base import StoreDown, StoreLost
 
 T = TypeVar("T")
 Command = Sequence[bytes | str | int | float]
@@ -30,13 +30,20 @@ _AWAY = (Disconnected, TimedOut, TimeoutError, OSError, OutOfMemoryError, ReadOn
 _PASSING = re.compile(r"(^|-)(OOM|READONLY|MISCONF|MASTERDOWN|NOREPLICAS|LOADING|BUSY|TRYAGAIN) ")
 
 
+# What scripts begin with: a Redis that was emptied must not be taken for a new one.
+_GUARD = (
+    b"if redis.call('EXISTS', KEYS[#KEYS]) == 0 then return redis.error_reply('LOST data') end\n"
+)
+_LOST = "LOST "
+
+
 class Unanswered(StoreDown):
     """No reply came although commands had been sent; they may have been run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A Lua script that Redis runs as one step."""
+    """A Lua script that Redis runs as one step, unless its last key is missing: that was lost."""
 
     text: bytes
     digest: str
@@ -45,7 +52,7 @@ class Script:
     @cache
     def named(cls, name: str) -> Script:
         """Return the script in `scripts/`."""
-        text = files(__package__).joinpath("scripts", f"{name}.lua").read_bytes()
+        text = _GUARD + files(__package__).joinpath("scripts", f"{name}.lua").read_bytes()
         return cls(text, hashlib.sha1(text, usedforsecurity=False).hexdigest())
 
     def calls(self, calls: Iterable[tuple[Command, Command]]) -> list[Command]:
@@ -110,6 +117,8 @@ class RedisConnection:
                 async with asyncio.timeout(limit):
                     return await attempt.replies()
             except (RedisError, OSError) as error:
+                if str(error).startswith(_LOST):
+                    raise self.lost() from error
                 if not _passes(error):
                     raise
                 perhaps_run = perhaps_run or attempt.perhaps_run
@@ -119,6 +128,11 @@ class RedisConnection:
                     raise kind(f"{self.name} cannot be used now: {reason}") from error
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def lost(self) -> StoreLost:
+        """Return what to raise if Redis was emptied: all users would start from nothing."""
+        advice = "has lost its data; restore it, then restart the service"
+        return StoreLost(f"{self.name} {advice}", advice=advice)
 
     async def durability(self) -> str | None:
         """Return a warning if the server's settings allow data loss."""
