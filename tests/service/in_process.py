@@ -84,10 +84,15 @@ async def serving(
     store: Store | None = None,
     settings: ServiceSettings | None = None,
     clock: Clock | None = None,
+    elapsed: Clock | None = None,
     items: int = 12,
     seed: int = 0,
 ) -> AsyncIterator[Service]:
-    """Start a service on a store in a folder, with items if it has none."""
+    """Start a service on a store in a folder, with items if it has none.
+
+    As much time elapses as the clock says, unless told otherwise.
+    """
+    clock = clock or Clock()
     Path(folder).mkdir(parents=True, exist_ok=True)
     service = Service(
         policy or EALinUCB(weight="log", gamma=0.01),
@@ -96,7 +101,8 @@ async def serving(
         topics=topics_for(policy),
         settings=settings,
         seed=seed,
-        clock=clock or Clock(),
+        clock=clock,
+        elapsed=elapsed or clock,
     )
     await service.start()
     try:

@@ -28,6 +28,7 @@ async def maintain(service: Service) -> None:
     down = ""
     while True:
         await asyncio.sleep(TICK)
+        service.expiry()  # so that it notices when the clock is set
         try:
             await service.follow_catalogue()
             await service.exposure.catch_up(service.store)
@@ -50,5 +51,5 @@ async def maintain(service: Service) -> None:
 
 async def drop_expired(service: Service) -> None:
     """Drop expired impressions, a few at a time so that requests need not wait."""
-    while await service.store.expire(service.clock() - service.settings.ttl):
+    while await service.drop_expired():
         await asyncio.sleep(_PAUSE)

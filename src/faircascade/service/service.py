@@ -16,6 +16,7 @@ from faircascade.registry import to_spec
 from faircascade.service.activity import Activity
 from faircascade.service.batching import Batcher
 from faircascade.service.catalogue.catalogue import Catalogue
+from faircascade.service.expiry import ExpiryClock, seconds_elapsed
 from faircascade.service.exposure import ExposureTracker
 from faircascade.service.ids import LARGEST_FEATURE
 from faircascade.service.learning import model_updates, read_feedback
@@ -48,6 +49,8 @@ log = logging.getLogger(__name__)
 
 MAX_BATCH = 64
 """Most separate requests that are processed together."""
+_EXPIRY = "expiry"
+"""Under which name the store keeps the time by which impressions expire."""
 
 
 class Service:
@@ -63,12 +66,14 @@ class Service:
         settings: ServiceSettings | None = None,
         seed: int = 0,
         clock: Callable[[], float] = time.time,
+        elapsed: Callable[[], float] = seconds_elapsed,
     ) -> None:
         self.policy = policy
         self.store = store
         self.settings = settings or ServiceSettings()
         self.seed = seed
         self.clock = clock
+        self.expiry = ExpiryClock(self.settings.ttl, clock, elapsed)
         self.version = version_of(policy)
         self.catalogue = Catalogue.empty(dim, topics)
         self.exposure = ExposureTracker(clock, lambda: self.catalogue.recipients)
@@ -105,10 +110,18 @@ class Service:
         size = numbers_learned(self._policy, self.catalogue.items)
         shape = StoreShape(dim=self.dim + self.topics, sums=size, topics=self.topics)
         await self.store.open(shape)
+        self.expiry.restore(await self.store.get_meta(_EXPIRY))
         await self.follow_catalogue()
         await self.exposure.restore(self.store)
         await self.exposure.catch_up(self.store)
         self.started = True
+
+    async def drop_expired(self) -> int:
+        """Drop some of the impressions whose time is over; return how many, 0 if none is left."""
+        dropped = await self.store.expire(self.expiry() - self.settings.ttl)
+        if not dropped:
+            await self.store.set_meta(_EXPIRY, self.expiry.state())
+        return dropped
 
     async def stop(self) -> None:
         """Keep the counts and close the store."""
@@ -175,9 +188,9 @@ class Service:
     async def _learn(self, requests: Sequence[FeedbackRequest]) -> list[FeedbackReceipt | Refused]:
         found = await self.store.impressions([request.impression_id for request in requests])
         await self._know_names(found)
-        now = self.clock()
+        now, oldest = self.clock(), self.expiry() - self.settings.ttl
         outcomes = [
-            read_feedback(request, i, self.catalogue, oldest=now - self.settings.ttl)
+            read_feedback(request, i, self.catalogue, oldest=oldest)
             for request, i in zip(requests, found, strict=True)
         ]
         results = model_updates(outcomes, self._policy, now, dim=self.dim)

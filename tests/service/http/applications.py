@@ -32,13 +32,15 @@ def new_service(
     clock: Clock | None = None,
 ) -> Service:
     """Return a service that has not started."""
+    clock = clock or Clock()
     return Service(
         policy or EALinUCB(weight="log", gamma=0.01),
         store or SQLiteStore(folder / "store.db"),
         dim=DIM,
         topics=topics_for(policy),
         settings=settings,
-        clock=clock or Clock(),
+        clock=clock,
+        elapsed=clock,
     )
 
 
