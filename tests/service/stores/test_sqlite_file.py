@@ -275,6 +275,36 @@ def test_what_was_in_a_removed_log_is_saved_when_the_store_closes(location: SQLi
     location.tell(later)
 
 
+@pytest.mark.parametrize("of", ["another file", "the same file"])
+def test_a_log_that_a_crash_left_is_not_written_into_another_file(
+    location: SQLiteLocation, tmp_path: Path, of: str
+) -> None:
+    async def begin(store: Store) -> None:
+        await hand_out(store, "ada")
+
+    async def write(store: Store) -> None:
+        await hand_out(store, "ada", 20)
+        await hand_out(store, "bob", 20)
+        if of == "another file":
+            replace_file(location.path)
+        crashed.append(Path(f"{location.path}-wal").read_bytes())
+
+    crashed: list[bytes] = []
+    location.tell(begin)
+    location.tell(write)
+    Path(f"{location.path}-wal").write_bytes(crashed[0])
+    if of == "the same file":
+        location.tell(lambda store: sums_of(store, "bob"))
+        return
+    contents = location.path.read_bytes()
+    for call in (location.store().stored_shape(), location.store().open(SHAPE)):
+        with pytest.raises(ValueError, match=r"may be the log of another file.*remove"):
+            asyncio.run(call)
+    assert location.path.read_bytes() == contents
+    Path(f"{location.path}-wal").unlink()
+    location.tell(begin)
+
+
 # one service
 
 

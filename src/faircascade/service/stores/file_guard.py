@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -11,23 +13,57 @@ from faircascade.service.stores.base import StoreDown, StoreLost
 
 log = logging.getLogger(__name__)
 
+_MARK = "SELECT value FROM meta WHERE name = 'file'"
+
 Identity = tuple[int, int] | None
 """Device and inode of the file at a path; None if there is none."""
 
 
 def real_file(path: Path) -> Path:
-    """Return the path of a file without symbolic links; refuse one with several names.
+    """Return the path of a database without symbolic links; refuse one that SQLite would damage.
 
-    SQLite names the write-ahead log after the file: under another name it would make another log,
-    and so damage the file.
+    SQLite finds the write-ahead log by the name of the file. Under another name it would make
+    another log, and it cannot tell whether the log that it finds is of this file.
     """
     real = path.resolve()
-    if real.exists() and (names := real.stat().st_nlink) > 1:
+    if not real.exists():
+        return real
+    found = real.stat()
+    if found.st_nlink > 1:
         raise ValueError(
-            f"{path}: has {names} names (hard links), and another service could use it under "
-            "another one; remove the other names, or make copies"
+            f"{path}: has {found.st_nlink} names (hard links), and another service could use it "
+            "under another one; remove the other names, or make copies"
+        )
+    if _has_log(real) and _marked(real) not in (None, found.st_ino):
+        raise ValueError(
+            f"{path}-wal: may be the log of another file, which was here before; if you put "
+            f"{path} in its place, remove {path}-wal and {path}-shm; if you copied file and log "
+            f"together, run: sqlite3 {path} 'PRAGMA wal_checkpoint(TRUNCATE)'"
         )
     return real
+
+
+def mark(db: sqlite3.Connection, file: Path) -> None:
+    """Write into the database which file it is, so that a log of another file is noticed."""
+    inode = file.stat().st_ino
+    if db.execute(_MARK).fetchone() != (str(inode),):
+        db.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('file', ?)", [str(inode)])
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # it must not be in the log alone
+
+
+def _marked(file: Path) -> int | None:
+    """Return what `mark` wrote into a file, looking at nothing beside it; None if it did not."""
+    try:
+        with closing(sqlite3.connect(f"{file.as_uri()}?immutable=1", uri=True)) as db:
+            row = db.execute(_MARK).fetchone()
+    except sqlite3.Error:  # it was half written when the machine stopped; the log completes it
+        return None
+    return None if row is None else int(row[0])
+
+
+def _has_log(file: Path) -> bool:
+    log_file = Path(f"{file}-wal")
+    return log_file.exists() and log_file.stat().st_size > 0
 
 
 class FileGuard:

@@ -27,7 +27,7 @@ from faircascade.service.stores.base import (
     UserRecord,
     UserStates,
 )
-from faircascade.service.stores.file_guard import real_file
+from faircascade.service.stores.file_guard import mark, real_file
 from faircascade.service.stores.registry import register_store
 from faircascade.service.stores.sqlite_file import SQLiteFile
 from faircascade.service.stores.sqlite_rows import (
@@ -129,6 +129,7 @@ class SQLiteStore(Store):
             raise ValueError(
                 f"{self.path}: holds {json.loads(known[0])}, cannot be opened for {ours}"
             )
+        mark(db, self.path)
 
     async def close(self) -> None:
         await self._file.close()

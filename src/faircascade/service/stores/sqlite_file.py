@@ -62,12 +62,7 @@ class SQLiteFile:
         """Open the file and let `prepare` make or check its tables, in a thread."""
         if not (folder := path.resolve().parent).is_dir():
             raise ValueError(f"{path}: the folder {folder} does not exist")
-        guard = FileGuard(path)
-        try:
-            return cls(path, guard, await asyncio.to_thread(_connections, path, guard, prepare))
-        except BaseException:
-            guard.release()
-            raise
+        return cls(path, *await asyncio.to_thread(_open, path, prepare))
 
     def __init__(self, path: Path, guard: FileGuard, connections: _Connections) -> None:
         """Take over an open file; `open` makes one."""
@@ -261,22 +256,31 @@ class _Connections:
             connection.close()
 
 
-def _connections(path: Path, guard: FileGuard, prepare: Job) -> _Connections:
+def _open(path: Path, prepare: Job) -> tuple[FileGuard, _Connections]:
     """Open a file, which may take a while if another program has locked it."""
+    guard = FileGuard(path)
     try:
-        if not guard.file.exists():  # nobody else's business; the log gets the same rights
-            os.close(os.open(guard.file, os.O_CREAT | os.O_RDWR, 0o600))
-        guard.remember_file()
-        writer = _connect(guard.file)
-        prepare(writer)
-        writer.execute("PRAGMA wal_autocheckpoint = 0")  # see `SQLiteFile._tidy`
-        opened = _Connections(writer, _connect(guard.file), _connect(guard.file))
-        for connection in (opened.writer, opened.reader):  # used on the event loop
-            connection.execute("PRAGMA busy_timeout = 0")
-        guard.remember_log()
-        guard.check()
+        return guard, _connections(guard, prepare)
     except sqlite3.Error as error:
+        guard.release()
         raise ValueError(f"{path}: cannot be opened as a store ({error})") from error
+    except BaseException:
+        guard.release()
+        raise
+
+
+def _connections(guard: FileGuard, prepare: Job) -> _Connections:
+    if not guard.file.exists():  # nobody else's business; the log gets the same rights
+        os.close(os.open(guard.file, os.O_CREAT | os.O_RDWR, 0o600))
+    guard.remember_file()
+    writer = _connect(guard.file)
+    prepare(writer)
+    writer.execute("PRAGMA wal_autocheckpoint = 0")  # see `SQLiteFile._tidy`
+    opened = _Connections(writer, _connect(guard.file), _connect(guard.file))
+    for connection in (opened.writer, opened.reader):  # used on the event loop
+        connection.execute("PRAGMA busy_timeout = 0")
+    guard.remember_log()
+    guard.check()
     return opened
 
 
