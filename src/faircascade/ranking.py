@@ -9,7 +9,7 @@ import numpy as np
 
 from faircascade.numerics import ROUNDOFF, mean_error, ordered_dot
 from faircascade.random import Words, absorb, draws
-from faircascade.types import Bools, Floats, Ints, Pool, Rows, Slates
+from faircascade.types import Bools, Floats, Ints, Pool, Rows, Singles, Slates
 
 RESOLUTION = 2.0**-32
 """Scores are compared as multiples of this (a power of two, so that scaling is exact)."""
@@ -28,12 +28,17 @@ TieKeys = Callable[[Ints, Ints], Words]
 
 def tie_keys(seed: int, users: Words, round: int | Ints, pool: Pool) -> TieKeys:
     """Return ties drawn for (seed, user, round, item), so that no item is favoured for ever."""
-    lots = draws(seed, "tie", users, np.broadcast_to(np.asarray(round), users.shape))  # (n,)
+    lots = tie_lots(seed, users, round)
 
     def keys(rows: Ints, columns: Ints) -> Words:
         return absorb(lots[rows], pool.keys[columns])
 
     return keys
+
+
+def tie_lots(seed: int, users: Words, round: int | Ints) -> Words:
+    """Return what the ties of each user in a round are drawn with, (n,)."""
+    return draws(seed, "tie", users, np.broadcast_to(np.asarray(round), users.shape))
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +49,8 @@ class Scores:
     depend on the exact scores alone, which are sums in a fixed order.
     """
 
-    rough: Floats
-    """Of every item of the pool, (n, p)."""
+    rough: Floats | Singles
+    """Of every item of the pool, (n, p); in single precision only where the pool allows it."""
     error: Floats
     """How far rough and exact scores can be apart, (n,)."""
     exact: Exact
@@ -95,7 +100,7 @@ class Scores:
 def top_k(scores: Scores, k: int, pool: Pool, ties: TieKeys) -> Slates:
     """Return the k items of the pool with the largest scores, in descending order."""
     n, p = scores.rough.shape
-    too_low = _lower_bound(scores.rough, k) - 2.0 * scores.error - RESOLUTION
+    too_low = lower_bound(scores.rough, k) - 2.0 * scores.error - RESOLUTION
     near = ~(scores.rough < too_low[:, None])  # (n, p); a bound of NaN rules out none
     crowded = near.sum(axis=1) > max(_CROWD * k, p // 2)
     columns = np.empty((n, k), dtype=np.int64)
@@ -144,7 +149,7 @@ def _best_of_all(scores: Scores, row: int, k: int, ties: TieKeys) -> tuple[Ints,
     return best, values[best]
 
 
-def _lower_bound(scores: Floats, k: int) -> Floats:
+def lower_bound(scores: Floats | Singles, k: int) -> Floats:
     """Return a level that is not above the k-th largest score, (n,).
 
     With the columns in at least k groups, the k-th largest of the groups' maxima is such a level.

@@ -119,6 +119,10 @@ class Estimator(Component):
     """True if it takes every item for one that could have been shown, and the feedback on a slate
     for feedback on what it knows now: items that come and go, and delays, are refused."""
 
+    itemwise: ClassVar[bool] = False
+    """True if what it believes of an item does not depend on which others are in the pool. As with
+    explorations and re-rankers, that is not inherited."""
+
     @property
     def shares(self) -> bool:
         """Whether users learn from each other, so that they cannot be simulated apart."""

@@ -13,6 +13,11 @@ import numpy as np
 from faircascade.errors import ParameterError
 from faircascade.estimators.base import Beliefs, Estimator, Evidence
 from faircascade.estimators.refinement import REFINE_EVERY, refine_where_due
+from faircascade.estimators.single_precision import (
+    mean_in_single,
+    width_in_single,
+    widths_in_single,
+)
 from faircascade.estimators.states import UserArrays
 from faircascade.numerics import (
     LARGEST_RESIDUAL,
@@ -26,7 +31,7 @@ from faircascade.random import Words, normals
 from faircascade.ranking import Scores
 from faircascade.readings import Reading, check_reading
 from faircascade.registry import register
-from faircascade.types import Floats, Ints, Pool, Rows
+from faircascade.types import Floats, Ints, Pool, Rows, Singles
 from faircascade.weighing import Weighs, check_weighs
 
 LARGEST_CONDITION = 3e7
@@ -72,6 +77,7 @@ class Ridge(Estimator):
 
     offers: ClassVar[frozenset[str]] = frozenset({"mean", "width", "sample"})
     studied: ClassVar[bool] = True
+    itemwise: ClassVar[bool] = True
 
     ridge: float = 1.0
     """Regularisation lambda, > 0."""
@@ -226,12 +232,16 @@ class RidgeBeliefs(Beliefs):
         return self._products(self._theta)
 
     def _products(self, theta: Floats) -> Scores:
-        x = self._pool.by_feature
+        x, radius = self._pool.by_feature, self._pool.radius
 
         def exact(rows: Rows, columns: Rows) -> Floats:
             return ordered_dot(theta[:, self._whose(rows)], x[:, columns])
 
-        return Scores(np.asarray(theta.T @ x), mean_error(theta, self._pool.radius), exact)
+        error = mean_error(theta, radius)
+        if self._pool.single:
+            rough, more = mean_in_single(theta, self._pool.single_by_feature, radius)
+            return Scores(rough, error + more, exact)
+        return Scores(np.asarray(theta.T @ x), error, exact)
 
     def _whose(self, rows: Rows) -> Rows:
         return slice(None) if self._theta.shape[1] == 1 else rows  # one user's need no copies
@@ -248,6 +258,9 @@ class RidgeBeliefs(Beliefs):
                 return _root(ordered_dot(x, diagonal[:, whose] * x))
             return width_of(M_inv[:, :, whose], x)
 
+        error = width_error(M_inv, pool.radius)
+        if pool.single and (found := self._width_in_single()) is not None:
+            return Scores(found[0], error + found[1], exact)
         if n < _MANY_USERS:
             X = pool.by_feature
             squares = np.stack(
@@ -257,7 +270,20 @@ class RidgeBeliefs(Beliefs):
             a, b = _upper(d)
             packed = M_inv[a, b] * np.where(a == b, 1.0, 2.0)[:, None]  # (pairs, n)
             squares = packed.T @ pool.pairs
-        return Scores(_root(squares), width_error(M_inv, pool.radius), exact)
+        return Scores(_root(squares), error, exact)
+
+    def _width_in_single(self) -> tuple[Singles, Floats] | None:
+        """Return widths in single precision and their errors, those of few users more exactly."""
+        x, radius = self._pool.single_by_feature, self._pool.radius
+        n = self._M_inv.shape[2]
+        if n >= _MANY_USERS:
+            return widths_in_single(self._M_inv, x, radius)
+        parts = [width_in_single(self._M_inv[:, :, u : u + 1], x, radius) for u in range(n)]
+        known = [part for part in parts if part is not None]
+        if len(known) < n:
+            return None
+        rough, error = zip(*known, strict=True)
+        return (rough[0] if n == 1 else np.concatenate(rough)), np.concatenate(error)
 
     def sample(self, scale: float, *, seed: int, users: Words, round: int | Ints) -> Scores:
         """Score with theta ~ N(theta_hat, scale^2 M^-1), one draw for a user and round."""

@@ -43,6 +43,13 @@ class Exploration(Component):
     needs_all_scores: ClassVar[bool] = False
     """True if any item may come into any slate, so that all of them have to be scored."""
 
+    itemwise: ClassVar[bool] = False
+    """True if slates are the k largest scores, and the score of an item depends on nothing but what
+    is believed of it and on draws keyed by user, round and item: then slates can be put together
+    from those of parts of the pool. Not inherited, as a subclass may do something else."""
+    same_for_equals: ClassVar[bool] = False
+    """True if users of whom the same is believed have the same scores. Not inherited."""
+
     @property
     def width_factor(self) -> float:
         """How much of the width of a belief a score can gain: reported as the exploration."""

@@ -20,6 +20,7 @@ class Thompson(Exploration):
 
     asks: ClassVar[frozenset[str]] = frozenset({"sample"})
     needs_all_scores: ClassVar[bool] = True
+    itemwise: ClassVar[bool] = True
 
     scale: float = 0.25
     """Factor of the posterior's standard deviation, >= 0; 0 is greedy."""

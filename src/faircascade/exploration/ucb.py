@@ -19,6 +19,8 @@ class UCB(Exploration):
     """Upper confidence bound: mean + alpha * width, not clipped. Eq. (10)."""
 
     asks: ClassVar[frozenset[str]] = frozenset({"mean", "width"})
+    itemwise: ClassVar[bool] = True
+    same_for_equals: ClassVar[bool] = True
     studied: ClassVar[bool] = True
 
     alpha: float = 0.25

@@ -87,6 +87,11 @@ class Policy(Component):
         return False
 
     @property
+    def itemwise(self) -> bool:
+        """Whether slates can be put together from those of parts of the pool: see `Exploration`."""
+        return False
+
+    @property
     def harmful_in(self) -> str | None:
         """The world in which it is known to make exposure less equal, if there is one."""
         return None

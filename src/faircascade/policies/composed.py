@@ -84,6 +84,22 @@ class ComposedPolicy(Policy):
     def needs_all_scores(self) -> bool:
         return self.parts.exploration.needs_all_scores or self.parts.reranker.needs_all_scores
 
+    @property
+    def itemwise(self) -> bool:
+        parts = (self.parts.estimator, self.parts.exploration, self.parts.reranker)
+        plain = type(self).recommend is ComposedPolicy.recommend
+        return plain and not self.conditional and all(declared(p, "itemwise") for p in parts)
+
+    @property
+    def same_for_new_users(self) -> bool:
+        """Whether all users of whom nothing is known have the same scores."""
+        return self.keeps_scores and bool(declared(self.parts.exploration, "same_for_equals"))
+
+    @property
+    def keeps_scores(self) -> bool:
+        """Whether slates are made of the items that the exploration scores best."""
+        return bool(declared(self.parts.reranker, "keeps_scores"))
+
     def dim_of(self, items: Items) -> int:
         return self.parts.estimator.dim_of(items)
 
@@ -98,12 +114,10 @@ class ComposedPolicy(Policy):
     def recommend(
         self, state: BanditState, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
     ) -> Slates:
-        exploration, reranker = self.parts.exploration, self.parts.reranker
-        self.parts.regression(k)  # a slate that could not be learned from is not shown
-        request = self._request(state, users, pool, k, round, seed)
-        scores = reranker.adjust(request, exploration.scores(request), state.ledger)
-        longer = replace(request, k=reranker.considers(k, len(pool)))
-        slates = reranker.arrange(request, exploration.slates(longer, scores), state.ledger)
+        request = self.request(state, users, pool, k, round=round, seed=seed)
+        longer = replace(request, k=self.considers(k, len(pool)))
+        best = self.parts.exploration.slates(longer, self.ranked_by(request, state.ledger))
+        slates = self.arranged(request, best, state.ledger)
         if state.ledger is not None:
             state.ledger.enter(users, slates.items, pool.items)
         return slates
@@ -112,11 +126,26 @@ class ComposedPolicy(Policy):
         self, state: BanditState, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
     ) -> Scores:
         """Return the scores of all items, before a re-ranker has its say."""
-        return self.parts.exploration.scores(self._request(state, users, pool, k, round, seed))
+        request = self.request(state, users, pool, k, round=round, seed=seed)
+        return self.parts.exploration.scores(request)
 
-    def _request(
-        self, state: BanditState, users: Rows, pool: Pool, k: int, round: int | Ints, seed: int
+    def ranked_by(self, request: SlateRequest, ledger: Ledger | None) -> Scores:
+        """Return the scores that slates are chosen by, of every item in the pool."""
+        return self.parts.reranker.adjust(request, self.parts.exploration.scores(request), ledger)
+
+    def considers(self, k: int, items: int) -> int:
+        """Return how many of the best of some items slates of length k are arranged from."""
+        self.parts.regression(k)  # a slate that could not be learned from is not shown
+        return self.parts.reranker.considers(k, items)
+
+    def arranged(self, request: SlateRequest, best: Slates, ledger: Ledger | None) -> Slates:
+        """Return slates made of the best items, as many as it `considers`."""
+        return self.parts.reranker.arrange(request, best, ledger)
+
+    def request(
+        self, state: BanditState, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
     ) -> SlateRequest:
+        """Return what explorations and re-rankers are asked with."""
         return SlateRequest(
             beliefs=self.parts.estimator.beliefs(state.learned, users, pool),
             rows=users,
@@ -145,7 +174,7 @@ class ComposedPolicy(Policy):
             return None
         return self.parts.reranker.propensities(
             Shown(
-                request=self._request(state, users, pool, slates.shape[1], round, seed),
+                request=self.request(state, users, pool, slates.shape[1], round=round, seed=seed),
                 exploration=self.parts.exploration,
                 slates=slates,
                 ledger=state.ledger,

@@ -49,6 +49,12 @@ class Reranker(Component):
     needs_fixed_ranking: ClassVar[bool] = False
     """True if it refuses explorations that leave something to chance."""
 
+    itemwise: ClassVar[bool] = False
+    """True if what it makes of a score depends on that item alone, and what it arranges on nothing
+    but the items that it considers and the largest merit. Not inherited."""
+    keeps_scores: ClassVar[bool] = False
+    """True if it leaves scores as they are, and only arranges. Not inherited."""
+
     @property
     def scope(self) -> Scope | None:
         """Whose exposure it keeps account of: each user's, everybody's together, or none."""
@@ -86,6 +92,8 @@ class Identity(Reranker):
     """Changes nothing."""
 
     studied: ClassVar[bool] = True
+    itemwise: ClassVar[bool] = True
+    keeps_scores: ClassVar[bool] = True
 
     @property
     def is_random(self) -> bool:

@@ -32,6 +32,7 @@ class Discount(Reranker):
 
     asks: ClassVar[frozenset[str]] = frozenset({"width"})
     needs_all_scores: ClassVar[bool] = True
+    itemwise: ClassVar[bool] = True
 
     alpha: float = 0.25
     """The width of the bonus that is discounted, >= 0: that of the exploration."""

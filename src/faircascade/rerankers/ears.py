@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import comb
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,6 +30,9 @@ class EARS(Reranker):
 
     Scores, clipped to [0, 1], count as probabilities of a click.
     """
+
+    itemwise: ClassVar[bool] = True
+    keeps_scores: ClassVar[bool] = True
 
     patience: float = 0.9
     """Probability that a user goes on to the next position, the first included, in (0, 1]."""

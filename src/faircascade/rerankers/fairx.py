@@ -31,6 +31,7 @@ class FairX(Reranker):
     """
 
     needs_all_scores: ClassVar[bool] = True
+    itemwise: ClassVar[bool] = True
 
     sharpness: float = 400.0
     """How much a higher score counts, c, >= 0; 0 is uniform, a very large one changes nothing."""
@@ -55,7 +56,7 @@ class FairX(Reranker):
     def propensities(self, shown: Shown) -> Propensities | None:
         if is_drawn(shown.exploration):
             return None
-        logits = self.sharpness * shown.scores.rough  # (n, p)
+        logits = np.asarray(self.sharpness * shown.scores.rough, dtype=np.float64)  # (n, p)
         columns = np.searchsorted(shown.request.pool.rows, shown.slates)
         return Propensities.of_choices(choices(logits, columns))
 

@@ -36,6 +36,8 @@ class LoggedRandomisation(Reranker):
     """
 
     needs_fixed_ranking: ClassVar[bool] = True
+    itemwise: ClassVar[bool] = True
+    keeps_scores: ClassVar[bool] = True
 
     share: float = 0.01
     """Share of the slates that have a random position, in [0, 1)."""

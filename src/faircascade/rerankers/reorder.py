@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from faircascade.types import Slates
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reorder(Reranker):
     """Keeps the chosen items and orders them by rising E_P / merit; equal ones stay in order."""
+
+    itemwise: ClassVar[bool] = True
+    keeps_scores: ClassVar[bool] = True
 
     ledger: Scope = "user"
     """Whose exposure counts: `user`, each user's own, or `global`, that of all users."""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from faircascade.policies import Policy
+from faircascade.policies.composed import ComposedPolicy
 from faircascade.rerankers.ledger import exposure_units
-from faircascade.service.catalogue.catalogue import Catalogue
+from faircascade.service.catalogue.catalogue import Catalogue, Choice
+from faircascade.service.catalogue_scoring import CatalogueJob
 from faircascade.service.exposure import ExposureTracker
 from faircascade.service.messages import (
     Recommendation,
@@ -17,12 +21,24 @@ from faircascade.service.messages import (
     Refused,
     invalid,
 )
-from faircascade.service.scoring import ScoringJob, rows_to_slots
-from faircascade.service.stores.base import Impression, Store, UserStates
-from faircascade.types import Ints, Pool, Slates
+from faircascade.service.new_users import NewUsers
+from faircascade.service.scoring import PoolJob, RankedSlate, ScoringJob
+from faircascade.service.stores.base import Impression, Slots, Store, UserStates
+from faircascade.types import Ints
 
 Ranked = tuple[Impression, list[float]]
 """A slate that can be handed out, and its scores."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """Requests that came together, and what is known of their users."""
+
+    requests: Sequence[RecommendationRequest]
+    choices: Sequence[Choice]
+    states: UserStates
+    catalogue: Catalogue
+
 
 LARGE = 1_000_000
 """Pairs of user and item above which scoring runs in a thread."""
@@ -47,29 +63,31 @@ class Ranking:
         self._version = version
         self._seed = seed
         self._clock = clock
+        self._remembered: NewUsers | None = None
 
     async def serve(
-        self, requests: Sequence[RecommendationRequest], catalogue: Catalogue
+        self,
+        requests: Sequence[RecommendationRequest],
+        choices: Sequence[Choice],
+        catalogue: Catalogue,
     ) -> list[Recommendation | Refused]:
-        """Rank slates for valid requests, and hand them out."""
+        """Rank slates for valid requests and what they may choose from, and hand them out."""
         states = await self._store.begin_round(
             [request.user for request in requests], accounts=self._keeps_accounts
         )
-        alike: dict[object, list[int]] = {}  # requests that one scoring can answer
-        for place, request in enumerate(requests):
-            alike.setdefault(_choice(request), []).append(place)
+        asked = _Asked(requests, choices, states, catalogue)
         ranked: dict[int, Ranked] = {}
         results: dict[int, Recommendation | Refused] = {}
-        for places in alike.values():  # one pool at a time: each may be as large as the catalogue
-            job = self._job([requests[place] for place in places], states, places, catalogue)
+        groups = self._groups(asked)
+        for places in groups:  # one pool at a time: each may be as large as the catalogue
             try:
-                slates = await self._run(job)
+                slates = await self._run(self._job(asked, places))
             except ValueError as error:  # slates of this length cannot be learned from
                 refused = invalid("k", f"cannot be {requests[places[0]].k}: {error}")
                 results.update(dict.fromkeys(places, refused))
             else:
-                ranked.update(zip(places, self._ranked(job, slates), strict=True))
-            if len(alike) > 1:
+                ranked.update(zip(places, self._ranked(asked, places, slates), strict=True))
+            if len(groups) > 1:
                 await asyncio.sleep(0)  # others have a turn
         if ranked:
             handed_out = await self._hand_out(list(ranked.values()), catalogue)
@@ -99,50 +117,83 @@ class Ranking:
     def _keeps_accounts(self) -> bool:
         return self._policy.ledger_scope == "user"
 
-    def _job(
-        self,
-        requests: Sequence[RecommendationRequest],
-        states: UserStates,
-        places: Sequence[int],
-        catalogue: Catalogue,
-    ) -> ScoringJob:
-        """Return the scoring of requests for slates of one length out of one pool."""
-        pool = catalogue.pool(requests[0].candidates, requests[0].exclude)
-        shared = self._policy.ledger_scope == "global"
-        return ScoringJob(
-            policy=self._policy,
-            pool=pool,
-            k=min(requests[0].k, len(pool)),
-            users=[request.user for request in requests],
-            sums=states.sums[places],
-            rounds=states.rounds[places],
-            accounts=[states.accounts[place] for place in places] if states.accounts else (),
-            everybody=self._everybody(pool) if shared else np.empty(0, np.int64),
-            seed=self._seed,
+    def _groups(self, asked: _Asked) -> list[list[int]]:
+        """Return which requests one scoring can answer."""
+        several = len(asked.catalogue.segments) > 1
+        alike: dict[object, list[int]] = {}
+        for place, (request, choice) in enumerate(zip(asked.requests, asked.choices, strict=True)):
+            from_segments = choice.among is None and (several or len(choice.without) > 0)
+            key: object = (request.k,)  # slates of some lengths cannot be learned from
+            if not (from_segments and self._policy.itemwise):
+                among = None if request.candidates is None else tuple(request.candidates)
+                key = request.k, among, tuple(request.exclude)
+            alike.setdefault(key, []).append(place)
+        return list(alike.values())
+
+    def _job(self, asked: _Asked, places: Sequence[int]) -> ScoringJob:
+        """Return the scoring of a group of requests."""
+        catalogue, choices = asked.catalogue, [asked.choices[place] for place in places]
+        states, itemwise = asked.states, self._policy.itemwise
+        what: dict[str, Any] = {
+            "policy": self._policy,
+            "users": [asked.requests[place].user for place in places],
+            "sums": states.sums[places],
+            "rounds": states.rounds[places],
+            "accounts": [states.accounts[place] for place in places] if states.accounts else (),
+            "seed": self._seed,
+        }
+        k, choice = asked.requests[places[0]].k, choices[0]
+        several = len(catalogue.segments) > 1
+        if itemwise and choice.among is None and (several or len(choice.without)):
+            return CatalogueJob(
+                **what,
+                catalogue=catalogue,
+                new_users=self._new_users(states),
+                lengths=[min(k, choice.left) for choice in choices],
+                without=[choice.without for choice in choices],
+                units=self._everybody(catalogue.slots),
+            )
+        if choice.among is not None and itemwise:
+            pool = catalogue.excerpt(choice.among)
+        elif choice.among is None and not len(choice.without):
+            pool = catalogue.whole
+        else:
+            rows = np.delete(catalogue.whole.rows, choice.without)
+            pool = catalogue.whole.items.among(rows if choice.among is None else choice.among)
+        return PoolJob(
+            **what, pool=pool, k=min(k, len(pool)), units=self._everybody(pool.items.ids)
         )
 
-    async def _run(self, job: ScoringJob) -> Slates:
+    def _new_users(self, states: UserStates) -> NewUsers:
+        if self._remembered is None:
+            assert isinstance(self._policy, ComposedPolicy)
+            self._remembered = NewUsers(self._policy, states.sums.shape[1], self._seed)
+        return self._remembered
+
+    async def _run(self, job: ScoringJob) -> list[RankedSlate]:
         """Score, in a thread if it takes long."""
         return await asyncio.to_thread(job.run) if job.size > LARGE else job.run()
 
-    def _everybody(self, pool: Pool) -> Ints:
-        return self._exposure.units_of(np.asarray(pool.items.ids))
+    def _everybody(self, slots: Slots) -> Ints:
+        """Return the exposure units of items, if they count."""
+        counts = self._policy.ledger_scope == "global"
+        return self._exposure.units_of(slots) if counts else np.empty(0, np.int64)
 
-    def _ranked(self, job: ScoringJob, slates: Slates) -> list[Ranked]:
-        now, items = self._clock(), job.pool.items
-        slots = rows_to_slots(slates, items)  # (n, k)
-        shown = [items.features[slates.items], items.topics[slates.items]]
-        features = np.concatenate(shown, axis=2)  # (n, k, d + t)
-        rounds, scores = job.rounds.tolist(), slates.scores.tolist()
+    def _ranked(
+        self, asked: _Asked, places: Sequence[int], slates: Sequence[RankedSlate]
+    ) -> list[Ranked]:
+        now = self._clock()
         return [
-            (Impression(id="", user=user, slots=s, features=f, round=r, time=now), values)
-            for user, s, f, r, values in zip(
-                job.users, slots, features, rounds, scores, strict=True
+            (
+                Impression(
+                    id="",
+                    user=asked.requests[place].user,
+                    slots=slate.slots,
+                    features=slate.features,
+                    round=int(asked.states.rounds[place]),
+                    time=now,
+                ),
+                slate.scores,
             )
+            for place, slate in zip(places, slates, strict=True)
         ]
-
-
-def _choice(request: RecommendationRequest) -> object:
-    """Return what two requests have in common that one scoring can answer."""
-    among = None if request.candidates is None else tuple(request.candidates)
-    return request.k, among, tuple(request.exclude)

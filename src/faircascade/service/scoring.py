@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,13 +20,22 @@ _SCORES_MEMORY = 2**26
 _FEW_USERS = 7
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RankedSlate:
+    """A slate that can be handed out."""
+
+    slots: Slots
+    """Items from the top, (k,)."""
+    features: Floats
+    """Features, then topics, (k, d + t)."""
+    scores: list[float]
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ScoringJob:
-    """Slates of one length, out of one pool."""
+class ScoringJob(ABC):
+    """Slates for some users."""
 
     policy: Policy
-    pool: Pool
-    k: int
     users: Sequence[str]
     sums: Floats
     """(n, s)."""
@@ -33,31 +43,61 @@ class ScoringJob:
     """(n,)."""
     accounts: Sequence[Mapping[int, int]]
     """Each user's, if the policy's ledger scope is `user`."""
-    everybody: Ints
-    """Exposure units of every item of the catalogue, (m,), if its ledger scope is `global`."""
     seed: int
 
     @property
+    @abstractmethod
     def size(self) -> int:
         """Pairs of user and item to score."""
-        return len(self.users) * len(self.pool)
+
+    @abstractmethod
+    def run(self) -> list[RankedSlate]:
+        """Return the slates of all users."""
+
+    @abstractmethod
+    def everybody(self, items: Items) -> Ints:
+        """Return the exposure units of items, if the policy's ledger scope is `global`, (m,)."""
+
+    def ledger(self, part: Ints, items: Items) -> Ledger | None:
+        """Return the account of some of the users and items, if the policy keeps one."""
+        scope = self.policy.ledger_scope
+        if scope is None:
+            return None
+        if scope == "global":
+            units = self.everybody(items)[None]
+        else:
+            units = np.stack([_columns(self.accounts[row], items) for row in part.tolist()])
+        return Ledger(
+            scope=scope, ids=items.ids, units=units, fresh=np.zeros(len(items), dtype=np.int64)
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PoolJob(ScoringJob):
+    """Slates of one length out of one pool, by the policy itself."""
+
+    pool: Pool
+    k: int
+    units: Ints
+    """Exposure units of every item of the pool's catalogue, (m,), if they count."""
 
     @property
-    def _dim(self) -> int:
-        """How many numbers of an item count."""
-        return self.policy.dim_of(self.pool.items)
+    def size(self) -> int:
+        return len(self.users) * len(self.pool)
 
-    def run(self) -> Slates:
-        """Return the slates of all users, (n, k), catalogue rows."""
+    def everybody(self, items: Items) -> Ints:
+        return self.units.copy()
+
+    def run(self) -> list[RankedSlate]:
         n = len(self.users)
         if n == 1:
-            return self._slates(np.arange(1))
+            return ranked_slates(self._slates(np.arange(1)), self.pool.items)
         items = np.empty((n, self.k), dtype=np.int64)
         scores = np.empty((n, self.k))
         for part in self._parts():
             slates = self._slates(part)
             items[part], scores[part] = slates.items, slates.scores
-        return Slates(items=items, scores=scores)
+        return ranked_slates(Slates(items=items, scores=scores), self.pool.items)
 
     def _parts(self) -> Iterator[Ints]:
         """Yield which users are scored together.
@@ -65,7 +105,7 @@ class ScoringJob:
         New users go separately: for them all items are tied, which is quick to decide only among
         themselves.
         """
-        step = _users_at_once(self._dim, len(self.pool))
+        step = _users_at_once(self.policy.dim_of(self.pool.items), len(self.pool))
         known = self.sums.any(axis=1)
         for kind in (~known, known):
             rows = np.flatnonzero(kind)
@@ -73,22 +113,21 @@ class ScoringJob:
 
     def _slates(self, part: Ints) -> Slates:
         users = Users(ids=np.array([self.users[row] for row in part.tolist()]))
-        state = self.policy.from_sums(users, self.sums[part], self._dim, ledger=self._ledger(part))
+        items = self.pool.items
+        state = self.policy.from_sums(
+            users, self.sums[part], self.policy.dim_of(items), ledger=self.ledger(part, items)
+        )
         return self.policy.recommend(
             state, slice(None), self.pool, self.k, round=self.rounds[part], seed=self.seed
         )
 
-    def _ledger(self, part: Ints) -> Ledger | None:
-        items, scope = self.pool.items, self.policy.ledger_scope
-        if scope is None:
-            return None
-        if scope == "global":
-            units = self.everybody[None].copy()
-        else:
-            units = np.stack([_columns(self.accounts[row], items) for row in part.tolist()])
-        return Ledger(
-            scope=scope, ids=items.ids, units=units, fresh=np.zeros(len(items), dtype=np.int64)
-        )
+
+def ranked_slates(slates: Slates, items: Items) -> list[RankedSlate]:
+    """Return slates one by one, with what they show."""
+    slots = np.asarray(items.ids[slates.items], dtype=np.int32)  # (n, k)
+    shown = [items.features[slates.items], items.topics[slates.items]]
+    features = np.concatenate(shown, axis=2)  # (n, k, d + t)
+    return list(map(RankedSlate, slots, features, slates.scores.tolist()))
 
 
 def _users_at_once(d: int, p: int) -> int:
@@ -105,8 +144,3 @@ def _columns(account: Mapping[int, int], items: Items) -> Ints:
     values = np.fromiter(account.values(), dtype=np.int64)
     units[np.searchsorted(items.ids, slots[there])] = values[there]
     return units
-
-
-def rows_to_slots(slates: Slates, items: Items) -> Slots:
-    """Return the slots of the items of slates, (n, k)."""
-    return np.asarray(items.ids[slates.items], dtype=np.int32)

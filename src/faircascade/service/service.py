@@ -15,7 +15,7 @@ from faircascade.policies import Policy
 from faircascade.registry import to_spec
 from faircascade.service.activity import Activity
 from faircascade.service.batching import Batcher
-from faircascade.service.catalogue.catalogue import Catalogue
+from faircascade.service.catalogue.catalogue import Catalogue, Choice
 from faircascade.service.expiry import ExpiryClock, seconds_elapsed
 from faircascade.service.exposure import ExposureTracker
 from faircascade.service.ids import LARGEST_FEATURE
@@ -37,7 +37,6 @@ from faircascade.service.stores.base import (
     ItemPatch,
     ModelUpdate,
     Store,
-    StoredItem,
     StoreDown,
     StoreShape,
     UpdateOutcome,
@@ -98,16 +97,16 @@ class Service:
     @property
     def dim(self) -> int:
         """Features of an item."""
-        return self.catalogue.items.dim
+        return self.catalogue.dim
 
     @property
     def topics(self) -> int:
         """Topics of an item."""
-        return int(self.catalogue.items.topics.shape[1])
+        return self.catalogue.topics
 
     async def start(self) -> None:
         """Open the store and read what is needed to answer; users stay where they are."""
-        size = numbers_learned(self._policy, self.catalogue.items)
+        size = numbers_learned(self._policy, self.catalogue.blank)
         shape = StoreShape(dim=self.dim + self.topics, sums=size, topics=self.topics)
         await self.store.open(shape)
         self.expiry.restore(await self.store.get_meta(_EXPIRY))
@@ -152,30 +151,34 @@ class Service:
         catalogue = self.catalogue
         results: dict[int, Recommendation | Refused] = {}
         valid: dict[int, RecommendationRequest] = {}
+        choices: list[Choice] = []
         for place, request in enumerate(requests):
-            if (refused := self._check(request, catalogue)) is not None:
+            try:
+                choices.append(self._choice(request, catalogue))
+            except Refused as refused:
                 results[place] = refused
             else:
                 valid[place] = request
         if valid:
-            served = await self._ranking.serve(list(valid.values()), catalogue)
+            served = await self._ranking.serve(list(valid.values()), choices, catalogue)
             results.update(zip(valid, served, strict=True))
         answers = [results[place] for place in range(len(requests))]
         self.activity.recommended(answers)
         return answers
 
-    def _check(self, request: RecommendationRequest, catalogue: Catalogue) -> Refused | None:
-        """Return why a request is refused, if it is."""
+    def _choice(self, request: RecommendationRequest, catalogue: Catalogue) -> Choice:
+        """Return what a request may choose from, if it is not refused."""
         limits = self.settings
         if not 1 <= request.k <= limits.max_k:
-            return invalid("k", f"must be between 1 and {limits.max_k}, got {request.k}")
+            raise invalid("k", f"must be between 1 and {limits.max_k}, got {request.k}")
         for name, given in (("candidates", request.candidates or ()), ("exclude", request.exclude)):
             if len(given) > limits.max_candidates:
                 rule = f"must name at most {limits.max_candidates:,} items, got {len(given):,}"
-                return invalid(name, rule)
-        if catalogue.left(request.candidates, request.exclude) == 0:
-            return Refused(Reason.CONFLICT, "candidates", "and exclude leave no item to recommend")
-        return None
+                raise invalid(name, rule)
+        choice = catalogue.choice(request.candidates, request.exclude)
+        if choice.left == 0:
+            raise Refused(Reason.CONFLICT, "candidates", "and exclude leave no item to recommend")
+        return choice
 
     # learning
 
@@ -204,10 +207,8 @@ class Service:
 
     async def _know_names(self, impressions: Sequence[Impression | None]) -> None:
         """Make sure that items of slates are known, also those just added by another service."""
-        stored = self.catalogue.stored
-        if not all(
-            slot in stored for i in impressions if i is not None for slot in i.slots.tolist()
-        ):
+        knows = self.catalogue.knows
+        if not all(knows(slot) for i in impressions if i is not None for slot in i.slots.tolist()):
             await self.follow_catalogue()
 
     def _receipt(self, update: ModelUpdate, outcome: UpdateOutcome) -> FeedbackReceipt | Refused:
@@ -237,13 +238,15 @@ class Service:
         if await self.store.catalogue_version() == self._catalogue_version:
             return
         async with self._changing:
-            before = self.catalogue
-            version, items = await self.store.items(self._catalogue_version)
-            if version < self._catalogue_version:  # an older backup was put in its place
-                before = Catalogue.empty(self.dim, self.topics)
-                version, items = await self.store.items()
-            self.catalogue = await asyncio.to_thread(_prepared, before, items)
-            self._catalogue_version = version
+            # The version comes first: what changes in between is read twice rather than never.
+            version, catalogue = await self.store.catalogue_version(), self.catalogue
+            after = self._catalogue_version
+            if version < after:  # an older backup was put in its place
+                after, catalogue = 0, Catalogue.empty(self.dim, self.topics)
+            async for items in self.store.item_columns(after, self.dim + self.topics):
+                catalogue = await asyncio.to_thread(catalogue.changed, items)
+            await asyncio.to_thread(catalogue.item_names.settle)
+            self.catalogue, self._catalogue_version = catalogue, version
 
     async def put_items(self, changes: Sequence[ItemChange]) -> None:
         """Add items, or change features and labels of existing ones; all or none."""
@@ -310,11 +313,3 @@ def version_of(policy: Policy) -> str:
     except TypeError:  # a parameter is a function
         spec = repr(policy)
     return hashlib.sha256(spec.encode()).hexdigest()[:12]
-
-
-def _prepared(catalogue: Catalogue, items: Sequence[StoredItem]) -> Catalogue:
-    """Return a changed catalogue, with everything that requests need computed in advance."""
-    after = catalogue.changed(items)
-    recipients = after.recipients
-    _ = recipients.rank, recipients.merit_share, recipients.by_group, recipients.by_supplier
-    return after

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from faircascade.errors import ParameterError
 
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Ids = NDArray[Any]

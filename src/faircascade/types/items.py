@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from faircascade.errors import ParameterError
 from faircascade.random import Words, keys_of
-from faircascade.types.arrays import Bools, Floats, Ids, Ints, as_ids, check_finite
+from faircascade.types.arrays import Bools, Floats, Ids, Ints, Singles, as_ids, check_finite
 
 _GROUP = "group/"
 
@@ -117,8 +118,13 @@ class Items:
 
     @cached_property
     def pool(self) -> Pool:
-        """The items that can be recommended."""
-        return self.among(np.flatnonzero(self.eligible))
+        """The items that can be recommended.
+
+        It holds a twin of these items with the same arrays: of two that hold each other, neither
+        goes before the next full garbage collection.
+        """
+        _ = self.keys, self.by_feature  # not once for each of the two
+        return copy(self).among(np.flatnonzero(self.eligible))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the catalogue as arrays, to be stored."""
@@ -177,6 +183,8 @@ class Pool:
     items: Items
     rows: Ints
     """Their rows in the catalogue, (p,)."""
+    single: bool = False
+    """True if first scores may be made in single precision: slates depend on exact ones alone."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -185,6 +193,11 @@ class Pool:
     def by_feature(self) -> Floats:
         """Their features, (d, p)."""
         return np.ascontiguousarray(self.items.by_feature[:, self.rows])
+
+    @cached_property
+    def single_by_feature(self) -> Singles:
+        """Their features in single precision, (d, p)."""
+        return self.by_feature.astype(np.float32)
 
     @cached_property
     def keys(self) -> Words:
@@ -200,14 +213,12 @@ class Pool:
     @cached_property
     def norms(self) -> Floats:
         """Norms of the feature rows, rounded up, (p,)."""
-        largest = np.abs(self.by_feature).max() or 1.0  # so that no square overflows
-        scaled = self.by_feature / largest
-        return np.asarray(np.sqrt((scaled * scaled).sum(axis=0)) * (largest * (1.0 + 2.0**-40)))
+        return _norms(self.by_feature)
 
-    @property
+    @cached_property
     def radius(self) -> float:
         """The largest norm."""
-        return float(self.norms.max())
+        return float(_norms(self.by_feature).max())
 
     @cached_property
     def with_topics(self) -> Pool:
@@ -228,3 +239,10 @@ class Pool:
     def by_key(self) -> Ints:
         """Catalogue rows in the order of their keys, which no relabelling changes, (p,)."""
         return self.rows[np.argsort(self.keys)]
+
+
+def _norms(by_feature: Floats) -> Floats:
+    """Return norms of columns (d, p), rounded up, (p,)."""
+    largest = np.abs(by_feature).max() or 1.0  # so that no square overflows
+    scaled = by_feature / largest
+    return np.asarray(np.sqrt((scaled * scaled).sum(axis=0)) * (largest * (1.0 + 2.0**-40)))

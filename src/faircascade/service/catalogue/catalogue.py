@@ -1,147 +1,231 @@
-"""The items in memory, ready for scoring; a catalogue is never changed, only replaced."""
+"""The items in memory, ready for scoring; a catalogue is never changed, only replaced.
+
+It consists of segments, and a change makes only those anew that it touches. Those of a catalogue
+that nobody uses any more go at once: nothing here refers back to what it belongs to.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from faircascade.random import Words, keys_of
-from faircascade.service.exposure.recipients import Labels, Recipients
+from faircascade.service.catalogue.item_names import ItemNames, keys_of_names
+from faircascade.service.catalogue.labels import Codes, Labels
+from faircascade.service.catalogue.segment import Segment, tidied
+from faircascade.service.exposure.recipients import LabelColumn, Recipients
 from faircascade.service.stores.base import Slots, StoredItem
-from faircascade.types import Floats, Items, Pool
+from faircascade.service.stores.item_columns import ItemColumns
+from faircascade.types import Ints, Items, Pool
 
-_NOTHING = np.empty(0)
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Choice:
+    """What a request may choose from, as rows of a catalogue."""
+
+    among: Ints | None
+    """Ascending, what is left out taken away; None for all but those."""
+    without: Ints
+    """The rows that are left out, ascending."""
+    left: int
+    """How many items there are to choose from."""
+
+
+_NO_ROWS = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Catalogue:
     """Items that can be recommended, one row each, and the names of all that ever could."""
 
-    items: Items
-    """Their ids are slots here: short, whatever the names are."""
-    rows: dict[str, int]
-    """Row of each item by its name."""
-    stored: dict[int, StoredItem]
-    """Every item by slot; removed ones have little more than a name."""
+    dim: int
+    """Features of an item."""
+    topics: int
+    """Topics of an item."""
+    segments: tuple[Segment, ...] = ()
+    """In the order of their slots."""
+    item_names: ItemNames = field(default_factory=ItemNames)
+    labels: Labels = field(default_factory=Labels)
 
     @classmethod
     def empty(cls, dim: int, topics: int = 0) -> Catalogue:
         """Return a catalogue without items, which are to have so many features and topics."""
-        blank = np.empty((0, dim)), np.empty((0, topics))
-        return cls(
-            items=_items(np.empty(0, np.int32), *blank, np.empty(0, np.uint64), []),
-            rows={},
-            stored={},
-        )
+        return cls(dim=dim, topics=topics)
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return int(self.first_rows[-1])
+
+    @cached_property
+    def first_rows(self) -> Ints:
+        """Row at which each segment begins, and the number of rows, (s + 1,)."""
+        lengths = np.array([0, *map(len, self.segments)], dtype=np.int64)
+        return np.cumsum(lengths)
+
+    @cached_property
+    def slots(self) -> Slots:
+        """Slot of each row, ascending, (m,)."""
+        return np.concatenate([np.empty(0, np.int32), *(part.slots for part in self.segments)])
 
     @property
-    def slots(self) -> Slots:
-        """Slot of each row, (m,)."""
-        return np.asarray(self.items.ids)
+    def blank(self) -> Items:
+        """Items of this kind, but none."""
+        return Segment.empty(self.dim, self.topics).items
+
+    @property
+    def items(self) -> Items:
+        """All items in one piece, made anew with each call."""
+        return self._joined.items
+
+    @property
+    def _joined(self) -> Segment:
+        return Segment.join([Segment.empty(self.dim, self.topics), *self.segments])
+
+    @cached_property
+    def whole(self) -> Pool:
+        """All items in one piece, for policies that must have them so."""
+        return self.segments[0].pool if len(self.segments) == 1 else self._joined.pool
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """Row of each item by its name, made anew with each call."""
+        return {name: row for row, name in enumerate(self.names(self.slots))}
 
     @cached_property
     def recipients(self) -> Recipients:
         """The items as recipients of exposure."""
-        known = [self.stored[slot] for slot in self.slots.tolist()]
-
-        def labels(column: str) -> Labels | None:
-            found = [item.groups.get(column) for item in known]
-            return found if any(found) else None
-
+        merit = np.concatenate([np.empty(0), *(part.merit for part in self.segments)])
         return Recipients(
             slots=self.slots,
-            ids=[item.id for item in known],
-            merit=self.items.merit,
-            groups=labels("group"),
-            suppliers=labels("supplier"),
+            ids=_Names(self.item_names, self.slots),
+            merit=merit,
+            groups=self._labels([part.groups for part in self.segments]),
+            suppliers=self._labels([part.suppliers for part in self.segments]),
         )
 
-    def changed(self, items: Sequence[StoredItem]) -> Catalogue:
-        """Return the catalogue after items were added, replaced or removed.
+    def _labels(self, codes: Sequence[Codes]) -> LabelColumn | None:
+        column = LabelColumn(codes=tuple(codes), texts=self.labels.texts)
+        return column if column.any() else None
 
-        Rows that stay keep their keys, which are slow to make for many.
-        """
-        if not items:
+    def changed(self, items: ItemColumns) -> Catalogue:
+        """Return the catalogue after items were added, replaced or removed."""
+        if not len(items):
             return self
-        stored = self.stored | {item.slot: _kept(item) for item in items}
-        touched = np.array([item.slot for item in items])
-        stay = ~np.isin(self.slots, touched)
-        new = [item for item in items if not item.removed]
-        slots = np.concatenate([self.slots[stay], _slots(new)])
-        d = self.items.dim
-        numbers = _numbers(new, d + self.items.topics.shape[1])
-        features = np.concatenate([self.items.features[stay], numbers[:, :d]])
-        topics = np.concatenate([self.items.topics[stay], numbers[:, d:]])
-        keys = np.concatenate([self.items.keys[stay], keys_of(item.id for item in new)])
-        order = np.argsort(slots)
-        known = [stored[slot] for slot in slots[order].tolist()]
+        keys = keys_of_names(items.ids)
+        self.item_names.add(items.slots, items.ids, keys)
+        new = Segment(
+            slots=items.slots,
+            by_feature=np.ascontiguousarray(items.features[:, : self.dim].T),
+            by_topic=np.ascontiguousarray(items.features[:, self.dim :].T),
+            keys=keys,
+            merit=items.merit,
+            popularity=items.popularity,
+            groups=self.labels.codes(items.groups),
+            suppliers=self.labels.codes(items.suppliers),
+        )
+        segments = list(self.segments) or [Segment.empty(self.dim, self.topics)]
+        starts = np.array([int(part.slots[0]) if len(part) else 0 for part in segments])
+        home = np.maximum(np.searchsorted(starts, items.slots, side="right") - 1, 0)
+        for place in np.unique(home)[::-1].tolist():  # from the end, so that places stay
+            here = home == place
+            gone, live = items.slots[here], np.flatnonzero(here & ~items.removed)
+            live = live[np.argsort(items.slots[live])]
+            segments[place : place + 1] = segments[place].changed(gone, new.take(live))
         return Catalogue(
-            items=_items(slots[order], features[order], topics[order], keys[order], known),
-            rows={item.id: row for row, item in enumerate(known)},
-            stored=stored,
+            dim=self.dim,
+            topics=self.topics,
+            segments=tidied(segments),
+            item_names=self.item_names,
+            labels=self.labels,
         )
 
     def names(self, slots: Slots) -> list[str]:
         """Return the names of items by slot, removed ones too."""
-        return [self.stored[slot].id for slot in slots.tolist()]
+        return self.item_names.names(slots.tolist())
+
+    def knows(self, slot: int) -> bool:
+        """Return whether there ever was an item in a slot."""
+        return slot in self.item_names
 
     def at(self, name: str) -> StoredItem | None:
         """Return an item by name; None if it cannot be recommended (any more)."""
-        row = self.rows.get(name)
-        return None if row is None else self.stored[int(self.items.ids[row])]
+        row = int(self.find([name])[0])
+        return None if row < 0 else self.item(row)
 
-    def left(self, candidates: Iterable[str] | None, exclude: Iterable[str]) -> int:
-        """Return how many items there are to choose from."""
-        among = self.rows.keys() if candidates is None else self.rows.keys() & candidates
-        return len(among) - len(among & set(exclude))
+    def item(self, row: int) -> StoredItem:
+        """Return the item of a row."""
+        place = int(np.searchsorted(self.first_rows, row, side="right")) - 1
+        segment, row = self.segments[place], row - int(self.first_rows[place])
+        slot = int(segment.slots[row])
+        labels = {
+            "group": self.labels.text(int(segment.groups[row])),
+            "supplier": self.labels.text(int(segment.suppliers[row])),
+        }
+        return StoredItem(
+            id=self.item_names.name(slot),
+            features=np.concatenate([segment.by_feature[:, row], segment.by_topic[:, row]]),
+            merit=float(segment.merit[row]),
+            popularity=float(segment.popularity[row]),
+            groups={column: label for column, label in labels.items() if label is not None},
+            slot=slot,
+        )
 
-    def pool(self, candidates: Iterable[str] | None, exclude: Iterable[str]) -> Pool:
-        """Return the items to choose from; names that are not in the catalogue are ignored."""
-        left_out = {self.rows[name] for name in exclude if name in self.rows}
-        if candidates is None and not left_out:
-            return self.items.pool
+    def find(self, names: Sequence[str]) -> Ints:
+        """Return the rows of items by name, -1 for those that cannot be recommended."""
+        slots, known = self.item_names.find(names), self.slots
+        if not len(known):
+            return np.full(len(names), -1, dtype=np.int64)
+        rows = np.minimum(np.searchsorted(known, slots), len(known) - 1)
+        return np.where(known[rows] == slots, rows, -1)
+
+    def choice(self, candidates: Sequence[str] | None, exclude: Sequence[str]) -> Choice:
+        """Return what there is to choose from; names that are not in the catalogue are ignored."""
+        without = self._rows_of(exclude)
         if candidates is None:
-            rows = np.delete(np.arange(len(self)), sorted(left_out))
-        else:
-            chosen = {self.rows[name] for name in candidates if name in self.rows}
-            rows = np.array(sorted(chosen - left_out), np.int64)
-        return self.items.among(rows)
+            return Choice(among=None, without=without, left=len(self) - len(without))
+        among = np.setdiff1d(self._rows_of(candidates), without, assume_unique=True)
+        return Choice(among=among, without=without, left=len(among))
+
+    def _rows_of(self, names: Iterable[str]) -> Ints:
+        """Return the rows of those items that there are, ascending."""
+        listed = list(dict.fromkeys(names))
+        if not listed:
+            return _NO_ROWS
+        rows = np.unique(self.find(listed))
+        return rows[rows >= 0]
+
+    def excerpt(self, rows: Ints) -> Pool:
+        """Return a pool of some items, by row, ascending.
+
+        Its items are these and the one of the largest merit, by which re-rankers measure others.
+        """
+        listed = np.union1d(rows, [self._worthiest])
+        place = np.searchsorted(self.first_rows, listed, side="right") - 1
+        parts = [
+            self.segments[p].take(listed[place == p] - self.first_rows[p])
+            for p in np.unique(place).tolist()
+        ]
+        return Segment.join(parts).items.among(np.searchsorted(listed, rows))
+
+    @cached_property
+    def _worthiest(self) -> int:
+        best = [float(part.merit.max()) for part in self.segments]
+        place = int(np.argmax(best))
+        return int(self.first_rows[place]) + int(np.argmax(self.segments[place].merit))
 
 
-def _kept(item: StoredItem) -> StoredItem:
-    """Return what is kept of an item: of a removed one, its name for slates that show it."""
-    return replace(item, features=_NOTHING, groups={}) if item.removed else item
+class _Names(Sequence[str]):
+    """Names of the rows of a catalogue, made when they are asked for."""
 
+    def __init__(self, names: ItemNames, slots: Slots) -> None:
+        self._names = names
+        self._slots = slots
 
-def _slots(items: Sequence[StoredItem]) -> Slots:
-    return np.array([item.slot for item in items], dtype=np.int32)
+    def __len__(self) -> int:
+        return len(self._slots)
 
-
-def _numbers(items: Sequence[StoredItem], size: int) -> Floats:
-    """Return features, then topics, of items, (m, size)."""
-    return np.array([item.features for item in items]).reshape(len(items), size)
-
-
-def _items(
-    slots: Slots, features: Floats, topics: Floats, keys: Words, known: Sequence[StoredItem]
-) -> Items:
-    """Return items that were checked before, with the given keys."""
-    items = Items(
-        ids=slots,
-        features=np.ascontiguousarray(features),
-        eligible=np.ones(len(slots), dtype=bool),
-        merit=np.array([item.merit for item in known], dtype=np.float64),
-        popularity=np.array([item.popularity for item in known], dtype=np.float64),
-        topics=np.ascontiguousarray(topics),
-    )
-    vars(items)["keys"] = keys  # of the names; a cached property otherwise
-    pool = items.pool
-    if len(pool):
-        _ = pool.by_feature, pool.keys, pool.norms, pool.by_key  # now, not in a request
-    return items
+    def __getitem__(self, row):  # type: ignore[no-untyped-def]
+        if isinstance(row, slice):
+            return self._names.names(self._slots[row].tolist())
+        return self._names.name(int(self._slots[row]))

@@ -7,12 +7,39 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from faircascade.service.stores.base import Slots
 from faircascade.types import Floats, Ints
 
 Labels = Sequence[str | None]
 """One label per item: "a|b" is a member of both groups, once of each; None of none."""
+
+FEW = 4_096
+"""Rows up to which names are compared among themselves, and not put in order for all."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LabelColumn:
+    """Labels as numbers, in pieces; -1 stands for none."""
+
+    codes: Sequence[NDArray[np.int32]]
+    texts: Sequence[str]
+    """The labels; nobody need have them any more."""
+
+    @classmethod
+    def of(cls, labels: Labels) -> LabelColumn:
+        """Return a column of labels."""
+        codes: dict[str, int] = {}
+        code = [-1 if x is None else codes.setdefault(x, len(codes)) for x in labels]
+        return cls(codes=(np.array(code, dtype=np.int32),), texts=list(codes))
+
+    def __len__(self) -> int:
+        return sum(map(len, self.codes))
+
+    def any(self) -> bool:
+        """Return whether there is a label."""
+        return any((part >= 0).any() for part in self.codes)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -26,19 +53,19 @@ class Groups:
     """Group of each membership, (n,)."""
 
     @classmethod
-    def of(cls, labels: Labels) -> Groups:
+    def of(cls, labels: LabelColumn) -> Groups:
         """Return the groups that labels name, by name."""
-        codes: dict[str, int] = {}
-        code = np.array([-1 if x is None else codes.setdefault(x, len(codes)) for x in labels])
-        parts = [list(dict.fromkeys(filter(None, label.split("|")))) for label in codes]
+        code = np.concatenate([np.empty(0, np.int32), *labels.codes])
+        members = np.flatnonzero(code >= 0)
+        used, code = np.unique(code[members], return_inverse=True)
+        texts = [labels.texts[number] for number in used.tolist()]
+        parts = [list(dict.fromkeys(filter(None, label.split("|")))) for label in texts]
         names = tuple(sorted({name for part in parts for name in part}))
         place = {name: g for g, name in enumerate(names)}
         # labels repeat: each is taken apart once, however many items have it
         lengths = np.array([len(part) for part in parts], dtype=np.int64)
         flat = np.array([place[name] for part in parts for name in part], dtype=np.int64)
         starts = np.cumsum(lengths) - lengths
-        members = np.flatnonzero(code >= 0)
-        code = code[members].astype(np.int64)
         first = np.repeat(np.cumsum(lengths[code]) - lengths[code], lengths[code])
         within = np.arange(len(first)) - first
         return cls(
@@ -48,11 +75,33 @@ class Groups:
         )
 
 
+class NameRank:
+    """Places of rows in the order of their names, found out when somebody asks."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+
+    def __getitem__(self, rows: Ints) -> Ints:
+        """Return places that put some rows into the order of their names, (n,)."""
+        return self._places(rows.tolist()) if len(rows) <= FEW else self._all[rows]
+
+    @cached_property
+    def _all(self) -> Ints:
+        return self._places(range(len(self._names)))
+
+    def _places(self, rows: Sequence[int]) -> Ints:
+        named = [self._names[row] for row in rows]
+        places = np.empty(len(named), dtype=np.int64)
+        places[sorted(range(len(named)), key=named.__getitem__)] = np.arange(len(named))
+        return places
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Recipients:
     """The catalogue as far as exposure is concerned, one row per item. Never changed.
 
-    What is derived from it is kept: make one for each change of the catalogue, not for each call.
+    What is derived from it is made when it is first needed, and kept: make one for each change of
+    the catalogue, not for each call.
     """
 
     slots: Slots | Ints
@@ -61,9 +110,9 @@ class Recipients:
     """Its id, (m,)."""
     merit: Floats
     """Its merit, > 0, (m,)."""
-    groups: Labels | None = None
+    groups: Labels | LabelColumn | None = None
     """Its groups, if there is such a column, (m,)."""
-    suppliers: Labels | None = None
+    suppliers: Labels | LabelColumn | None = None
     """Its suppliers, if there is such a column, (m,)."""
 
     def __post_init__(self) -> None:
@@ -84,18 +133,20 @@ class Recipients:
         return np.asarray(scaled / scaled.sum())
 
     @cached_property
-    def rank(self) -> Ints:
-        """Place of each item in the order of ids, (m,)."""
-        rank = np.empty(len(self), dtype=np.int64)
-        rank[sorted(range(len(self)), key=self.ids.__getitem__)] = np.arange(len(self))
-        return rank
+    def rank(self) -> NameRank:
+        """Place of each item in the order of ids."""
+        return NameRank(self.ids)
 
     @cached_property
     def by_group(self) -> Groups:
         """The groups; none without such a column."""
-        return Groups.of(self.groups or ())
+        return _groups_of(self.groups)
 
     @cached_property
     def by_supplier(self) -> Groups:
         """The suppliers; none without such a column."""
-        return Groups.of(self.suppliers or ())
+        return _groups_of(self.suppliers)
+
+
+def _groups_of(labels: Labels | LabelColumn | None) -> Groups:
+    return Groups.of(labels if isinstance(labels, LabelColumn) else LabelColumn.of(labels or ()))

@@ -10,7 +10,7 @@ import numpy as np
 
 from faircascade.rerankers.ledger import UNIT
 from faircascade.service.exposure.counts import Counts
-from faircascade.service.exposure.recipients import Groups, Recipients
+from faircascade.service.exposure.recipients import Groups, NameRank, Recipients
 from faircascade.types import Floats, Ints
 
 
@@ -19,7 +19,7 @@ class Shares:
     """Exposure of some recipients, items or groups, one row each."""
 
     names: Sequence[str]
-    rank: Ints
+    rank: Ints | NameRank
     """Place of each in the order of names, (n,)."""
     items: Ints
     """Items behind each, (n,)."""
@@ -66,7 +66,7 @@ class Shares:
     def _of(
         cls,
         names: Sequence[str],
-        rank: Ints,
+        rank: Ints | NameRank,
         items: Ints,
         counts: Ints,
         merit_share: Floats,
@@ -101,12 +101,13 @@ class Shares:
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def leading(limit: int, *keys: Floats | Ints) -> Ints:
+def leading(limit: int, first: Floats | Ints, *others: Floats | Ints | NameRank) -> Ints:
     """Return the rows that come first in ascending order of keys, the most important key first.
 
     The same as the start of a full sort, without sorting the rest.
     """
-    rows = np.arange(len(keys[0]))
+    keys = (first, *others)
+    rows = np.arange(len(first))
     sure = [rows[:0]]
     left = limit
     for key in keys:

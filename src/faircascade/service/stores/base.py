@@ -8,7 +8,7 @@ use one store at once if it is Redis.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Any, ClassVar
@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from faircascade.service.stores.item_columns import PAGE, ItemColumns
 from faircascade.types import Floats, Ints
 
 Slots = NDArray[np.int32]
@@ -231,6 +232,16 @@ class Store(ABC):
         All changes up to the version that it returns are among them, whoever changes items
         meanwhile; later ones may be.
         """
+
+    async def item_columns(self, after: int, dim: int) -> AsyncIterator[ItemColumns]:
+        """Yield the items changed after a version, removed ones included, some at a time.
+
+        They are described by `dim` numbers. Those that change meanwhile may come as they were or
+        as they are. The same as `items`, for stores that need no object for each.
+        """
+        _, found = await self.items(after)
+        for first in range(0, len(found), PAGE):
+            yield ItemColumns.of(found[first : first + PAGE], dim)
 
     @abstractmethod
     async def put_items(self, changes: Sequence[ItemPatch]) -> None:

@@ -7,7 +7,7 @@ import json
 import secrets
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from faircascade.service.stores.base import (
     UserStates,
 )
 from faircascade.service.stores.file_guard import mark, real_file
+from faircascade.service.stores.item_columns import PAGE, ItemColumns
 from faircascade.service.stores.registry import register_store
 from faircascade.service.stores.sqlite_file import SQLiteFile
 from faircascade.service.stores.sqlite_rows import (
@@ -35,6 +36,7 @@ from faircascade.service.stores.sqlite_rows import (
     SCHEMA,
     clicked_positions,
     insert_impression,
+    item_columns,
     learn_one,
     make_id,
     parse_id,
@@ -172,6 +174,18 @@ class SQLiteStore(Store):
             for slot, name, features, merit, popularity, labels, removed in rows
         ]
         return version, found
+
+    async def item_columns(self, after: int, dim: int) -> AsyncIterator[ItemColumns]:
+        # all of them: in the order of the table, without a look at the index of versions
+        version = "version" if after else "+version"
+        last = -1
+        while rows := await self._file.read(
+            "SELECT slot, id, features, merit, popularity, labels, removed FROM items "
+            f"WHERE {version} > ? AND slot > ? ORDER BY slot LIMIT ?",
+            [after, last, PAGE],
+        ):
+            yield item_columns(rows, dim)
+            last = rows[-1][0]
 
     async def put_items(self, changes: Sequence[ItemPatch]) -> None:
         def job(db: sqlite3.Connection) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import secrets
 import sqlite3
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from faircascade.service.stores.base import Impression, ItemPatch, ModelUpdate, UpdateOutcome
+from faircascade.service.stores.item_columns import ItemColumns
 from faircascade.types import Floats, Ints
 
 SCHEMA = """
@@ -92,6 +94,22 @@ def patch_item(db: sqlite3.Connection, change: ItemPatch, version: int) -> None:
             "removed = 0 WHERE id = ?"
         )
     db.execute(sql, values)
+
+
+def item_columns(rows: Sequence[Any], dim: int) -> ItemColumns:
+    """Return rows of the catalogue side by side."""
+    slots, ids, features, merit, popularity, labels, removed = zip(*rows, strict=True)
+    read = {text: json.loads(text) for text in set(labels)}
+    return ItemColumns(
+        slots=np.array(slots, dtype=np.int32),
+        ids=ids,
+        features=np.frombuffer(b"".join(features)).reshape(len(rows), dim),
+        merit=np.array(merit, dtype=np.float64),
+        popularity=np.array(popularity, dtype=np.float64),
+        groups=[read[text].get("group") for text in labels],
+        suppliers=[read[text].get("supplier") for text in labels],
+        removed=np.array(removed, dtype=bool),
+    )
 
 
 def insert_impression(db: sqlite3.Connection, impression: Impression, units: Ints | None) -> str:

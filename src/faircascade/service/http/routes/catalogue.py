@@ -40,8 +40,8 @@ async def list_items(request: Request, paging: Annotated[Paging, Query()]) -> Re
     deps = dependencies_of(request)
     async with deps.page:
         catalogue = deps.service.catalogue
-        slots = catalogue.slots[paging.offset : paging.offset + paging.limit]
-        items = [_document(catalogue.stored[slot], catalogue.items.dim) for slot in slots.tolist()]
+        rows = range(len(catalogue))[paging.offset : paging.offset + paging.limit]
+        items = [_document(catalogue.item(row), catalogue.dim) for row in rows]
         return json_response({"total": len(catalogue), "items": items})
 
 

@@ -1,0 +1,131 @@
+"""A piece of the catalogue: some thousand neighbouring items, column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircascade.random import Words
+from faircascade.service.catalogue.labels import Codes
+from faircascade.service.stores.base import Slots
+from faircascade.types import Bools, Floats, Ints, Items, Pool
+
+SIZE = 16_384
+"""Most items of a segment: scoring it stays in the cache, and copying it takes a millisecond."""
+
+_ROWS: Ints = np.arange(SIZE)
+_ROWS.flags.writeable = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Segment:
+    """Items in the order of their slots, the last axis of every column. Never changed.
+
+    A request that is under way keeps the segments that it began with.
+    """
+
+    slots: Slots
+    """(n,)."""
+    by_feature: Floats
+    """(d, n)."""
+    by_topic: Floats
+    """(t, n)."""
+    keys: Words
+    """Of the names, for random draws, (n,)."""
+    merit: Floats
+    popularity: Floats
+    groups: Codes
+    suppliers: Codes
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    @classmethod
+    def empty(cls, dim: int, topics: int) -> Segment:
+        """Return a segment without items."""
+        return cls(
+            slots=np.empty(0, np.int32),
+            by_feature=np.empty((dim, 0)),
+            by_topic=np.empty((topics, 0)),
+            keys=np.empty(0, np.uint64),
+            merit=np.empty(0),
+            popularity=np.empty(0),
+            groups=np.empty(0, np.int32),
+            suppliers=np.empty(0, np.int32),
+        )
+
+    @property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Everything by name."""
+        return {column.name: getattr(self, column.name) for column in fields(self)}
+
+    def take(self, rows: Ints | Bools | slice) -> Segment:
+        """Return some of the items."""
+        columns = {n: np.ascontiguousarray(c[..., rows]) for n, c in self.columns.items()}
+        return Segment(**columns)
+
+    @classmethod
+    def join(cls, parts: Sequence[Segment]) -> Segment:
+        """Return the items of several segments, one after the other."""
+        columns = [part.columns for part in parts]
+        return cls(**{n: np.concatenate([c[n] for c in columns], axis=-1) for n in columns[0]})
+
+    def changed(self, gone: Slots, new: Segment) -> list[Segment]:
+        """Return the segments that come in its place without some slots, but with others."""
+        stay = ~np.isin(self.slots, gone)
+        parts = [self if stay.all() else self.take(stay), new]
+        both = Segment.join([part for part in parts if len(part)] or parts[:1])
+        m = len(both)
+        if (np.diff(both.slots) < 0).any():
+            both = both.take(np.argsort(both.slots))
+        if m <= SIZE:
+            return [both] if m else []
+        appended = len(self) == 0 or int(new.slots[0]) > int(self.slots[-1])
+        size = SIZE if appended else -(-m // (-(-m // SIZE)))  # halves have room for more
+        return [both.take(slice(first, first + size)) for first in range(0, m, size)]
+
+    @cached_property
+    def items(self) -> Items:
+        """The items as policies take them, with slots for ids."""
+        items = Items(
+            ids=self.slots,
+            features=self.by_feature.T,
+            eligible=np.broadcast_to(np.True_, len(self)),
+            merit=self.merit,
+            popularity=self.popularity,
+            topics=self.by_topic.T,
+        )
+        vars(items).update(keys=self.keys, by_feature=self.by_feature)  # known already
+        return items
+
+    @cached_property
+    def pool(self) -> Pool:
+        """All of them, to choose from."""
+        return self._pool(single=False)
+
+    @cached_property
+    def rough_pool(self) -> Pool:
+        """The same, for first scores in single precision."""
+        return self._pool(single=True)
+
+    def _pool(self, *, single: bool) -> Pool:
+        rows = _ROWS[: len(self)] if len(self) <= SIZE else np.arange(len(self))
+        pool = Pool(items=self.items, rows=rows, single=single)
+        vars(pool).update(keys=self.keys, by_feature=self.by_feature)
+        return pool
+
+
+def tidied(segments: Sequence[Segment]) -> tuple[Segment, ...]:
+    """Return segments of which small neighbours are joined."""
+    out: list[Segment] = []
+    for segment in segments:
+        if out and len(out[-1]) + len(segment) <= SIZE // 2:
+            out[-1] = Segment.join([out[-1], segment])
+        else:
+            out.append(segment)
+    return tuple(out)

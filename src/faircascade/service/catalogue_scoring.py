@@ -1,0 +1,140 @@
+"""Slates out of the whole catalogue, segment by segment.
+
+A policy that is `itemwise` chooses the best items by scores that do not depend on each other, and
+arranges them. So the best of all are among the best of each segment, and items that a request
+leaves out are skipped: no pool has to be made for it. The slates are those of `Policy.recommend`
+over the whole catalogue without these items, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from faircascade.policies.composed import BanditState, ComposedPolicy
+from faircascade.ranking import RESOLUTION, Scores, tie_lots
+from faircascade.service.catalogue.catalogue import Catalogue
+from faircascade.service.catalogue.segment import Segment
+from faircascade.service.new_users import NewUsers
+from faircascade.service.scoring import RankedSlate, ScoringJob, ranked_slates
+from faircascade.service.shortlists import Shortlist, Shortlists
+from faircascade.types import Ints, Items, Rows, Slates, Users
+
+_USERS = 64
+"""Users who are scored together: enough for fast products, few enough for the cache."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CatalogueJob(ScoringJob):
+    """Slates out of all items but some, which may be of different lengths."""
+
+    policy: ComposedPolicy
+    catalogue: Catalogue
+    new_users: NewUsers
+    lengths: Sequence[int]
+    """How many items each user gets."""
+    without: Sequence[Ints]
+    """Rows that are left out for each, ascending."""
+    units: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    """Exposure units of every item of the catalogue, (m,), if they count."""
+
+    @property
+    def size(self) -> int:
+        return len(self.users) * len(self.catalogue)
+
+    def everybody(self, items: Items) -> Ints:
+        return self.units[np.searchsorted(self.catalogue.slots, items.ids)]
+
+    def run(self) -> list[RankedSlate]:
+        known = self.sums.any(axis=1)
+        alike = ~known & self.policy.same_for_new_users
+        out: dict[int, RankedSlate] = {}
+        for kind in (alike, ~alike):
+            rows = np.flatnonzero(kind)
+            for first in range(0, len(rows), _USERS):
+                part = rows[first : first + _USERS]
+                slates = _Part(self, part).slates(shared=kind is alike)
+                out.update(zip(part.tolist(), slates, strict=True))
+        return [out[place] for place in range(len(self.users))]
+
+
+class _Part:
+    """Some of the users of a job."""
+
+    def __init__(self, job: CatalogueJob, part: Ints) -> None:
+        self.job, self.part = job, part
+        self.rounds = job.rounds[part]
+        self.k = np.array([job.lengths[row] for row in part.tolist()])
+        self.without = [job.without[row] for row in part.tolist()]
+        users = Users(ids=np.array([job.users[row] for row in part.tolist()]))
+        dim = job.policy.dim_of(job.catalogue.blank)
+        self.state: BanditState = job.policy.from_sums(users, job.sums[part], dim)
+        self.lots = tie_lots(job.seed, users.keys, self.rounds)
+        self.depth = np.array(
+            [
+                job.policy.considers(int(k), len(job.catalogue) - len(left_out))
+                for k, left_out in zip(self.k, self.without, strict=True)
+            ]
+        )
+
+    def slates(self, *, shared: bool) -> list[RankedSlate]:
+        """Return their slates; `shared` says that their scores are those of all new users."""
+        found = self._new() if shared else self._scored()
+        out: dict[int, RankedSlate] = {}
+        for k, depth in sorted(set(zip(self.k.tolist(), self.depth.tolist(), strict=True))):
+            rows = np.flatnonzero((self.k == k) & (self.depth == depth))
+            ranked = self._arranged(rows, k, [found[row] for row in rows.tolist()])
+            out.update(zip(rows.tolist(), ranked, strict=True))
+        return [out[row] for row in range(len(self.part))]
+
+    def _new(self) -> list[Shortlist]:
+        remembered, catalogue = self.job.new_users, self.job.catalogue
+        return [
+            remembered.shortlist(catalogue, depth, lot, left_out)
+            for depth, lot, left_out in zip(
+                self.depth.tolist(), self.lots, self.without, strict=True
+            )
+        ]
+
+    def _scored(self) -> list[Shortlist]:
+        lists = Shortlists(self.depth, self.lots, self.without)
+        catalogue = self.job.catalogue
+        for segment, first in zip(catalogue.segments, catalogue.first_rows.tolist(), strict=False):
+            scoring = _SegmentScoring(self, segment)
+            lists.offer(scoring.pool, first, scoring)
+        return lists.found
+
+    def _arranged(self, rows: Ints, k: int, best: Sequence[Shortlist]) -> list[RankedSlate]:
+        """Return slates of one length, made of the best items of some of the users."""
+        job, listed = self.job, np.stack([short.rows for short in best])  # (n, depth)
+        union = np.unique(listed)
+        pool = job.catalogue.excerpt(union)
+        values = np.stack([short.values for short in best])
+        slates = Slates(items=pool.rows[np.searchsorted(union, listed)], scores=values * RESOLUTION)
+        request = job.policy.request(
+            self.state, rows, pool, k, round=self.rounds[rows], seed=job.seed
+        )
+        ledger = job.ledger(self.part, pool.items)
+        return ranked_slates(job.policy.arranged(request, slates, ledger), pool.items)
+
+
+class _SegmentScoring:
+    """Scores of a segment for some of the users of a part."""
+
+    def __init__(self, part: _Part, segment: Segment) -> None:
+        policy = part.job.policy
+        # a re-ranker that changes scores may need them in double precision
+        self.pool = segment.rough_pool if policy.keeps_scores else segment.pool
+        self._part = part
+        self._ledger = None
+        if not policy.keeps_scores:
+            self._ledger = part.job.ledger(part.part, self.pool.items)
+
+    def __call__(self, rows: Rows) -> Scores:
+        part, policy = self._part, self._part.job.policy
+        request = policy.request(
+            part.state, rows, self.pool, 1, round=part.rounds[rows], seed=part.job.seed
+        )
+        return policy.ranked_by(request, self._ledger)
