@@ -272,3 +272,11 @@ def test_changes_of_the_catalogue_reach_new_users() -> None:
 )
 def test_what_may_depend_on_the_whole_pool_is_left_to_the_policy(policy: Policy) -> None:
     assert not policy.itemwise
+
+
+def test_a_segment_that_seems_near_and_is_not_adds_nothing() -> None:
+    """Single precision cannot tell these items apart, and exact scores can."""
+    features = np.tile([[1.0, 0.0, 0.0, 0.0]], (40, 1)) * (1.0 - 2e-9 * np.arange(40)[:, None])
+    policy = Bandit(exploration=UCB(alpha=0.0))
+    sums = learned(policy, features, 9, 1)
+    compare(policy, catalogue_of(features), sums, [3] * 9, [np.arange(n) for n in range(9)])

@@ -122,6 +122,8 @@ class Shortlists:
         values = _exact(scores, rows, columns)
         good = values >= self._level[users]
         users, columns, values = users[good], columns[good], values[good]
+        if not len(users):
+            return
         keys = absorb(self._lots[users], piece.keys[columns])
         starts = np.flatnonzero(np.diff(users, prepend=-1))
         for begin, end in zip(starts, [*starts[1:], len(users)], strict=True):

@@ -65,8 +65,7 @@ def test_the_same_account_gives_the_same_bytes() -> None:
 
 def test_large_counts_survive() -> None:
     account = Counters()
-    account.counts.grow(2)
-    account.counts.by_slot[:] = [[2**40, 1], [2**56, 1], [0, 0]]
+    account.counts.add_entries(np.arange(2), np.array([[2**40, 1], [2**56, 1], [0, 0]]))
     assert from_bytes(to_bytes(account)).counts.by_slot.tolist() == [[2**40, 1], [2**56, 1], [0, 0]]
 
 

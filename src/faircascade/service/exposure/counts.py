@@ -13,6 +13,10 @@ from faircascade.types import Bools, Floats, Ints
 
 TOTALS = 4
 """Numbers that are counted of slates, beside those of items."""
+COLUMNS = 3
+"""Numbers that are counted of items."""
+PAGE = 64
+"""Neighbouring slots that share a place."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,12 +71,18 @@ class EventBatch:
 
 @dataclass(kw_only=True, eq=False)
 class Counts:
-    """Counts of every slot that was ever shown, and of the slates themselves."""
+    """Counts of every slot that was ever shown, and of the slates themselves.
 
-    by_slot: Ints = field(default_factory=lambda: np.zeros((3, 0), dtype=np.int64))
-    """Appearances E_B, exposure E_P in units, and clicks of each slot, (3, s)."""
+    Slots are kept in pages: those of which no item was shown take no memory.
+    """
+
     totals: Ints = field(default_factory=lambda: np.zeros(TOTALS, dtype=np.int64))
     """Slates handed out, answers, clicks and slates with a click, whatever became of the items."""
+    _page_of: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """Place of each page, -1 for those without counts."""
+    _pages: Ints = field(default_factory=lambda: np.zeros((0, PAGE, COLUMNS), dtype=np.int64))
+    """Appearances E_B, exposure E_P in units, and clicks, by page and slot; some are spare."""
+    _used: int = 0
 
     @property
     def slates(self) -> int:
@@ -96,31 +106,71 @@ class Counts:
 
     def add(self, batch: EventBatch) -> None:
         """Count events."""
-        self.grow(int(batch.slots.max(initial=-1)) + 1)
-        for counts, more in zip(self.by_slot, batch.entries, strict=True):
-            np.add.at(counts, batch.slots, more)
+        self.add_entries(batch.slots, batch.entries)
         self.totals += batch.totals.sum(axis=0)
 
-    def grow(self, slots: int) -> None:
-        """Make room for as many slots."""
-        missing = slots - self.by_slot.shape[1]
+    def add_entries(self, slots: Slots | Ints, entries: Ints) -> None:
+        """Add appearances, units and clicks (3, n) to slots, which may be there several times."""
+        page, place = np.divmod(np.asarray(slots, dtype=np.int64), PAGE)
+        self._make_room(page)
+        np.add.at(self._pages, (self._page_of[page], place), entries.T)
+
+    def _make_room(self, pages: Ints) -> None:
+        """Let every page have a place."""
+        missing = int(pages.max(initial=-1)) + 1 - len(self._page_of)
         if missing > 0:
-            self.by_slot = np.pad(self.by_slot, ((0, 0), (0, missing)))
+            self._page_of = np.pad(self._page_of, (0, missing), constant_values=-1)
+        new = np.unique(pages[self._page_of[pages] < 0])
+        needed = self._used + len(new)
+        if needed > len(self._pages):
+            larger = np.zeros((2 * needed, PAGE, COLUMNS), dtype=np.int64)  # not touched, no memory
+            larger[: self._used] = self._pages[: self._used]
+            self._pages = larger
+        self._page_of[new] = np.arange(self._used, needed)
+        self._used = needed
+
+    @property
+    def shown(self) -> Ints:
+        """The slots that something was counted of, ascending, (t,)."""
+        pages = np.flatnonzero(self._page_of >= 0)
+        counted = self._pages[self._page_of[pages]].any(axis=2)  # (pages, PAGE)
+        page, place = np.nonzero(counted)
+        return pages[page] * PAGE + place
+
+    @property
+    def by_slot(self) -> Ints:
+        """Appearances, units and clicks of all slots up to the last one that was shown, (3, s)."""
+        return self.of(np.arange(int(self.shown.max(initial=-1)) + 1))
 
     def of(self, slots: Slots | Ints) -> Ints:
         """Return appearances, units and clicks of some slots, (3, n); 0 where none was seen."""
-        known = slots < self.by_slot.shape[1]
-        found = np.zeros((3, len(slots)), dtype=np.int64)
-        found[:, known] = self.by_slot[:, slots[known]]
+        rows, there = self._places(slots)
+        found = np.zeros((COLUMNS, len(slots)), dtype=np.int64)
+        for column, values in enumerate(found):
+            values[there] = self._pages.reshape(-1, COLUMNS)[rows, column]
         return found
 
     def units_of(self, slots: Slots | Ints) -> Ints:
         """Return the exposure E_P of some slots in units, (n,)."""
-        units = self.by_slot[1]
-        if len(slots) and slots.max() < len(units):
-            return np.asarray(units[slots])
-        return np.asarray(self.of(slots)[1])
+        rows, there = self._places(slots)
+        found = np.zeros(len(slots), dtype=np.int64)
+        found[there] = self._pages.reshape(-1, COLUMNS)[rows, 1]
+        return found
+
+    def _places(self, slots: Slots | Ints) -> tuple[Ints, Bools]:
+        """Return where the counts of slots are, of those that have some, and which these are."""
+        page, place = np.divmod(slots, PAGE)
+        there = page < len(self._page_of)
+        at = np.full(len(slots), -1, dtype=np.int64)
+        at[there] = self._page_of[page[there]]
+        there = at >= 0
+        return at[there] * PAGE + place[there], there
 
     def copy(self) -> Counts:
         """Return an independent copy."""
-        return Counts(by_slot=self.by_slot.copy(), totals=self.totals.copy())
+        return Counts(
+            totals=self.totals.copy(),
+            _page_of=self._page_of.copy(),
+            _pages=self._pages[: self._used].copy(),
+            _used=self._used,
+        )

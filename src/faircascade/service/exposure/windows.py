@@ -56,8 +56,8 @@ class Step:
     @classmethod
     def pack(cls, counts: Counts, fairness: Floats) -> Step:
         """Return counts made small."""
-        slots = np.flatnonzero(counts.by_slot.any(axis=0))
-        appearances, units, clicks = counts.by_slot[:, slots]
+        slots = counts.shown
+        appearances, units, clicks = counts.of(slots)
         return cls(
             gaps=smallest(np.diff(slots, prepend=0)),
             columns=(smallest(appearances), smallest(units), smallest(clicks)),
@@ -72,10 +72,7 @@ class Step:
 
     def add_to(self, counts: Counts, sign: int = 1) -> None:
         """Add what was counted here to other counts; -1 takes it away again."""
-        slots = self.slots
-        counts.grow(int(slots[-1]) + 1 if len(slots) else 0)
-        for row, column in zip(counts.by_slot, self.columns, strict=True):
-            row[slots] += sign * column.astype(np.int64)  # each slot is there once
+        counts.add_entries(self.slots, sign * np.stack([c.astype(np.int64) for c in self.columns]))
         counts.totals += sign * self.totals
 
 

@@ -176,12 +176,13 @@ class SQLiteStore(Store):
         return version, found
 
     async def item_columns(self, after: int, dim: int) -> AsyncIterator[ItemColumns]:
-        # all of them: in the order of the table, without a look at the index of versions
-        version = "version" if after else "+version"
+        # a plus keeps SQLite from using an index: all items are read in the order of the table, a
+        # few changes by their versions
+        version, slot = ("version", "+slot") if after else ("+version", "slot")
         last = -1
         while rows := await self._file.read(
             "SELECT slot, id, features, merit, popularity, labels, removed FROM items "
-            f"WHERE {version} > ? AND slot > ? ORDER BY slot LIMIT ?",
+            f"WHERE {version} > ? AND {slot} > ? ORDER BY {slot} LIMIT ?",
             [after, last, PAGE],
         ):
             yield item_columns(rows, dim)

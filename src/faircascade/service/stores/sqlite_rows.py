@@ -6,6 +6,7 @@ import json
 import secrets
 import sqlite3
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -99,17 +100,23 @@ def patch_item(db: sqlite3.Connection, change: ItemPatch, version: int) -> None:
 def item_columns(rows: Sequence[Any], dim: int) -> ItemColumns:
     """Return rows of the catalogue side by side."""
     slots, ids, features, merit, popularity, labels, removed = zip(*rows, strict=True)
-    read = {text: json.loads(text) for text in set(labels)}
+    known = [_group_and_supplier(text) for text in labels]
     return ItemColumns(
         slots=np.array(slots, dtype=np.int32),
         ids=ids,
         features=np.frombuffer(b"".join(features)).reshape(len(rows), dim),
         merit=np.array(merit, dtype=np.float64),
         popularity=np.array(popularity, dtype=np.float64),
-        groups=[read[text].get("group") for text in labels],
-        suppliers=[read[text].get("supplier") for text in labels],
+        groups=[group for group, _ in known],
+        suppliers=[supplier for _, supplier in known],
         removed=np.array(removed, dtype=bool),
     )
+
+
+@lru_cache(maxsize=4_096)
+def _group_and_supplier(labels: str) -> tuple[str | None, str | None]:
+    read = json.loads(labels)
+    return read.get("group"), read.get("supplier")
 
 
 def insert_impression(db: sqlite3.Connection, impression: Impression, units: Ints | None) -> str:

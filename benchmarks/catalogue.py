@@ -1,0 +1,262 @@
+"""What a large catalogue costs the service: start, memory, changes, slates. Without HTTP.
+
+    python benchmarks/catalogue.py                    # a million items, some minutes
+    python benchmarks/catalogue.py --items 100000
+    python benchmarks/catalogue.py --part changes     # one of the parts, see --help
+
+Each part runs in a process of its own, on a SQLite store that is filled once. Prints one JSON
+document a part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from faircascade.experiment.machine import describe_machine
+from faircascade.policies import EALinUCB
+from faircascade.service.bootstrap import start_service
+from faircascade.service.messages import FeedbackRequest, ItemChange, RecommendationRequest
+from faircascade.service.service import Service
+from faircascade.service.settings import ServiceSettings
+from faircascade.service.stores.base import ItemPatch, StoreShape
+from faircascade.service.stores.sqlite import SQLiteStore
+
+DIM, K, KNOWN = 10, 10, 200
+POLICY = EALinUCB(weight="log")
+
+
+def features(items: int, seed: int = 0) -> np.ndarray:
+    """Return feature rows of length 1."""
+    rows = np.random.default_rng(seed).normal(size=(items, DIM))
+    return rows / np.linalg.norm(rows, axis=1)[:, None]
+
+
+async def fill(path: Path, items: int) -> None:
+    """Put items into a new store."""
+    store = SQLiteStore(path)
+    await store.open(StoreShape(dim=DIM, sums=1 + DIM + DIM * (DIM + 1) // 2))
+    rows = features(items)
+    for first in range(0, items, 20_000):
+        await store.put_items(
+            [
+                ItemPatch(
+                    id=f"item-{n}",
+                    features=rows[n],
+                    merit=1.0 + n % 7,
+                    groups={"group": f"group-{n % 18}", "supplier": f"supplier-{n % 200}"},
+                )
+                for n in range(first, min(items, first + 20_000))
+            ]
+        )
+    await store.close()
+
+
+async def served(folder: Path) -> Service:
+    return await start_service(
+        f"sqlite:{folder}/faircascade.db",
+        policy=POLICY,
+        settings=ServiceSettings(max_batch=1_000, max_candidates=10_000),
+    )
+
+
+def memory(name: str = "VmRSS") -> int:
+    """Return the memory of this process in MB; `VmHWM` is the most it ever had."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition(f"{name}:")[2].split()[0]) // 1024
+
+
+async def take(times: int, work: Callable[[int], Awaitable[Any]]) -> dict[str, float]:
+    """Return milliseconds of repeated work."""
+    seen = []
+    for number in range(times):
+        begin = time.perf_counter()
+        await work(number)
+        seen.append(1000 * (time.perf_counter() - begin))
+    return {
+        name: round(float(np.quantile(seen, q)), 1)
+        for name, q in {"best": 0.0, "p50": 0.5, "p99": 0.99}.items()
+    }
+
+
+async def ask(service: Service, *requests: RecommendationRequest) -> list[Any]:
+    answers = await service.recommend(requests)
+    for answer in answers:
+        if isinstance(answer, Exception):
+            raise answer
+    return list(answers)
+
+
+async def meet(service: Service, users: int = KNOWN, answers: int = 3) -> None:
+    """Let users answer some slates."""
+    draw = np.random.default_rng(1)
+    for _ in range(answers):
+        for first in range(0, users, 50):
+            shown = await ask(
+                service,
+                *(
+                    RecommendationRequest(user=f"known-{n}", k=K)
+                    for n in range(first, min(users, first + 50))
+                ),
+            )
+            await service.learn(
+                [
+                    FeedbackRequest(
+                        impression_id=one.impression_id,
+                        clicked_position=int(draw.integers(1, K + 1)),
+                    )
+                    for one in shown
+                ]
+            )
+
+
+async def start(folder: Path, items: int) -> dict[str, Any]:
+    """From the import of the service to ready, and memory then and after slates of all kinds."""
+    begin = time.perf_counter()
+    service = await served(folder)
+    ready = time.perf_counter() - begin
+    out = {"seconds": round(ready, 2), "memory_mb": memory()}
+    await meet(service)
+    await slates_of(service, items, few=True)
+    out |= {"memory_after_slates_mb": memory(), "most_memory_mb": memory("VmHWM")}
+    await service.stop()
+    return out
+
+
+async def changes(folder: Path, items: int) -> dict[str, Any]:
+    """One-item changes, each followed by a slate: time of a change, growth of memory."""
+    service = await served(folder)
+    gc.collect()
+    gc.freeze()
+    gc.disable()  # nothing may wait for the collector
+    rows = features(1_000, seed=1)
+
+    async def change(number: int) -> None:
+        name = f"item-{(number * 7919) % items}"
+        await service.put_items([ItemChange(item=name, features=rows[number % 1_000])])
+
+    async def change_and_ask(number: int) -> None:
+        await change(number)
+        await ask(service, RecommendationRequest(user="somebody", k=K))
+
+    await take(20, change_and_ask)
+    before = memory()
+    times = await take(300, change)
+    await take(100, change_and_ask)
+    add = [ItemChange(item=f"new-{n}", features=rows[n]) for n in range(1_000)]
+    begin = time.perf_counter()
+    await service.put_items(add)
+    thousand = time.perf_counter() - begin
+    grown = memory() - before
+    await service.stop()
+    return {
+        "one_item_ms": times,
+        "a_thousand_new_ms": round(1000 * thousand, 1),
+        "growth_mb_over_400_changes": grown,
+    }
+
+
+async def slates(folder: Path, items: int) -> dict[str, Any]:
+    """Slates for one user and for many at once."""
+    service = await served(folder)
+    await meet(service)
+    gc.collect()
+    gc.freeze()
+    out = await slates_of(service, items)
+    await service.stop()
+    return out
+
+
+async def slates_of(service: Service, items: int, *, few: bool = False) -> dict[str, Any]:
+    draw = np.random.default_rng(2)
+    times = 20 if few else 300
+
+    def left_out(count: int) -> list[str]:
+        return [f"item-{n}" for n in draw.integers(0, items, size=count)]
+
+    async def known(number: int) -> None:
+        await ask(service, RecommendationRequest(user=f"known-{number % KNOWN}", k=K))
+
+    async def new(number: int) -> None:
+        await ask(service, RecommendationRequest(user=f"new-{number}", k=K))
+
+    async def excluding(number: int) -> None:
+        user = f"known-{number % KNOWN}"
+        await ask(service, RecommendationRequest(user=user, k=K, exclude=left_out(50)))
+
+    async def among(number: int) -> None:
+        user = f"known-{number % KNOWN}"
+        await ask(service, RecommendationRequest(user=user, k=K, candidates=left_out(500)))
+
+    def batch(kind: str, size: int, exclude: int = 0) -> Callable[[int], Awaitable[Any]]:
+        async def work(number: int) -> None:
+            users = KNOWN if kind == "known" else 10**9
+            await ask(
+                service,
+                *(
+                    RecommendationRequest(
+                        user=f"{kind}-{(number * size + n) % users}",
+                        k=K,
+                        exclude=left_out(exclude),
+                    )
+                    for n in range(size)
+                ),
+            )
+
+        return work
+
+    out = {
+        "known_ms": await take(times, known),
+        "new_ms": await take(times, new),
+        "known_excluding_50_ms": await take(times // 3, excluding),
+        "among_500_candidates_ms": await take(times // 3, among),
+        "batch_of_50_known_ms": await take(times // 20, batch("known", 50)),
+        "batch_of_50_new_ms": await take(times // 20, batch("other", 50)),
+    }
+    if not few:
+        out["batch_of_1000_excluding_50_each_ms"] = await take(2, batch("known", 1_000, 50))
+    return out
+
+
+PARTS = {"start": start, "changes": changes, "slates": slates}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--items", type=int, default=1_000_000)
+    parser.add_argument("--part", choices=PARTS, action="append")
+    parser.add_argument("--folder", type=Path, help="keep the store here, and use it again")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.inside:
+        threadpool_limits(1, user_api="blas")  # as `faircascade serve` does
+        (part,) = options.part
+        print(json.dumps({part: asyncio.run(PARTS[part](options.folder, options.items))}))
+        return
+    with TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / "faircascade.db").exists():
+            asyncio.run(fill(folder / "faircascade.db", options.items))
+        print(json.dumps({"items": options.items, "machine": describe_machine()}), flush=True)
+        for part in options.part or PARTS:
+            inside = ["--inside", "--folder", str(folder), "--items", str(options.items)]
+            subprocess.run([sys.executable, __file__, "--part", part, *inside], check=True)
+
+
+if __name__ == "__main__":
+    main()
