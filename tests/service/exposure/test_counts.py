@@ -114,3 +114,22 @@ def test_a_copy_goes_on_by_itself() -> None:
     copy = counts.copy()
     counts.add(EventBatch.of([listed(NOW, 0)], NOW))
     assert (copy.slates, copy.by_slot[0].tolist()) == (1, [1])
+
+
+def test_counts_outgrow_half_of_the_memory_without_an_error() -> None:
+    counts = Counts()
+    large = np.array([[2**30, 1], [2**31 - 1, 0], [0, 0]])
+    for times in range(1, 4):
+        counts.add_entries(np.array([5, 100]), large)
+        assert counts.of(np.array([5, 6, 100])).tolist() == [
+            [times * 2**30, 0, times],
+            [times * (2**31 - 1), 0, 0],
+            [0, 0, 0],
+        ]
+    assert counts.copy().shown.tolist() == [5, 100]
+
+
+def test_counts_of_few_items_among_many_take_little_memory() -> None:
+    counts = Counts()
+    counts.add_entries(np.arange(0, 1_000_000, 1_000), np.ones((3, 1_000), dtype=np.int64))
+    assert counts._page_of.nbytes + counts._pages.nbytes < 1_000_000

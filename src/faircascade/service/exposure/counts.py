@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from faircascade.rerankers.ledger import exposure_units
 from faircascade.service.stores.base import Event, Slots
@@ -15,8 +16,10 @@ TOTALS = 4
 """Numbers that are counted of slates, beside those of items."""
 COLUMNS = 3
 """Numbers that are counted of items."""
-PAGE = 64
+PAGE = 8
 """Neighbouring slots that share a place."""
+_LARGEST = 2**31 - 1
+"""Largest number that half the memory holds."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,11 +81,15 @@ class Counts:
 
     totals: Ints = field(default_factory=lambda: np.zeros(TOTALS, dtype=np.int64))
     """Slates handed out, answers, clicks and slates with a click, whatever became of the items."""
-    _page_of: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    _page_of: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     """Place of each page, -1 for those without counts."""
-    _pages: Ints = field(default_factory=lambda: np.zeros((0, PAGE, COLUMNS), dtype=np.int64))
+    _pages: NDArray[np.int32] | Ints = field(
+        default_factory=lambda: np.zeros((0, PAGE, COLUMNS), dtype=np.int32)
+    )
     """Appearances E_B, exposure E_P in units, and clicks, by page and slot; some are spare."""
     _used: int = 0
+    _bound: int = 0
+    """No number is larger, up to its sign."""
 
     @property
     def slates(self) -> int:
@@ -113,7 +120,17 @@ class Counts:
         """Add appearances, units and clicks (3, n) to slots, which may be there several times."""
         page, place = np.divmod(np.asarray(slots, dtype=np.int64), PAGE)
         self._make_room(page)
-        np.add.at(self._pages, (self._page_of[page], place), entries.T)
+        self._widen(int(np.abs(entries).sum(axis=1).max(initial=0)))
+        more = entries.T.astype(self._pages.dtype)
+        np.add.at(self._pages, (self._page_of[page], place), more)
+
+    def _widen(self, gain: int) -> None:
+        """Let numbers grow by so much."""
+        self._bound += gain
+        if self._pages.dtype == np.int32 and self._bound > _LARGEST:
+            self._bound = int(np.abs(self._pages[: self._used]).max(initial=0)) + gain
+            if self._bound > _LARGEST:
+                self._pages = self._pages.astype(np.int64)
 
     def _make_room(self, pages: Ints) -> None:
         """Let every page have a place."""
@@ -123,7 +140,8 @@ class Counts:
         new = np.unique(pages[self._page_of[pages] < 0])
         needed = self._used + len(new)
         if needed > len(self._pages):
-            larger = np.zeros((2 * needed, PAGE, COLUMNS), dtype=np.int64)  # not touched, no memory
+            # spare pages take no memory before they are touched
+            larger = np.zeros((2 * needed, PAGE, COLUMNS), dtype=self._pages.dtype)
             larger[: self._used] = self._pages[: self._used]
             self._pages = larger
         self._page_of[new] = np.arange(self._used, needed)
@@ -135,7 +153,7 @@ class Counts:
         pages = np.flatnonzero(self._page_of >= 0)
         counted = self._pages[self._page_of[pages]].any(axis=2)  # (pages, PAGE)
         page, place = np.nonzero(counted)
-        return pages[page] * PAGE + place
+        return np.asarray(pages[page] * PAGE + place)
 
     @property
     def by_slot(self) -> Ints:
@@ -173,4 +191,5 @@ class Counts:
             _page_of=self._page_of.copy(),
             _pages=self._pages[: self._used].copy(),
             _used=self._used,
+            _bound=self._bound,
         )
