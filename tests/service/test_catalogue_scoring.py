@@ -142,7 +142,7 @@ def compare(
         accounts=accounts,
         seed=SEED,
         catalogue=catalogue,
-        new_users=NewUsers(policy, sums.shape[1], SEED),
+        new_users=NewUsers(policy, SEED),
         lengths=lengths,
         without=without,
         units=units,
@@ -252,7 +252,7 @@ def test_a_shortlist_larger_than_what_is_left_is_all_of_it() -> None:
 def test_changes_of_the_catalogue_reach_new_users() -> None:
     policy, features = LinUCB(), rows_of("plain", 30, 2)
     first = catalogue_of(features)
-    remembered = NewUsers(policy, 15, SEED)
+    remembered = NewUsers(policy, SEED)
     for catalogue in (first, catalogue_of(features, removed=[1, 2]), first):
         best = remembered.shortlist(catalogue, 3, np.uint64(5), np.empty(0, np.int64))
         items = catalogue.items

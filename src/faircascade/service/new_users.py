@@ -84,12 +84,21 @@ class _Order:
 class NewUsers:
     """Remembers the scores of users of whom nothing is known."""
 
-    def __init__(self, policy: ComposedPolicy, sums: int, seed: int) -> None:
+    def __init__(self, policy: ComposedPolicy, seed: int) -> None:
         self._policy = policy
-        self._sums = sums
         self._seed = seed
         self._values: WeakKeyDictionary[Segment, Floats] = WeakKeyDictionary()
         self._known: tuple[ref[Catalogue] | None, dict[int, _Order]] = None, {}
+
+    @property
+    def worthwhile(self) -> bool:
+        """Whether there is anything that all of them share."""
+        return self._policy.same_for_new_users
+
+    def prepare(self, catalogue: Catalogue) -> None:
+        """Score what was not scored before."""
+        for segment in catalogue.segments:
+            self._values_of(segment)
 
     def shortlist(self, catalogue: Catalogue, k: int, lot: Words, without: Ints) -> Shortlist:
         """Return the first k items of a new user whose ties are drawn with `lot`."""
@@ -129,9 +138,8 @@ class NewUsers:
         known = self._values.get(segment)
         if known is None:
             policy, pool = self._policy, segment.pool
-            nobody = policy.from_sums(
-                Users(ids=np.array([""])), np.zeros((1, self._sums)), policy.dim_of(pool.items)
-            )
+            users, dim = Users(ids=np.array([""])), policy.dim_of(pool.items)
+            nobody = policy.from_sums(users, policy.sums(policy.start(users, dim)), dim)
             request = policy.request(nobody, slice(None), pool, 1, round=1, seed=self._seed)
             exact = policy.ranked_by(request, None).exact(slice(0, 1), slice(None))
             known = np.rint(np.asarray(exact).reshape(-1) / RESOLUTION)

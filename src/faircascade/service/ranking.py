@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,19 @@ class Ranking:
         self._version = version
         self._seed = seed
         self._clock = clock
-        self._remembered: NewUsers | None = None
+
+    def prepare(self, catalogue: Catalogue) -> None:
+        """Compute what requests need of a changed catalogue, so that none of them waits for it."""
+        catalogue.item_names.settle()
+        if not len(catalogue):
+            return
+        if not self._policy.itemwise:
+            _ = catalogue.whole.by_key, catalogue.whole.radius
+        elif len(catalogue.segments) > 1:
+            for segment in catalogue.segments:
+                _ = segment.rough_pool.single_by_feature, segment.rough_pool.radius
+            if self._new_users.worthwhile:
+                self._new_users.prepare(catalogue)
 
     async def serve(
         self,
@@ -148,7 +161,7 @@ class Ranking:
             return CatalogueJob(
                 **what,
                 catalogue=catalogue,
-                new_users=self._new_users(states),
+                new_users=self._new_users,
                 lengths=[min(k, choice.left) for choice in choices],
                 without=[choice.without for choice in choices],
                 units=self._everybody(catalogue.slots),
@@ -164,11 +177,10 @@ class Ranking:
             **what, pool=pool, k=min(k, len(pool)), units=self._everybody(pool.items.ids)
         )
 
-    def _new_users(self, states: UserStates) -> NewUsers:
-        if self._remembered is None:
-            assert isinstance(self._policy, ComposedPolicy)
-            self._remembered = NewUsers(self._policy, states.sums.shape[1], self._seed)
-        return self._remembered
+    @cached_property
+    def _new_users(self) -> NewUsers:
+        assert isinstance(self._policy, ComposedPolicy)
+        return NewUsers(self._policy, self._seed)
 
     async def _run(self, job: ScoringJob) -> list[RankedSlate]:
         """Score, in a thread if it takes long."""

@@ -245,7 +245,7 @@ class Service:
                 after, catalogue = 0, Catalogue.empty(self.dim, self.topics)
             async for items in self.store.item_columns(after, self.dim + self.topics):
                 catalogue = await asyncio.to_thread(catalogue.changed, items)
-            await asyncio.to_thread(catalogue.item_names.settle)
+            await asyncio.to_thread(self._ranking.prepare, catalogue)
             self.catalogue, self._catalogue_version = catalogue, version
 
     async def put_items(self, changes: Sequence[ItemChange]) -> None:
