@@ -17,7 +17,7 @@ def test_scores_are_the_mean_plus_a_discounted_bonus() -> None:
     policy = DiscountLinUCB(alpha=0.7)
     run = simulate(env, policy, rounds=15, seed=4)
     state, pool = run.state, env.items.pool
-    request = policy._request(state, slice(None), pool, env.k, 16, 4)
+    request = policy.request(state, slice(None), pool, env.k, round=16, seed=4)
     plain = policy.parts.exploration.scores(request)
     found = policy.parts.reranker.adjust(request, plain, state.ledger)
     exposure = state.ledger.exposure(slice(None), env.items)

@@ -16,6 +16,7 @@ from faircascade.registry import to_spec
 from faircascade.service.activity import Activity
 from faircascade.service.batching import Batcher
 from faircascade.service.catalogue.catalogue import Catalogue, Choice
+from faircascade.service.catalogue.free_memory import FreeMemory
 from faircascade.service.expiry import ExpiryClock, seconds_elapsed
 from faircascade.service.exposure import ExposureTracker
 from faircascade.service.ids import LARGEST_FEATURE
@@ -83,6 +84,7 @@ class Service:
         self._policy = policy
         self._catalogue_version = 0
         self._changing = asyncio.Lock()
+        self._free_memory = FreeMemory()
         self._ranking = Ranking(
             self._policy,
             store,
@@ -247,6 +249,7 @@ class Service:
                 catalogue = await asyncio.to_thread(catalogue.changed, items)
             await asyncio.to_thread(self._ranking.prepare, catalogue)
             self.catalogue, self._catalogue_version = catalogue, version
+            await asyncio.to_thread(self._free_memory.give_back)
 
     async def put_items(self, changes: Sequence[ItemChange]) -> None:
         """Add items, or change features and labels of existing ones; all or none."""
