@@ -27,6 +27,7 @@ from faircascade.policies import (
     LinUCB,
     LogisticTS,
     LogisticUCB,
+    MostPopular,
     Optimal,
     Policy,
     Random,
@@ -36,7 +37,12 @@ from faircascade.ranker import Ranker
 from faircascade.service.bootstrap import start_service, why_not_served
 from faircascade.service.catalogue import importer
 from faircascade.service.catalogue.sources import ItemsFile, RankerFile
-from faircascade.service.messages import ItemChange, Recommendation, RecommendationRequest
+from faircascade.service.messages import (
+    FeedbackRequest,
+    ItemChange,
+    Recommendation,
+    RecommendationRequest,
+)
 from faircascade.service.service import Service
 from faircascade.service.stores.base import ItemPatch, StoreDown
 from faircascade.service.stores.registry import public_address, store_at
@@ -193,8 +199,42 @@ def test_policies_that_cannot_be_served_are_refused() -> None:
     async def work() -> None:
         with pytest.raises(ValueError, match="policy 'optimal' cannot be served"):
             await start_service("sqlite:store.db", source=items(), policy=Optimal())
-        async with started(source=items()):
-            pass
+
+    run(work())
+
+
+@pytest.mark.parametrize("fallback", [Random(), MostPopular()], ids=lambda policy: policy.name)
+def test_a_store_that_has_learned_can_fall_back_to_a_policy_that_does_not(fallback: Policy) -> None:
+    """Feedback goes on teaching the policy that was served before, as if it had served itself."""
+
+    async def taught(service: Service) -> None:
+        (slate,) = await service.recommend([RecommendationRequest(user="u", k=2)])
+        assert isinstance(slate, Recommendation)
+        await service.learn([FeedbackRequest(impression_id=slate.impression_id, shown=2)])
+
+    async def work() -> None:
+        learner = EALinUCB(weight="log", gamma=0.1)
+        async with started(source=items(), policy=learner) as service:
+            await taught(service)
+            one = (await service.user("u")).sums
+        for _ in range(2):  # the second time, the last policy is the fallback itself
+            async with started(policy=fallback) as service:
+                assert (service.policy, service.learner) == (fallback, learner)
+                await taught(service)
+        async with started(policy=learner) as service:
+            assert service.learner is service.policy
+            record = await service.user("u")
+        seen = np.abs(record.sums - one).sum()
+        assert record.rounds == 3
+        assert seen > 0
+
+    run(work())
+
+
+def test_a_store_without_a_known_policy_refuses_one_that_learns_nothing() -> None:
+    async def work() -> None:
+        async with started(source=items()) as service:
+            await service.store.set_meta("served", None)
         with pytest.raises(ValueError, match=r"keeps 6 numbers per user, policy 'random' learns 0"):
             await start_service("sqlite:store.db", policy=Random())
 

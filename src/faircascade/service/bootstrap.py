@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from faircascade.policies import EALinUCB, Policy
@@ -32,11 +32,16 @@ class ServedPolicy:
 
     policy: Policy
     seed: int
+    learner: Policy | None = None
+    """What learns while the policy is served, if that learns nothing itself."""
 
     def plain(self) -> Any:
         """Return it as plain data, None if it holds a function."""
+        plain = {"policy": to_spec(self.policy), "seed": self.seed}
+        if self.learner is not None:
+            plain["learner"] = to_spec(self.learner)
         try:
-            return json.loads(json.dumps({"policy": to_spec(self.policy), "seed": self.seed}))
+            return json.loads(json.dumps(plain))
         except TypeError:
             return None
 
@@ -65,7 +70,7 @@ async def start_service(
     store = store_at(address, ttl=settings.ttl)
     kept = await store.stored_shape()
     last = await _last(store, kept)
-    served = _chosen(policy, seed, source, last)
+    served = _with_learner(_chosen(policy, seed, source, last), last, kept)
     contents = None
     if kept is not None:
         blank = Catalogue.empty(kept.dim - kept.topics, kept.topics).items
@@ -74,10 +79,11 @@ async def start_service(
         blank = Catalogue.empty(contents.dim, contents.topics).items
     else:
         raise ValueError(_no_items(address))
-    _check(served.policy, blank, kept, address)
+    _check(served, blank, kept, address)
     service = Service(
         served.policy,
         store,
+        learner=served.learner,
         dim=blank.dim,
         topics=blank.topics.shape[1],
         settings=settings,
@@ -121,7 +127,12 @@ async def _last(store: Store, kept: StoreShape | None) -> ServedPolicy | None:
     if plain is None:
         return None
     try:
-        return ServedPolicy(policy=from_spec("policy", plain["policy"]), seed=plain["seed"])
+        learner = plain.get("learner")
+        return ServedPolicy(
+            policy=from_spec("policy", plain["policy"]),
+            seed=plain["seed"],
+            learner=None if learner is None else from_spec("policy", learner),
+        )
     except (ValueError, TypeError, KeyError) as error:  # a component that is not installed any more
         log.warning(
             "the last policy of this store is not installed here", extra={"reason": str(error)}
@@ -149,6 +160,15 @@ def _chosen(
     return ServedPolicy(policy=policy, seed=seed)
 
 
+def _with_learner(
+    served: ServedPolicy, last: ServedPolicy | None, kept: StoreShape | None
+) -> ServedPolicy:
+    """Let the last policy that learned go on learning where one is served that does not."""
+    if served.policy.learns or last is None or kept is None or not kept.sums:
+        return served
+    return replace(served, learner=last.learner or last.policy)
+
+
 def why_not_served(policy: Policy) -> str:
     """Return what keeps a policy from being served, or nothing."""
     refused, instead = f"policy {policy.name!r} cannot be served: ", "; use 'linucb', for example"
@@ -163,8 +183,9 @@ def why_not_served(policy: Policy) -> str:
     return ""
 
 
-def _check(policy: Policy, items: Items, kept: StoreShape | None, address: str) -> None:
+def _check(served: ServedPolicy, items: Items, kept: StoreShape | None, address: str) -> None:
     """Refuse a policy that does not fit the items or what the store holds."""
+    policy = served.learner or served.policy
     try:
         size = numbers_learned(policy, items)
     except ValueError:

@@ -24,7 +24,7 @@ from faircascade.data.log import Log
 from faircascade.data.log.row_streams import files_of
 from faircascade.history import LearnedLog, LogReader, UserSums, check_learnable, learn_sums
 from faircascade.service.catalogue.sources import RankerFile
-from faircascade.service.service import Service
+from faircascade.service.service import Service, version_of
 from faircascade.service.stores.base import Store
 
 log = logging.getLogger(__name__)
@@ -106,7 +106,7 @@ async def learn_history(service: Service, history: History) -> str:
         some = slice(first, first + CHUNK)
         await store.put_users(found.users[some], found.sums[some], found.rounds[some])
     await store.set_meta(LEARNED, {**ours, "complete": True})
-    accounts = "" if service.policy.ledger_scope is None else "; accounts of exposure start anew"
+    accounts = "" if service.learner.ledger_scope is None else "; accounts of exposure start anew"
     return f"{label}: learned {report}{accounts}"
 
 
@@ -153,10 +153,10 @@ async def _in_thread(service: Service, source: Log) -> tuple[UserSums, LearnedLo
 
 def _learned(service: Service, source: Log, watch: Progress) -> tuple[UserSums, LearnedLog]:
     """Return what a log teaches the policy of a service about its items."""
-    check_learnable(service.policy, source)
+    check_learnable(service.learner, source)
     reader = LogReader(source, service.catalogue.items, service.catalogue.rows)
     try:
-        found = learn_sums(service.policy, reader, progress=watch)
+        found = learn_sums(service.learner, reader, progress=watch)
     except FloatingPointError as error:
         raise ValueError(
             f"{source.name} cannot be learned: {error}; check the scale of the features, sigma and "
@@ -168,7 +168,7 @@ def _learned(service: Service, source: Log, watch: Progress) -> tuple[UserSums, 
 def _basis(service: Service) -> str:
     """Return a text that changes with anything but the log that sums depend on."""
     items = service.catalogue.items
-    digest = hashlib.sha256(service.version.encode())
+    digest = hashlib.sha256(version_of(service.learner).encode())
     digest.update(json.dumps(list(service.catalogue.rows)).encode())
     digest.update(items.features.tobytes())
     digest.update(items.topics.tobytes())

@@ -53,6 +53,7 @@ class Ranking:
         policy: Policy,
         store: Store,
         *,
+        keeps_accounts: bool,
         exposure: ExposureTracker,
         version: Mapping[str, str],
         seed: int,
@@ -60,6 +61,7 @@ class Ranking:
     ) -> None:
         self._policy = policy
         self._store = store
+        self._keeps_accounts = keeps_accounts
         self._exposure = exposure
         self._version = version
         self._seed = seed
@@ -125,10 +127,6 @@ class Ranking:
             )
             for name, (impression, scores) in zip(ids, ranked, strict=True)
         ]
-
-    @property
-    def _keeps_accounts(self) -> bool:
-        return self._policy.ledger_scope == "user"
 
     def _groups(self, asked: _Asked) -> list[list[int]]:
         """Return which requests one scoring can answer."""

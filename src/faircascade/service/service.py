@@ -63,12 +63,15 @@ class Service:
         *,
         dim: int,
         topics: int = 0,
+        learner: Policy | None = None,
         settings: ServiceSettings | None = None,
         seed: int = 0,
         clock: Callable[[], float] = time.time,
         elapsed: Callable[[], float] = seconds_elapsed,
     ) -> None:
         self.policy = policy
+        self.learner = learner or policy
+        """What learns from feedback: another policy where the one that is served learns nothing."""
         self.store = store
         self.settings = settings or ServiceSettings()
         self.seed = seed
@@ -81,13 +84,13 @@ class Service:
         self.started = False
         self.stopping = False
         """True when new requests should go elsewhere."""
-        self._policy = policy
         self._catalogue_version = 0
         self._changing = asyncio.Lock()
         self._free_memory = FreeMemory()
         self._ranking = Ranking(
-            self._policy,
+            policy,
             store,
+            keeps_accounts="user" in (policy.ledger_scope, self.learner.ledger_scope),
             exposure=self.exposure,
             version={"name": policy.name, "version": self.version},
             seed=seed,
@@ -108,7 +111,7 @@ class Service:
 
     async def start(self) -> None:
         """Open the store and read what is needed to answer; users stay where they are."""
-        size = numbers_learned(self._policy, self.catalogue.blank)
+        size = numbers_learned(self.learner, self.catalogue.blank)
         shape = StoreShape(dim=self.dim + self.topics, sums=size, topics=self.topics)
         await self.store.open(shape)
         self.expiry.restore(await self.store.get_meta(_EXPIRY))
@@ -198,7 +201,7 @@ class Service:
             read_feedback(request, i, self.catalogue, oldest=oldest)
             for request, i in zip(requests, found, strict=True)
         ]
-        results = model_updates(outcomes, self._policy, now, dim=self.dim)
+        results = model_updates(outcomes, self.learner, now, dim=self.dim)
         updates = [update for update in results if isinstance(update, ModelUpdate)]
         learned = iter(await self.store.learn(updates) if updates else ())
         receipts = [

@@ -70,9 +70,9 @@ def _document(record: UserRecord, service: Service) -> dict[str, Any]:
 def _learned(record: UserRecord, service: Service) -> tuple[int, list[float] | None]:
     """Return how many answers were learned, and what the model makes of them."""
     users = Users(ids=np.array([record.user]))
-    dim = service.policy.dim_of(service.catalogue.blank)
-    state = service.policy.from_sums(users, record.sums[None], dim)
-    known = service.policy.describe(state, 0)
+    dim = service.learner.dim_of(service.catalogue.blank)
+    state = service.learner.from_sums(users, record.sums[None], dim)
+    known = service.learner.describe(state, 0)
     return known.get("updates", 0), known.get("preferences")
 
 
