@@ -128,9 +128,23 @@ def rate(folder: Path) -> dict[str, Any]:
         return seen | {"server_cpu_share": round((server.cpu - before) / 60, 2)}
 
 
-async def run_rate(server: Server, seconds: float) -> dict[str, Any]:
+def rates(folder: Path) -> dict[str, Any]:
+    """400 to 1,200 pairs a second as single requests, 20 seconds each."""
+    write_items(folder / "items.parquet", ITEMS)
+    out: dict[str, Any] = {}
+    with serving(folder, "--items", "items.parquet") as server:
+        for pairs in (400, 800, 1200):
+            uvloop.run(run_rate(server, seconds=3, rate=pairs))
+            before = server.cpu
+            seen = uvloop.run(run_rate(server, seconds=20, rate=pairs))
+            share = round((server.cpu - before) / 20, 2)
+            out[str(pairs)] = seen | {"server_cpu_share": share}
+    return out
+
+
+async def run_rate(server: Server, seconds: float, rate: float = 400) -> dict[str, Any]:
     seen = await at_rate(
-        "127.0.0.1", server.port, rate=400, seconds=seconds, users=USERS, connections=32, k=K
+        "127.0.0.1", server.port, rate=rate, seconds=seconds, users=USERS, connections=32, k=K
     )
     return seen.table()
 
@@ -334,6 +348,7 @@ def killed_redis(folder: Path, minutes: float | None = None) -> dict[str, Any]:
 
 PARTS: dict[str, Callable[..., dict[str, Any]]] = {
     "rate": rate,
+    "rates": rates,
     "overload": overload,
     "alone": alone,
     "batches": batches,
