@@ -1,11 +1,13 @@
 #!/bin/sh
-# Installs what some tests need beside Python: a Redis server and a browser. As root on Debian or
-# Ubuntu; elsewhere it says what is missing, and those tests are skipped with the reason.
+# Installs what some tests need beside Python: a Redis server, a browser
+# and Node. As root on Debian or Ubuntu; elsewhere it says what is missing, and those tests are
+# skipped with the reason.
 set -eu
 
 missing=""
 command -v redis-server >/dev/null || missing="$missing redis-server"
 command -v chromium >/dev/null || missing="$missing chromium"
+command -v node >/dev/null || missing="$missing nodejs"
 [ -n "$missing" ] || exit 0
 
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then

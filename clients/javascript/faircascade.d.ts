@@ -1,0 +1,535 @@
+// The client of faircascade 0.1.0. MIT licence.
+// Made by generate.py from the service's OpenAPI document and template.d.ts: change those.
+
+/** How patient a client is, and what it says of itself. */
+export interface ClientOptions {
+  /** The API key; $FAIRCASCADE_KEY by default, where there is an environment. */
+  key?: string;
+  /** How long to wait for the service to say something, in milliseconds; 5,000 by default. */
+  timeoutMs?: number;
+  /** When to give up, pauses and attempts taken together; 15,000 by default. */
+  deadlineMs?: number;
+  /** How often to try again at most; as often as there is time for by default. */
+  retries?: number;
+  /** Another `fetch`. */
+  fetch?: typeof fetch;
+  /** Another way to wait before an attempt. */
+  sleep?: (ms: number, signal?: AbortSignal) => Promise<void>;
+  /** A number in [0, 1), which pauses are drawn from. */
+  random?: () => number;
+}
+
+/** What a single call may say. */
+export interface CallOptions {
+  /** Ends the call, pauses included. */
+  signal?: AbortSignal;
+  /** Under which the service's log has the call; the same in all attempts. */
+  requestId?: string;
+}
+
+/** The service refused a call, or something else answered in its place. */
+export class ServiceError extends Error {
+  /** Of the HTTP answer; null if there was none. */
+  readonly status: number | null;
+  readonly title: string;
+  /** What is wrong, in one line. */
+  readonly detail: string;
+  /** One for each field that is wrong, if the service named any. */
+  readonly errors: FieldError[];
+  /** Under which the service's log has the call. */
+  readonly requestId: string | null;
+}
+
+/** The service cannot be reached or cannot answer now; the same call may succeed later. */
+export class ServiceUnavailable extends ServiceError {}
+
+export interface Exposure {
+  window: Window;
+  /** Slates handed out. */
+  recommendations: number;
+  /** Slates with feedback. */
+  answers: number;
+  /** A slate may have several. */
+  clicks: number;
+  /** Slates with a click. */
+  clicked: number;
+  /** Clicks per answered slate; null if nothing was answered. */
+  click_rate: number | null;
+  /** Items in the catalogue. */
+  items: number;
+  /** 1 - Gini over the catalogue by notion, and the share of items shown at all. */
+  fairness: Record<"equality_b" | "equality_p" | "equity_b" | "equity_p" | "coverage", number | null>;
+  lorenz: LorenzCurve;
+  /** Items with the largest ratios, largest first. */
+  over_exposed: Recipient[];
+  /** Items with the smallest ratios, smallest first. */
+  under_exposed: Recipient[];
+  /** The most exposed ones first; empty without such a column. */
+  groups: Recipient[];
+  /** The most exposed ones first; empty without such a column. */
+  suppliers: Recipient[];
+}
+
+export interface FeedbackBatch {
+  feedback: FeedbackRequest[];
+}
+
+export interface FeedbackReceipt {
+  impression_id: string;
+  /** The first click; null if there is none. */
+  clicked_position: number | null;
+  /** The item at that position. */
+  clicked_item: string | null;
+  /** All clicks, from the top. */
+  clicked_positions: number[];
+  /** The items at these positions. */
+  clicked_items: string[];
+  /**
+   * Positions that were learned from, counted from the top: as many as the policy takes as seen,
+   * such as those up to the first click.
+   */
+  shown: number;
+}
+
+export interface FeedbackRequest {
+  /** Impression that it is about. */
+  impression_id: string;
+  /** Position of the only click, 1 for the first; null for none. */
+  clicked_position?: number | null;
+  /** Positions of all clicks, each once, in place of `clicked_position`. */
+  clicked_positions?: number[] | null;
+  /** The only clicked item, in place of its position. */
+  clicked_item?: string | null;
+  /** How many positions were shown, counted from the top, if not all. */
+  shown?: number | null;
+}
+
+export interface FeedbackResult {
+  /** 200, or the status that this feedback alone would have had. */
+  status: number;
+  receipt?: FeedbackReceipt | null;
+  problem?: Problem | null;
+}
+
+export interface FeedbackResults {
+  /** In the order of the feedback. */
+  results: FeedbackResult[];
+}
+
+export interface FieldError {
+  /** Such as "body.k" or "query.window". */
+  field: string;
+  /** The rule and the value, to be read after the field. */
+  message: string;
+}
+
+export interface History {
+  window: Window;
+  /** Length of a step. */
+  step_seconds: number;
+  /** Oldest first; the last one is not over yet. */
+  moments: Moment[];
+}
+
+export interface Item {
+  item: string;
+  features: number[];
+  merit: number;
+  popularity: number;
+  group?: string | null;
+  supplier?: string | null;
+  /** Empty if items have no topics. */
+  topics?: number[];
+}
+
+export interface ItemBatch {
+  items: NewItem[];
+}
+
+export interface ItemBody {
+  /** As many as those of every other item. */
+  features: number[];
+  /** What exposure is measured against; as before, or 1, if left out. */
+  merit?: number | null;
+  /** What some policies rank by; as before, or 0, if left out. */
+  popularity?: number | null;
+  /** "a|b" is a member of both groups, "" of none; as before if left out. */
+  group?: string | null;
+  /** Several with a |, none with ""; as before if left out. */
+  supplier?: string | null;
+  /**
+   * How far it covers each topic, from 0 to 1: as many as those of every other item, left out if
+   * these have none.
+   */
+  topics?: number[];
+}
+
+export interface ItemExposure {
+  window: Window;
+  /** Items, groups or suppliers of the catalogue. */
+  total: number;
+  /** Some of them, in the order that was asked for. */
+  items: Recipient[];
+}
+
+export interface ItemPage {
+  /** Items in the catalogue. */
+  total: number;
+  items: Item[];
+}
+
+export interface ItemsChanged {
+  /** Items that were given. */
+  changed: number;
+  /** Items in the catalogue now. */
+  total: number;
+}
+
+/** Shares in [0, 1]; at most 101 points from (0, 0) to (1, 1). Null if nothing was shown. */
+export interface LorenzCurve {
+  /** Share of items, least exposed first. */
+  items: number[];
+  /** Share of appearances. */
+  exposure_b: number[] | null;
+  /** Share of exposure weighed by position. */
+  exposure_p: number[] | null;
+  /** The same in proportion to merit. */
+  exposure_pm: number[] | null;
+}
+
+/** What happened in one step of a window. */
+export interface Moment {
+  since: string;
+  until: string;
+  recommendations: number;
+  answers: number;
+  clicks: number;
+  /** Slates with a click. */
+  clicked: number;
+  /** Null if nothing was answered. */
+  click_rate: number | null;
+  /** As in the summary, of this step. */
+  fairness: Record<"equality_b" | "equality_p" | "equity_b" | "equity_p" | "coverage", number | null>;
+}
+
+export interface NewItem {
+  /** As many as those of every other item. */
+  features: number[];
+  /** What exposure is measured against; as before, or 1, if left out. */
+  merit?: number | null;
+  /** What some policies rank by; as before, or 0, if left out. */
+  popularity?: number | null;
+  /** "a|b" is a member of both groups, "" of none; as before if left out. */
+  group?: string | null;
+  /** Several with a |, none with ""; as before if left out. */
+  supplier?: string | null;
+  /**
+   * How far it covers each topic, from 0 to 1: as many as those of every other item, left out if
+   * these have none.
+   */
+  topics?: number[];
+  item: string;
+}
+
+export interface PolicyDescription {
+  /** As on the command line. */
+  name: string;
+  /** As in tables and figures. */
+  label: string;
+  /** Changes with any parameter. */
+  version: string;
+  /** Those of its parts have dotted names. */
+  parameters: Record<string, unknown>;
+}
+
+export interface PolicyVersion {
+  name: string;
+  /** Changes with any parameter of the policy. */
+  version: string;
+}
+
+/** An error (RFC 9457). */
+export interface Problem {
+  type?: string;
+  /** What the status means. */
+  title: string;
+  status: number;
+  /** What is wrong, in one line. */
+  detail: string;
+  /** As in `X-Request-ID`, and in the log. */
+  request_id?: string | null;
+  /** Every field that breaks a rule. */
+  errors?: FieldError[];
+}
+
+export interface RankedItem {
+  item: string;
+  /** What the policy ranked it by. */
+  score: number;
+}
+
+export interface Readiness {
+  status: "ready" | "not ready";
+  /** "ok", or what is wrong. */
+  checks: Record<string, string>;
+}
+
+/** An item, a group or a supplier, and what exposure it had. */
+export interface Recipient {
+  name: string;
+  /** Items behind it; 1 for an item. */
+  items: number;
+  /** Exposure E_B: how often it was shown. */
+  appearances: number;
+  /** Exposure E_P: appearances weighed by position. */
+  exposure: number;
+  clicks: number;
+  /** Of the exposure E_P of all items in the catalogue. */
+  exposure_share: number;
+  /** Of the merit of all items in the catalogue. */
+  merit_share: number;
+  /** exposure_share / merit_share: 1 is in proportion. */
+  ratio: number;
+}
+
+export interface Recommendation {
+  /** Send it back with the feedback. */
+  impression_id: string;
+  user: string;
+  /** Best first: position 1 is the first. */
+  items: RankedItem[];
+  policy: PolicyVersion;
+}
+
+export interface RecommendationBatch {
+  requests: RecommendationRequest[];
+}
+
+export interface RecommendationRequest {
+  /** Whom the slate is for; an unknown user starts cold. */
+  user: string;
+  /** Length of the slate; shorter if fewer items are left. 10 by default. */
+  k?: number;
+  /** Choose among these items only; those not in the catalogue are ignored. */
+  candidates?: string[] | null;
+  /** Items to leave out; those not in the catalogue are ignored. */
+  exclude?: string[];
+}
+
+export interface RecommendationResult {
+  /** 200, or the status that this request alone would have had. */
+  status: number;
+  recommendation?: Recommendation | null;
+  problem?: Problem | null;
+}
+
+export interface RecommendationResults {
+  /** In the order of the requests. */
+  results: RecommendationResult[];
+}
+
+export interface Status {
+  status: "ok";
+}
+
+export interface User {
+  user: string;
+  /** Slates that the user has had. */
+  recommendations: number;
+  /** Answers that were learned; 0 with a policy that does not learn. */
+  feedback: number;
+  /** The model's estimate theta; null if the policy does not learn one. */
+  preferences: number[] | null;
+  /** Impressions that are kept. */
+  impressions_kept: number;
+  /** The newest ones. */
+  impressions: UserImpression[];
+}
+
+export interface UserImpression {
+  impression_id: string;
+  /** When it was handed out, ISO 8601. */
+  time: string;
+  items: string[];
+  answered: boolean;
+  /** The first click; null without a click or an answer. */
+  clicked_position: number | null;
+  /** All clicks; null without an answer. */
+  clicked_positions: number[] | null;
+  /** Positions learned from; null without an answer. */
+  shown: number | null;
+}
+
+export interface Window {
+  /** all, 1h, 24h or 7d. */
+  name: string;
+  /** ISO 8601; null for all time before the first slate. */
+  since: string | null;
+  /** ISO 8601. */
+  until: string;
+}
+
+/** What `listItems` may be asked for. */
+export interface ListItemsQuery {
+  /** How many to leave out. 0 by default. */
+  offset?: number;
+  /** How many to return at most. 100 by default. */
+  limit?: number;
+}
+
+/** What `getExposure` may be asked for. */
+export interface GetExposureQuery {
+  /** Since ever, or in the last hour or days. "24h" by default. */
+  window?: "all" | "1h" | "24h" | "7d";
+  /** Items to name at either end, and groups and suppliers at most. 10 by default. */
+  limit?: number;
+}
+
+/** What `listItemExposure` may be asked for. */
+export interface ListItemExposureQuery {
+  /** How many to leave out. 0 by default. */
+  offset?: number;
+  /** How many to return at most. 100 by default. */
+  limit?: number;
+  /** Since ever, or in the last hour or days. "24h" by default. */
+  window?: "all" | "1h" | "24h" | "7d";
+  /** Whose exposure: that of items, groups or suppliers. "item" by default. */
+  by?: "item" | "group" | "supplier";
+  /** Largest ratio first, smallest ratio first, or most clicks first. "over" by default. */
+  order?: "over" | "under" | "clicks";
+}
+
+/** What `getExposureHistory` may be asked for. */
+export interface GetExposureHistoryQuery {
+  /** The last hour or days. "24h" by default. */
+  window?: "1h" | "24h" | "7d";
+}
+
+/**
+ * Asks the service; each method is an operation of its API.
+ *
+ * Calls that do the same when sent twice are repeated if the service cannot be reached or cannot
+ * answer now, until `deadlineMs`. A recommendation, which is counted as shown, is repeated only if
+ * it surely was not: if the service could not be reached, or answered 503 or 429. What does not
+ * succeed throws a `ServiceError`.
+ */
+export class Client {
+  constructor(url?: string, options?: ClientOptions);
+
+  /**
+   * Rank items for a user.
+   *
+   * Send `impression_id` back with the feedback. A slate without feedback teaches nothing, but
+   * still
+   * counts as exposure. After a 503 nothing was counted, so ask again; after a 504 the slate may
+   * have been counted. A slate for which nobody waits any more is not made.
+   */
+  recommend(body: RecommendationRequest, options?: CallOptions): Promise<Recommendation>;
+
+  /**
+   * Rank items for many users at once, which is much faster than one by one.
+   *
+   * A batch that breaks a rule of its schema is refused as a whole. Beyond that each request
+   * succeeds or fails by itself. After a 503 no slate was counted, after a 504 some may have been.
+   */
+  recommendMany(body: RecommendationBatch, options?: CallOptions): Promise<RecommendationResults>;
+
+  /**
+   * Report what a user did with a slate: which position was clicked, several, or none.
+   *
+   * Clicks are given in one form: `clicked_position`, `clicked_positions` or `clicked_item`.
+   *
+   * If the reply was lost, send the same feedback again: it is learned once and gets the same
+   * receipt. A different answer for the same impression is a conflict.
+   */
+  learn(body: FeedbackRequest, options?: CallOptions): Promise<FeedbackReceipt>;
+
+  /**
+   * Report what users did with many slates.
+   *
+   * A batch that breaks a rule of its schema is refused as a whole. Beyond that each feedback is
+   * learned or refused by itself.
+   */
+  learnMany(body: FeedbackBatch, options?: CallOptions): Promise<FeedbackResults>;
+
+  /** Return the items that can be recommended, some at a time. */
+  listItems(query?: ListItemsQuery, options?: CallOptions): Promise<ItemPage>;
+
+  /**
+   * Add items, or give existing ones new features; all of them or, on an error, none.
+   *
+   * Other fields that are left out stay as they were; an empty group or supplier removes the label.
+   */
+  putItems(body: ItemBatch, options?: CallOptions): Promise<ItemsChanged>;
+
+  /**
+   * Return an item of the catalogue.
+   * @param item The item, percent-encoded; it may have slashes.
+   */
+  getItem(item: string, options?: CallOptions): Promise<Item>;
+
+  /**
+   * Add an item, or give it new features.
+   *
+   * Other fields that are left out stay as they were; an empty group or supplier removes the label.
+   * An item that was removed comes back with its exposure, and nothing else of its old state.
+   * @param item The item, percent-encoded; it may have slashes.
+   */
+  putItem(item: string, body: ItemBody, options?: CallOptions): Promise<Item>;
+
+  /**
+   * Remove an item from the catalogue. Slates that show it can still be answered.
+   * @param item The item, percent-encoded; it may have slashes.
+   */
+  removeItem(item: string, options?: CallOptions): Promise<void>;
+
+  /**
+   * Return what the service knows about a user: what was learned, and the newest impressions.
+   * @param user The user, percent-encoded; may have slashes.
+   */
+  getUser(user: string, options?: CallOptions): Promise<User>;
+
+  /**
+   * Forget what was learned of a user, the impressions and the answers.
+   *
+   * Counts of exposure stay: they do not say who saw an item.
+   * @param user The user, percent-encoded; may have slashes.
+   */
+  forgetUser(user: string, options?: CallOptions): Promise<void>;
+
+  /**
+   * Return how exposure was shared in a window, and who got too much or too little of it.
+   *
+   * It names the most exposed groups and suppliers; all of them are under `/v1/exposure/items`.
+   */
+  getExposure(query?: GetExposureQuery, options?: CallOptions): Promise<Exposure>;
+
+  /** Return the exposure of every item, group or supplier in a window, some at a time. */
+  listItemExposure(query?: ListItemExposureQuery, options?: CallOptions): Promise<ItemExposure>;
+
+  /** Return clicks and fairness in each step of a window. */
+  getExposureHistory(query?: GetExposureHistoryQuery, options?: CallOptions): Promise<History>;
+
+  /** Return what ranks the items, with its parameters. */
+  getPolicy(options?: CallOptions): Promise<PolicyDescription>;
+
+  /** Return counters and gauges for Prometheus. */
+  getMetrics(options?: CallOptions): Promise<string>;
+
+  /** Check that the process answers; restart it if this fails. */
+  getHealth(options?: CallOptions): Promise<Status>;
+
+  /**
+   * Check what recommending needs; send requests elsewhere while this fails.
+   *
+   * The store is checked at most once per second.
+   */
+  getReadiness(options?: CallOptions): Promise<Readiness>;
+
+  /**
+   * Iterate over the catalogue, `page` items a request.
+   *
+   * Items that are removed meanwhile may hide others from it.
+   */
+  items(query?: { page?: number }, options?: CallOptions): AsyncGenerator<Item, void, void>;
+}
