@@ -130,9 +130,9 @@ def test_the_growth_that_is_foretold_gives_the_width_that_was_asked_for(target) 
     assert half == pytest.approx(target) if growth > 1 else half <= target
 
 
-def test_no_number_of_slates_removes_a_bias() -> None:
+def test_nothing_is_foretold_that_takes_for_ever_or_before_the_first_interval() -> None:
     found = Estimate.of_pseudo(0.3, np.resize([1.0, -1.0], 64), bias=0.1)
-    assert ConfidenceSequence().look(found).growth(found, 0.05) is None
+    assert ConfidenceSequence().look(found).growth(found, 1e-6) is None
     assert ConfidenceSequence().growth(found, 0.5) is None
 
 

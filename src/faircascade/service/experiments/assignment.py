@@ -198,9 +198,8 @@ class Assignment:
         except KeyError as error:
             raise ParameterError("assignment", f"must have {error}", sorted(data)) from None
         except TypeError as error:
-            raise ParameterError(
-                "assignment", f"must be as to_json gives it ({error})", data
-            ) from None
+            rule = f"must be as to_json gives it ({error})"
+            raise ParameterError("assignment", rule, data) from None
 
 
 def check_independent(experiments: Sequence[Assignment]) -> None:

@@ -51,6 +51,8 @@ class Estimate:
     """Degrees of freedom of the variance."""
     bias: float = 0.0
     """How far the value may be off on either side for other reasons than chance."""
+    correction: float = 0.0
+    """What was added to the plain value to take a known bias away."""
 
     @classmethod
     def of_pseudo(cls, value: float, pseudo: Floats, bias: float = 0.0) -> Estimate:
@@ -129,12 +131,15 @@ class ConfidenceSequence:
         return Interval(estimate.value - half, estimate.value + half)
 
     def half_width(self, estimate: Estimate, growth: float = 1.0) -> float | None:
-        """Return half the width of the interval, or of one after `growth` times as many slates."""
+        """Return half the width of the interval, or of one after `growth` times as many slates.
+
+        A bias is taken to shrink no faster than the error does.
+        """
         if self.origin is None or not estimate.variance > 0:
             return None
         variance = estimate.variance / growth
         reach = bound(self.level, 1.0 / (variance * self.origin), estimate.freedom)
-        return reach * math.sqrt(variance) + estimate.bias
+        return reach * math.sqrt(variance) + estimate.bias / math.sqrt(growth)
 
     def growth(self, estimate: Estimate, target: float) -> float | None:
         """Return how many times the slates of now make half the width `target`, at least 1.
