@@ -143,6 +143,17 @@ def test_a_look_is_plain_data_and_a_monitor_survives_a_restart() -> None:
     assert here.look(later)["comparisons"]["fairer"]["clicks_per_slate"]["high"] > fresh["high"]
 
 
+def test_nothing_is_told_before_the_first_look() -> None:
+    waiting = Monitor(shares={"control": 0.5, "fairer": 0.5}, control="control", first_look=20_000)
+    early = waiting.look({"control": arm(0, 0.3), "fairer": arm(1, 0.4)})
+    assert early["comparisons"]["fairer"]["clicks_per_slate"]["answer"] == "open"
+    assert early["arms"]["fairer"]["clicks_per_slate"]["low"] is None
+    assert waiting.origins == {}
+    enough = {"control": arm(0, 0.3, users=600), "fairer": arm(1, 0.4, users=600)}
+    said = waiting.look(enough)["comparisons"]["fairer"]["clicks_per_slate"]
+    assert said["answer"] == "more"
+
+
 def test_swapped_arms_have_mirrored_differences() -> None:
     a, b = arm(0, 0.3), arm(1, 0.4)
     one = compared(control=a, fairer=b)["clicks_per_slate"]
@@ -162,6 +173,10 @@ def test_swapped_arms_have_mirrored_differences() -> None:
         (
             lambda: Monitor(shares={"a": 0.5, "b": 0.5}, control="a", relevant=3),
             "relevant must be between 0 and 1, got 3",
+        ),
+        (
+            lambda: Monitor(shares={"a": 0.5, "b": 0.5}, control="a", first_look=-1),
+            "first_look must be >= 0 slates, got -1",
         ),
         (lambda: monitor().look({}), "counts must be of control, fairer"),
         (lambda: Monitor.from_json({"version": 3}), "version of the monitor must be 1, got 3"),

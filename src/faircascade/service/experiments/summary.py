@@ -38,6 +38,9 @@ class Monitor:
     level: float = 0.95
     relevant: float = 0.03
     """Smallest difference that matters, as a share of the control's value."""
+    first_look: int = 0
+    """Slates of all arms before the first interval. Waiting for a tenth of what an experiment is
+    thought to take makes all later intervals narrower."""
     origins: dict[str, float] = field(default_factory=dict)
     """Information at the first look of each sequence: what a later look needs of earlier ones."""
 
@@ -49,14 +52,19 @@ class Monitor:
             raise ParameterError("level", "must be between 0 and 1", self.level)
         if not 0 < self.relevant < 1:
             raise ParameterError("relevant", "must be between 0 and 1", self.relevant)
+        if self.first_look < 0:
+            raise ParameterError("first_look", "must be >= 0 slates", self.first_look)
 
     def look(self, arms: Mapping[str, ArmCounts]) -> dict[str, Any]:
         """Return what the counts say, as plain data; numbers that are not known are None."""
         if set(arms) != set(self.shares):
             raise ParameterError("counts", f"must be of {', '.join(self.shares)}", list(arms))
         found = {name: _estimates(arms[name]) for name in self.shares}
-        treatments = [name for name in self.shares if name != self.control]
-        ratio = sample_ratio({name: arms[name].users for name in arms}, self.shares)
+        apart = {name: _differences(found[name], found[self.control]) for name in self.treatments}
+        slates = {name: int(arms[name].slates.sum()) for name in self.shares}
+        if sum(slates.values()) >= self.first_look:
+            self._begin("arm", found)
+            self._begin("difference", apart)
         return {
             "control": self.control,
             "level": self.level,
@@ -64,75 +72,84 @@ class Monitor:
             "arms": {name: self._arm(name, arms[name], found[name]) for name in self.shares},
             "comparisons": {
                 name: {
-                    measure: self._comparison(name, measure, arms, found) for measure in MEASURES
+                    measure: self._comparison(
+                        name,
+                        measure,
+                        difference,
+                        found[self.control][measure].value,
+                        slates[name] + slates[self.control],
+                    )
+                    for measure, difference in apart[name].items()
                 }
-                for name in treatments
+                for name in self.treatments
             },
-            "sample_ratio": {
-                "users": dict(ratio.users),
-                "planned": dict(ratio.shares),
-                "p_value": ratio.p_value,
-                "mismatch": ratio.mismatch,
-                "text": "users are not divided as planned: find out why before you trust anything"
-                if ratio.mismatch
-                else "users are divided as planned, as far as can be told",
-            },
+            "sample_ratio": self._sample_ratio(arms),
         }
+
+    @property
+    def treatments(self) -> list[str]:
+        """The arms beside the control."""
+        return [name for name in self.shares if name != self.control]
+
+    def _begin(self, what: str, estimates: Mapping[str, Mapping[str, Estimate]]) -> None:
+        """Remember the origins of the sequences that have enough blocks for the first time."""
+        for name, measures in estimates.items():
+            for measure, estimate in measures.items():
+                key = f"{what}/{name}/{measure}"
+                origin = ConfidenceSequence(origin=self.origins.get(key)).look(estimate).origin
+                if origin is not None:
+                    self.origins[key] = origin
 
     def _arm(
         self, name: str, counts: ArmCounts, estimates: Mapping[str, Estimate]
     ) -> dict[str, Any]:
         slates, answers = int(counts.slates.sum()), int(counts.answers.sum())
-        return {
+        said: dict[str, Any] = {
             "users": counts.users,
             "slates": slates,
             "answers": answers,
             "answered_share": answers / slates if slates else None,
             "clicks": int(counts.clicks.sum()),
-        } | {
-            measure: _within(_ends(estimate, self._sequence(f"arm/{name}/{measure}", estimate)))
-            for measure, estimate in estimates.items()
         }
+        for measure, estimate in estimates.items():
+            origin = self.origins.get(f"arm/{name}/{measure}")
+            ends = _ends(estimate, ConfidenceSequence(level=self.level, origin=origin))
+            said[measure] = {end: None if x is None else max(x, 0.0) for end, x in ends.items()}
+        return said
 
     def _comparison(
-        self,
-        name: str,
-        measure: str,
-        arms: Mapping[str, ArmCounts],
-        found: Mapping[str, Mapping[str, Estimate]],
+        self, name: str, measure: str, difference: Estimate, control: float, slates: int
     ) -> dict[str, Any]:
-        ours, theirs = found[name][measure], found[self.control][measure]
-        between = Estimate.minus if measure == "clicks_per_slate" else equality_difference
-        difference = between(ours, theirs)
-        level = 1.0 - (1.0 - self.level) / (len(self.shares) - 1)  # Bonferroni over treatments
-        key = f"difference/{name}/{measure}"
-        sequence = self._sequence(key, difference, level)
+        sequence = ConfidenceSequence(
+            level=1.0 - (1.0 - self.level) / len(self.treatments),  # Bonferroni
+            origin=self.origins.get(f"difference/{name}/{measure}"),
+        )
         said = verdict(
             difference,
             sequence,
-            theirs.value,
+            control,
             relevant=self.relevant,
-            slates=int(arms[name].slates.sum() + arms[self.control].slates.sum()),
+            slates=slates,
             wording=MEASURES[measure],
         )
         ends = _ends(difference, sequence)
-        relative = {
-            f"{end}_percent": 100 * value / theirs.value
-            if value is not None and theirs.value > 0
-            else None
+        percent = {
+            f"{end}_percent": None if value is None or not control > 0 else 100 * value / control
             for end, value in ends.items()
         }
-        return ends | relative | said.to_json()
+        return ends | percent | said.to_json()
 
-    def _sequence(
-        self, key: str, estimate: Estimate, level: float | None = None
-    ) -> ConfidenceSequence:
-        """Return a sequence after a look, and remember its origin."""
-        sequence = ConfidenceSequence(level=level or self.level, origin=self.origins.get(key))
-        sequence = sequence.look(estimate)
-        if sequence.origin is not None:
-            self.origins[key] = sequence.origin
-        return sequence
+    def _sample_ratio(self, arms: Mapping[str, ArmCounts]) -> dict[str, Any]:
+        found = sample_ratio({name: arms[name].users for name in self.shares}, self.shares)
+        wrong = "users are not divided as planned: find out why before you trust anything"
+        right = "users are divided as planned, as far as can be told"
+        return {
+            "users": dict(found.users),
+            "planned": dict(found.shares),
+            "p_value": found.p_value,
+            "mismatch": found.mismatch,
+            "text": wrong if found.mismatch else right,
+        }
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data; keep it after every look."""
@@ -142,6 +159,7 @@ class Monitor:
             "control": self.control,
             "level": self.level,
             "relevant": self.relevant,
+            "first_look": self.first_look,
             "origins": dict(self.origins),
         }
 
@@ -168,6 +186,17 @@ def _estimates(counts: ArmCounts) -> dict[str, Estimate]:
     }
 
 
+def _differences(
+    ours: Mapping[str, Estimate], theirs: Mapping[str, Estimate]
+) -> dict[str, Estimate]:
+    return {
+        measure: ours[measure].minus(theirs[measure])
+        if measure == "clicks_per_slate"
+        else equality_difference(ours[measure], theirs[measure])
+        for measure in MEASURES
+    }
+
+
 def _ends(estimate: Estimate, sequence: ConfidenceSequence) -> dict[str, float | None]:
     interval = sequence.interval(estimate)
     return {
@@ -175,8 +204,3 @@ def _ends(estimate: Estimate, sequence: ConfidenceSequence) -> dict[str, float |
         "low": None if interval is None else interval.low,
         "high": None if interval is None else interval.high,
     }
-
-
-def _within(ends: dict[str, float | None]) -> dict[str, float | None]:
-    """Return the ends of what cannot be below 0."""
-    return {end: None if value is None else max(value, 0.0) for end, value in ends.items()}
