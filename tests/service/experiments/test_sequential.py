@@ -45,6 +45,13 @@ def test_one_heavy_block_counts_as_few() -> None:
     assert heavy.blocks < 4
 
 
+def test_blocks_that_agree_up_to_rounding_tell_no_variance() -> None:
+    slates = np.arange(1, 100)
+    found = Estimate.ratio(slates, 3 * slates)
+    assert found.variance == 0
+    assert not found.ready
+
+
 @given(COUNTS, st.randoms())
 def test_the_order_of_blocks_and_empty_ones_do_not_matter(pairs, random) -> None:
     mixed = [*pairs, (0, 0)]

@@ -34,6 +34,8 @@ BURN_IN = 10.0
 """Effective blocks of every arm before the first interval."""
 _FREEDOM = 2.0
 """Degrees of freedom that a variance has at least; a late heavy user may leave it fewer."""
+_ROUNDING = 1e-9
+"""Differences between blocks of less than this share of the value are none."""
 _MOST = 1e6
 """Times as many slates beyond which no more are foretold."""
 
@@ -61,6 +63,8 @@ class Estimate:
         if n < 2:
             return cls(value=value, variance=math.nan, blocks=0.0, freedom=0.0, bias=bias)
         apart = pseudo - pseudo.mean()
+        if float(np.abs(apart).max()) <= _ROUNDING * abs(value):
+            apart = np.zeros(n)
         second, fourth = float((apart**2).sum()), float((apart**4).sum())
         blocks = min(3.0 * second**2 / fourth, float(n)) if fourth > 0 else 0.0
         variance = second / (n * (n - 1))
