@@ -180,13 +180,14 @@ class Looks:
     """The same for a fixed-horizon interval of 95%."""
     widths: tuple[float, float]
     """Of both at the end; NaN if there are none."""
-    differences: Floats
+    last: Estimate
+    """The difference at the end."""
 
 
 def watched(shop: Shop, found: Batches, measure: str, first_look: int = 0) -> Looks:
     """Look at an experiment after every batch."""
     sequence = ConfidenceSequence()
-    signs, fixed, values = [], [], []
+    signs, fixed = [], []
     widths = (np.nan, np.nan)
     slates = found.slates.sum(axis=(1, 2))
     for apart, shown in zip(differences(shop, found, measure), slates, strict=True):
@@ -198,9 +199,8 @@ def watched(shop: Shop, found: Batches, measure: str, first_look: int = 0) -> Lo
             widths = (half, plain)
         signs.append(0 if half is None else int(np.sign(apart.value) * (abs(apart.value) > half)))
         fixed.append(int(np.sign(apart.value) * (abs(apart.value) > plain)) if half else 0)
-        values.append(apart.value)
     opened = sequence.origin is not None
-    return Looks(opened, np.array(signs), np.array(fixed), widths, np.array(values))
+    return Looks(opened, np.array(signs), np.array(fixed), widths, apart)
 
 
 def mismatched(found: Batches, share: float) -> bool:
@@ -212,13 +212,13 @@ def mismatched(found: Batches, share: float) -> bool:
     )
 
 
-def alarm_rows(shop: Shop, case: Scenario, runs: int) -> Iterator[Row]:
+def alarm_rows(shop: Shop, case: Scenario, seed: int, runs: int) -> Iterator[Row]:
     """Test equal arms; yield a row for each measure."""
     looks: dict[str, list[Looks]] = {measure: [] for measure in case.measures}
     broken = 0
     slates = []
     for run in range(runs):
-        found = batches(np.random.default_rng([case.users, run]), shop, case)
+        found = batches(np.random.default_rng([seed, run]), shop, case)
         broken += mismatched(found, case.share)
         slates.append(found.slates[-1].sum())
         for measure in case.measures:
@@ -263,15 +263,15 @@ def power_row(shop: Shop, case: Scenario, runs: int) -> Row:
     at = np.array(slates)  # (runs, batches)
     right = np.array([one.found > 0 for one in looks])
     until = np.where(right.any(axis=1), right.argmax(axis=1), case.batches - 1)
-    fixed = np.array([one.fixed > 0 for one in looks]).mean(axis=0)
-    final = np.mean([one.differences[-1] for one in looks])
+    difference = float(np.mean([one.last.value for one in looks]))
+    of_a_slate = np.mean([one.last.variance for one in looks] * at[:, -1])
     taken = at[np.arange(runs), until]
     return {
         "measure": measure,
         "lift_percent": 100 * case.lift,
         "spread": case.spread,
         "first_look": case.first_look,
-        "difference": round(float(final), 4),
+        "difference": round(difference, 4),
         "runs": runs,
         "users": case.users,
         "slates": int(at[:, -1].mean()),
@@ -279,15 +279,15 @@ def power_row(shop: Shop, case: Scenario, runs: int) -> Row:
         "wrong_sign": float(np.mean([(one.found < 0).any() for one in looks])),
         "mean_slates": int(taken.mean()),
         "slates_80_percent": int(np.quantile(taken, 0.8)),
-        "fixed_80_percent": first_slates(fixed >= 0.8, at),
-        "fixed_90_percent": first_slates(fixed >= 0.9, at),
+        "fixed_80_percent": planned(0.8, of_a_slate, difference),
+        "fixed_90_percent": planned(0.9, of_a_slate, difference),
     }
 
 
-def first_slates(enough: Any, at: Ints) -> int | None:
-    """Return the slates at the first look from which on the power is enough."""
-    lasting = np.logical_and.accumulate(enough[::-1])[::-1]
-    return int(at[:, lasting.argmax()].mean()) if lasting.any() else None
+def planned(power: float, variance: float, difference: float) -> int:
+    """Return the slates of a fixed-horizon test at 5%, if its variance were known beforehand."""
+    errors = stats.norm.ppf(0.975) + stats.norm.ppf(power)
+    return int(errors**2 * variance / difference**2)
 
 
 CLICKS = ("clicks",)
@@ -306,11 +306,11 @@ GAIN = Scenario(name="passing", users=60_000, batches=120, measures=CLICKS, lift
 SMALL = replace(GAIN, users=500_000, batches=100, lift=0.03)
 FAIRER = replace(GAIN, users=20_000, batches=40, measures=("equality_p",), lift=0.0, spread=0.6)
 POWER = (
-    (GAIN, 100),
-    (replace(GAIN, first_look=50_000), 100),
-    (SMALL, 30),
-    (replace(SMALL, first_look=500_000), 30),
-    (FAIRER, 60),
+    (GAIN, 200),
+    (replace(GAIN, first_look=50_000), 200),
+    (SMALL, 100),
+    (replace(SMALL, first_look=500_000), 100),
+    (FAIRER, 100),
 )
 
 
@@ -334,7 +334,7 @@ def main() -> None:
     rows: list[Row] = []
     for number, case in enumerate(ALARMS):
         if asked.part != "power" and (asked.only is None or number in asked.only):
-            rows += alarm_rows(shop, case, asked.runs)
+            rows += alarm_rows(shop, case, number, asked.runs)
             print(
                 f"{time.perf_counter() - begin:4.0f} s", rows[-len(case.measures) - 1 :], flush=True
             )

@@ -897,6 +897,63 @@ def coverage() -> str:
     return markdown(head, rows, left=2)
 
 
+MEASURED = {
+    "clicks": "clicks per slate",
+    "equality_b": "Equality (B)",
+    "equality_p": "Equality (P)",
+}
+COMING = {
+    "returning": "return",
+    "once": "come once",
+    "late": "return, five times as busy in the second half",
+}
+
+
+def _percent(share: str, decimals: int = 1) -> str:
+    return f"{100 * float(share):.{decimals}f}%"
+
+
+@table
+def peeking_alarms() -> str:
+    """How often experiments with equal arms raise an alarm at some look."""
+    rows = []
+    for line in results("experiments", "alarms.csv"):
+        if line["measure"] not in MEASURED:
+            continue
+        low, high = (_percent(line[end]) for end in ("alarms_low", "alarms_high"))
+        small = "" if line["share"] == "0.5" else f", {_percent(line['share'], 0)} in the treatment"
+        rows.append(
+            [
+                f"{int(line['users']):,}, {COMING[line['scenario']]}{small}",
+                MEASURED[line["measure"]],
+                line["batches"],
+                _percent(line["with_intervals"], 0),
+                f"{_percent(line['alarms'])} [{low}, {high}]",
+                _percent(line["fixed_at_every_look"]),
+                _percent(line["fixed_at_the_end"]),
+                f"{float(line['times_as_wide']):.2f}",
+            ]
+        )
+    head = ["users", "measure", "looks", "with intervals", "alarms", "95% t, every look"]
+    return markdown([*head, "95% t, at the end", "times as wide"], rows, left=2)
+
+
+@table
+def peeking_power() -> str:
+    """How many slates it takes to find a true difference."""
+    rows = []
+    for line in results("experiments", "power.csv"):
+        lift = f"{float(line['lift_percent']):+.0f}% clicks"
+        what = lift if line["measure"] == "clicks" else f"{float(line['difference']):+.3f} Equality"
+        wanted = ["first_look", "mean_slates", "slates_80_percent"]
+        wanted += ["fixed_80_percent", "fixed_90_percent"]
+        cells = [f"{round(int(line[name]), -2):,}" for name in wanted]
+        rows.append([what, *cells, _percent(line["found"], 0), _percent(line["wrong_sign"], 1)])
+    head = ["true difference", "first look at", "mean slates until found", "found in 80% by"]
+    head += ["fixed test, power 80%", "fixed test, power 90%", "found at all", "wrong sign"]
+    return markdown(head, rows)
+
+
 @table
 def estimator_coverage() -> str:
     """The same for all estimators, over logs of both sizes."""

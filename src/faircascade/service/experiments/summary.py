@@ -39,7 +39,7 @@ class Monitor:
     relevant: float = 0.03
     """Smallest difference that matters, as a share of the control's value."""
     first_look: int = 0
-    """Slates of all arms before the first interval. Waiting for a tenth of what an experiment is
+    """Slates of all arms before the first interval. Waiting for a third of what an experiment is
     thought to take makes all later intervals narrower."""
     origins: dict[str, float] = field(default_factory=dict)
     """Information at the first look of each sequence: what a later look needs of earlier ones."""
