@@ -49,6 +49,7 @@ OPTIONAL = {
     "httpx": r"\[[\w,]*(client|serve)",
     "fastapi": r"\[[\w,]*serve",
     "redis": r"\[[\w,]*serve",
+    "asyncpg": r"\[[\w,]*postgres",
 }
 """What `pip install .` does not bring, and how a page says that it is needed."""
 

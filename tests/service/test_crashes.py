@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from faircascade.policies import EALinUCB
-from faircascade.service.stores.redis import RedisStore
+from faircascade.service.stores.registry import store_at
 from faircascade.service.stores.sqlite import SQLiteStore
 from tests.service.crashes import Fleet, Witness, check, live_through, write_items
+from tests.service.postgresql_server import PostgreSQLServer, needs_postgresql
 from tests.service.redis_server import RedisServer, needs_redis
 
 POLICY = EALinUCB(weight="log", gamma=0.01)
@@ -48,22 +49,33 @@ def test_a_service_that_is_killed_under_load_loses_nothing(tmp_path: Path) -> No
 
 @needs_redis
 def test_two_services_on_one_redis_lose_nothing_whichever_dies(tmp_path: Path) -> None:
-    witness = Witness(write_items(tmp_path / "items.parquet"))
     with RedisServer(tmp_path) as redis:
-        fleet = Fleet(tmp_path, [*ARGUMENTS, "--store", redis.url], size=2)
+        live_through_crashes(tmp_path, redis)
 
-        async def trouble() -> None:
-            await answered(witness, 30)
-            await fleet.kill(0)
-            await answered(witness, 30)
-            redis.kill()
-            redis.start()
-            await answered(witness, 30)
-            await fleet.kill(1)
 
-        async def work() -> None:
-            await live_through(fleet, witness, trouble)
-            seen = await check(RedisStore(redis.url, ttl=7 * 86400.0), witness, POLICY)
-            assert seen["answers"] > 50
+@needs_postgresql
+def test_two_services_on_one_postgresql_lose_nothing_whichever_dies(tmp_path: Path) -> None:
+    with PostgreSQLServer() as postgresql:
+        live_through_crashes(tmp_path, postgresql)
 
-        asyncio.run(work())
+
+def live_through_crashes(folder: Path, server: RedisServer | PostgreSQLServer) -> None:
+    """Kill each of two services, and the server of their store in between."""
+    witness = Witness(write_items(folder / "items.parquet"))
+    fleet = Fleet(folder, [*ARGUMENTS, "--store", server.url], size=2)
+
+    async def trouble() -> None:
+        await answered(witness, 30)
+        await fleet.kill(0)
+        await answered(witness, 30)
+        await asyncio.to_thread(server.kill)
+        await asyncio.to_thread(server.start)
+        await answered(witness, 30)
+        await fleet.kill(1)
+
+    async def work() -> None:
+        await live_through(fleet, witness, trouble)
+        seen = await check(store_at(server.url, ttl=7 * 86400.0), witness, POLICY)
+        assert seen["answers"] > 50
+
+    asyncio.run(work())

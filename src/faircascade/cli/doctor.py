@@ -20,7 +20,8 @@ _OPTIONAL = {
     "optuna": ("`faircascade tune`", "tune"),
     "mlflow-skinny": ("`--mlflow`", "mlflow"),
     "fastapi": ("`faircascade serve`", "serve"),
-    "redis": ("several services on one store", "serve"),
+    "redis": ("several services on one Redis", "serve"),
+    "asyncpg": ("services on PostgreSQL", "postgres"),
     "httpx": ("`fc.Client`", "client"),
     "FairDynamicRec": ("comparison with the authors' package", "peers"),
 }

@@ -68,3 +68,19 @@ class RedisLocation(StoreLocation):
         # Much patience: a busy machine must not make a store send things twice.
         defaults = {"prefix": self.prefix, "ttl": DAY, "patience": 60.0}
         return RedisStore(self.url, **{**defaults, **options})
+
+
+class PostgreSQLLocation(StoreLocation):
+    """A schema of its own on a server."""
+
+    expires_when_told = True
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.schema = f"test_{uuid.uuid4().hex}"
+
+    def store(self, **options: Any) -> Any:
+        from faircascade.service.stores.postgresql import PostgreSQLStore
+
+        # Much patience: a busy machine must not make a store send things twice.
+        return PostgreSQLStore(self.url, **{"schema": self.schema, "patience": 60.0, **options})

@@ -1,4 +1,4 @@
-"""A bad network: it carries a request to Redis and loses the reply."""
+"""A bad network: it carries a request to a server and loses the reply."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ class LossyNetwork:
     """Listens on the loopback and passes everything on, until it is told to lose replies."""
 
     def __init__(self, port: int) -> None:
-        self._redis = port
+        self._server_port = port
         self._lose = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._server.sockets[0].getsockname()[1])
+
+    @property
     def url(self) -> str:
-        """Where to connect."""
-        return f"redis://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/0"
+        """Where to connect to Redis."""
+        return f"redis://127.0.0.1:{self.port}/0"
 
     def lose(self, replies: int) -> None:
         """Close the connection in place of passing on each of the next replies."""
@@ -41,11 +46,11 @@ class LossyNetwork:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
-        redis, forth = await asyncio.open_connection("127.0.0.1", self._redis)
+        answers, forth = await asyncio.open_connection("127.0.0.1", self._server_port)
         requests = asyncio.create_task(self._pass_on(client, forth))
         try:
-            while reply := await redis.read(2**16):
-                if self._lose and self._greeted(reply):
+            while reply := await answers.read(2**16):
+                if self._lose and self.matters(reply):
                     self._lose -= 1
                     return
                 back.write(reply)
@@ -58,11 +63,19 @@ class LossyNetwork:
                 writer.close()
             self._tasks.discard(task)
 
-    async def _pass_on(self, client: asyncio.StreamReader, redis: asyncio.StreamWriter) -> None:
+    async def _pass_on(self, client: asyncio.StreamReader, server: asyncio.StreamWriter) -> None:
         while request := await client.read(2**16):
-            redis.write(request)
-            await redis.drain()
+            server.write(request)
+            await server.drain()
 
-    def _greeted(self, reply: bytes) -> bool:
+    def matters(self, reply: bytes) -> bool:
         """Tell an answer from the greetings of a new connection, which are all right."""
         return reply.replace(b"+OK\r\n", b"") != b""
+
+
+class LossyPostgreSQL(LossyNetwork):
+    """Loses replies of PostgreSQL."""
+
+    def matters(self, reply: bytes) -> bool:
+        """Tell the reply of a statement that was run, or a commit, from preparations."""
+        return b"2\0\0\0\4" in reply or b"COMMIT\0" in reply

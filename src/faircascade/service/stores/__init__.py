@@ -1,1 +1,1 @@
-"""Where the service keeps what it knows: an embedded database, Redis, or a store of your own."""
+"""Where the service keeps what it knows: a file, Redis, PostgreSQL, or a store of your own."""

@@ -2,7 +2,7 @@
 
 Everything that is learned is a sum, so a store needs one kind of write: add. Whatever a method
 acknowledged survives the death of the process, and feedback a power cut too. Several services may
-use one store at once if it is Redis.
+use one store at once if it is Redis or PostgreSQL.
 """
 
 from __future__ import annotations

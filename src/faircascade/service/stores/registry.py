@@ -1,4 +1,4 @@
-"""Stores by the scheme of their address: `sqlite:PATH`, `redis://HOST:PORT/NUMBER`, or your own.
+"""Stores by the scheme of their address, such as `sqlite:PATH`, or one of your own.
 
 `@register_store("mine")` on a `Store` is all it takes for `--store mine:...`. The modules of this
 package, and those that other packages advertise under the entry-point group

@@ -1,0 +1,113 @@
+"""Values of a PostgreSQL store as bytes, and rows as what the service works with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircascade.service.stores.base import Event, Impression, ModelUpdate
+from faircascade.service.stores.packing import pack_floats, pack_text, read_floats, read_text
+from faircascade.types import Floats
+
+T = TypeVar("T")
+
+IMPRESSION = "id, name, round, time, slots, features, clicked, examined"
+"""Columns that `read_impression` takes."""
+
+_MANY = 500
+"""Rows sent together at most."""
+_MUCH = 2**20
+"""Bytes sent together, roughly."""
+_HEADER = 20
+"""Bytes before the numbers of an array of one dimension, as `array_send` returns it."""
+_NUMBER = np.dtype([("size", ">i4"), ("value", ">f8")])
+
+
+def at_once(size: int) -> int:
+    """Return how many things of a size to send together."""
+    return max(1, min(_MANY, _MUCH // max(1, size)))
+
+
+def chunks(things: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield chunks in order."""
+    return (things[start : start + size] for start in range(0, len(things), size))
+
+
+def read_sums(sent: bytes) -> Floats:
+    """Return the numbers of an array that the server sends."""
+    return np.frombuffer(sent, dtype=_NUMBER, offset=_HEADER)["value"].astype(np.float64)
+
+
+def _slot_bytes(slots: NDArray[np.int32]) -> bytes:
+    return slots.astype("<i4", copy=False).tobytes()
+
+
+def _read_slots(packed: bytes) -> NDArray[np.int32]:
+    return np.frombuffer(packed, dtype="<i4").astype(np.int32)
+
+
+def _clicked_bytes(clicked: tuple[int, ...]) -> bytes:
+    """Return clicked positions as they are stored; no bytes say that nothing was clicked."""
+    return np.array(clicked, dtype="<i4").tobytes()
+
+
+def read_impression(row: Sequence[Any], dim: int) -> Impression:
+    name, user, number, time, slots, features, clicked, examined = row
+    shown = _read_slots(slots)
+    return Impression(
+        id=read_text(name),
+        user=read_text(user),
+        slots=shown,
+        features=read_floats(features).reshape(len(shown), dim),
+        round=number,
+        time=time,
+        clicked=None if clicked is None else tuple(_read_slots(clicked).tolist()),
+        examined=examined,
+    )
+
+
+def read_event(row: Sequence[Any]) -> tuple[str, Event]:
+    """Return an event and its cursor."""
+    number, time, answered, slots = row
+    return str(number), Event(time=time, slots=_read_slots(slots), answered=answered)
+
+
+def slate_values(
+    ids: Sequence[str], impressions: Sequence[Impression], gains: Sequence[int], dim: int
+) -> list[list[Any]]:
+    """Return what the function `record` takes; each position adds to the account of its user."""
+    names = [pack_text(impression.user) for impression in impressions]
+    account: Counter[tuple[bytes, int]] = Counter()
+    for name, impression in zip(names, impressions, strict=True):
+        for slot, gained in zip(impression.slots.tolist(), gains, strict=False):
+            account[name, slot] += gained
+    return [
+        [pack_text(name) for name in ids],
+        names,
+        [impression.round for impression in impressions],
+        [impression.time for impression in impressions],
+        [_slot_bytes(impression.slots) for impression in impressions],
+        [pack_floats(one.features, len(one.slots), dim) for one in impressions],
+        [name for name, _ in account],
+        [slot for _, slot in account],
+        list(account.values()),
+    ]
+
+
+def update_values(updates: Sequence[ModelUpdate], size: int) -> list[Any]:
+    """Return what the function `learn` takes of updates with `size` increments each."""
+    for update in updates:
+        pack_floats(update.increments, size)  # refused before anything is sent
+    return [
+        [pack_text(update.impression.id) for update in updates],
+        [_clicked_bytes(update.clicked) for update in updates],
+        [update.examined for update in updates],
+        size,
+        np.concatenate([update.increments for update in updates]).tolist(),
+        [update.time for update in updates],
+        [_slot_bytes(update.clicked_slots) for update in updates],
+    ]
