@@ -26,6 +26,7 @@ from faircascade.cli.reproduce import reproduce
 from faircascade.cli.run import run
 from faircascade.cli.serve import serve
 from faircascade.cli.simulate import simulate
+from faircascade.cli.store import store
 from faircascade.cli.theory import theory
 from faircascade.cli.tune import tune
 from faircascade.errors import ParameterError
@@ -55,6 +56,7 @@ app.command(cls=Command)(theory)
 app.add_typer(data)
 app.command(cls=Command)(serve)
 app.add_typer(keys)
+app.add_typer(store)
 app.command(cls=Command)(bench)
 app.command(cls=Command)(doctor)
 

@@ -98,7 +98,8 @@ def serve(
         str | None,
         typer.Option(
             envvar="FAIRCASCADE_STORE",
-            help="sqlite:PATH for one service, redis://HOST:PORT/NUMBER for several.",
+            help="sqlite:PATH for one service; redis://HOST:PORT/NUMBER or "
+            "postgresql://USER:PASSWORD@HOST:PORT/DATABASE for several.",
             show_default=DEFAULT_STORE,
         ),
     ] = None,

@@ -17,6 +17,7 @@ from faircascade.service.history import History, learn_history, refuse_half_lear
 from faircascade.service.service import Service, numbers_learned
 from faircascade.service.settings import ServiceSettings
 from faircascade.service.stores.base import Store, StoreShape
+from faircascade.service.stores.copy import refuse_half_copied
 from faircascade.service.stores.registry import public_address, store_at
 from faircascade.types import Items
 
@@ -69,7 +70,7 @@ async def start_service(
     settings = settings or ServiceSettings()
     store = store_at(address, ttl=settings.ttl)
     kept = await store.stored_shape()
-    last = await _last(store, kept)
+    last = await _last(store, kept, address)
     served = _with_learner(_chosen(policy, seed, source, last), last, kept)
     contents = None
     if kept is not None:
@@ -115,12 +116,13 @@ def _no_items(address: str) -> str:
     return f"{store}: has no items yet; start with --items FILE, --ranker FILE or --demo"
 
 
-async def _last(store: Store, kept: StoreShape | None) -> ServedPolicy | None:
-    """Return the policy that a store was last served with, if it is known."""
+async def _last(store: Store, kept: StoreShape | None, address: str) -> ServedPolicy | None:
+    """Return the policy that a store was last served with, if it is known; refuse half a copy."""
     if kept is None:
         return None
     await store.open(kept)
     try:
+        await refuse_half_copied(store, address)
         plain = await store.get_meta(_SERVED)
     finally:
         await store.close()

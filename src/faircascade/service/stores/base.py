@@ -11,13 +11,16 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.service.stores.item_columns import PAGE, ItemColumns
 from faircascade.types import Floats, Ints
+
+if TYPE_CHECKING:
+    from faircascade.service.stores.contents import StoreContents
 
 Slots = NDArray[np.int32]
 """Numbers that a store gives to items, from 0; never reused, not even after a removal."""
@@ -333,3 +336,9 @@ class Store(ABC):
 
         It may drop only some of them, so that others need not wait; 0 says that all are gone.
         """
+
+    # copies
+
+    def contents(self) -> StoreContents:
+        """Return everything the open store holds, to be copied; a store need not offer this."""
+        raise ValueError(f"{type(self).__name__} does not support copies: it has no contents()")

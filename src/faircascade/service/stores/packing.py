@@ -87,11 +87,23 @@ def pack_feedback(update: ModelUpdate) -> tuple[bytes, bytes]:
 
     A single click is its position, none is 0; of n clicks, -n goes first and all positions last.
     """
-    clicked = update.clicked
+    return _pack_answer(update.clicked, update.examined)
+
+
+def _pack_answer(clicked: tuple[int, ...], examined: int) -> tuple[bytes, bytes]:
     if len(clicked) > 1:
         tail = np.array(clicked, dtype="<i4").tobytes()
-        return _ANSWER.pack(-len(clicked), update.examined), tail
-    return _ANSWER.pack(sum(clicked), update.examined), b""
+        return _ANSWER.pack(-len(clicked), examined), tail
+    return _ANSWER.pack(sum(clicked), examined), b""
+
+
+def pack_answered_impression(impression: Impression, dim: int) -> bytes:
+    """Return a slate with the answer that it has, if any."""
+    packed = pack_impression(impression, dim)
+    if impression.clicked is None or impression.examined is None:
+        return packed
+    head, tail = _pack_answer(impression.clicked, impression.examined)
+    return head + packed[_ANSWER.size :] + tail
 
 
 def pack_shown(impression: Impression) -> bytes:
@@ -102,6 +114,12 @@ def pack_shown(impression: Impression) -> bytes:
 def pack_answered(update: ModelUpdate) -> bytes:
     """Return the event of an answer: the clicked items alone."""
     return _EVENT.pack(update.time, len(update.clicked)) + _pack_slots(update.clicked_slots)
+
+
+def pack_event(event: Event) -> bytes:
+    """Return an event as it was packed when it was new."""
+    head = _EVENT.pack(event.time, len(event.slots) if event.answered else _NOTHING)
+    return head + _pack_slots(event.slots)
 
 
 def read_event(packed: bytes) -> Event:
@@ -120,6 +138,13 @@ def pack_patch(patch: ItemPatch, dim: int) -> bytes:
     return b"".join(
         [_NUMBERS.pack(*numbers), pack_floats(patch.features, dim), *map(_pack_part, labels)]
     )
+
+
+def pack_item(item: StoredItem, dim: int) -> bytes:
+    """Return an item as `read_item` takes it."""
+    head = _ITEM.pack(item.slot, item.removed, item.merit, item.popularity)
+    labels = (text for label in item.groups.items() for text in label)
+    return b"".join([head, pack_floats(item.features, dim), *map(_pack_part, labels)])
 
 
 def read_item(name: str, packed: bytes, dim: int) -> StoredItem:

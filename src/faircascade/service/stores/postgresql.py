@@ -39,6 +39,7 @@ from faircascade.service.stores.postgresql_connection import (
     checked_url,
     driver,
 )
+from faircascade.service.stores.postgresql_contents import PostgreSQLContents
 from faircascade.service.stores.postgresql_rows import (
     IMPRESSION,
     at_once,
@@ -298,6 +299,11 @@ class PostgreSQLStore(Store):
     async def expire(self, before: float) -> int:
         ((dropped,),) = await self._call("expire", before, _EXPIRE_AT_ONCE)
         return int(dropped)
+
+    # copies
+
+    def contents(self) -> PostgreSQLContents:
+        return PostgreSQLContents(self._db, self._shape)
 
 
 def _named(error: ValueError, connection: PostgreSQLConnection) -> ValueError:

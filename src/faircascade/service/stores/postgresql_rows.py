@@ -42,7 +42,7 @@ def read_sums(sent: bytes) -> Floats:
     return np.frombuffer(sent, dtype=_NUMBER, offset=_HEADER)["value"].astype(np.float64)
 
 
-def _slot_bytes(slots: NDArray[np.int32]) -> bytes:
+def slot_bytes(slots: NDArray[np.int32]) -> bytes:
     return slots.astype("<i4", copy=False).tobytes()
 
 
@@ -50,7 +50,7 @@ def _read_slots(packed: bytes) -> NDArray[np.int32]:
     return np.frombuffer(packed, dtype="<i4").astype(np.int32)
 
 
-def _clicked_bytes(clicked: tuple[int, ...]) -> bytes:
+def clicked_bytes(clicked: tuple[int, ...]) -> bytes:
     """Return clicked positions as they are stored; no bytes say that nothing was clicked."""
     return np.array(clicked, dtype="<i4").tobytes()
 
@@ -90,7 +90,7 @@ def slate_values(
         names,
         [impression.round for impression in impressions],
         [impression.time for impression in impressions],
-        [_slot_bytes(impression.slots) for impression in impressions],
+        [slot_bytes(impression.slots) for impression in impressions],
         [pack_floats(one.features, len(one.slots), dim) for one in impressions],
         [name for name, _ in account],
         [slot for _, slot in account],
@@ -104,10 +104,10 @@ def update_values(updates: Sequence[ModelUpdate], size: int) -> list[Any]:
         pack_floats(update.increments, size)  # refused before anything is sent
     return [
         [pack_text(update.impression.id) for update in updates],
-        [_clicked_bytes(update.clicked) for update in updates],
+        [clicked_bytes(update.clicked) for update in updates],
         [update.examined for update in updates],
         size,
         np.concatenate([update.increments for update in updates]).tolist(),
         [update.time for update in updates],
-        [_slot_bytes(update.clicked_slots) for update in updates],
+        [slot_bytes(update.clicked_slots) for update in updates],
     ]

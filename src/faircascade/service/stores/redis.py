@@ -36,6 +36,7 @@ from faircascade.service.stores.redis_connection import (
     Unanswered,
     chunks,
 )
+from faircascade.service.stores.redis_contents import RedisContents
 from faircascade.service.stores.registry import register_store
 from faircascade.types import Floats, Ints
 
@@ -349,6 +350,11 @@ class RedisStore(Store):
     async def expire(self, before: float) -> int:
         """Do nothing: Redis drops impressions itself, `MARGIN` after the time to live."""
         return 0
+
+    # copies
+
+    def contents(self) -> RedisContents:
+        return RedisContents(self._key, self._send, self._shape, self._life)
 
 
 def _at_once(size: int) -> int:

@@ -30,11 +30,13 @@ from faircascade.service.stores.base import (
 from faircascade.service.stores.file_guard import mark, real_file
 from faircascade.service.stores.item_columns import PAGE, ItemColumns
 from faircascade.service.stores.registry import register_store
+from faircascade.service.stores.sqlite_contents import SQLiteContents
 from faircascade.service.stores.sqlite_file import SQLiteFile
 from faircascade.service.stores.sqlite_rows import (
     CATALOGUE_VERSION,
     SCHEMA,
     clicked_positions,
+    foreign_number,
     insert_impression,
     item_columns,
     learn_one,
@@ -57,7 +59,11 @@ _IMPRESSION = """
 SELECT number, token, name, slots, features, round, time, clicked, examined
 FROM impressions JOIN users ON users.key = impressions.user
 """
-_NEWEST = _IMPRESSION + "WHERE user = ? ORDER BY number DESC LIMIT ?"
+_NEWEST = f"""
+{_IMPRESSION} WHERE number IN (
+    SELECT number FROM impressions WHERE user = ? ORDER BY round DESC, number DESC LIMIT ?
+) ORDER BY round DESC, number DESC
+"""
 _COUNT = "SELECT count(*) FROM impressions WHERE user = ?"
 _ALLOTTED = 65_536
 """Users whose last round is remembered until the database knows it."""
@@ -258,7 +264,7 @@ class SQLiteStore(Store):
     # learning
 
     async def impressions(self, ids: Sequence[str]) -> list[Impression | None]:
-        numbers = [parse_id(text)[0] for text in ids]
+        numbers = [number for text in ids for number in (parse_id(text)[0], foreign_number(text))]
         rows = await self._file.read(
             _IMPRESSION + "WHERE number IN (SELECT value FROM json_each(?))", [json.dumps(numbers)]
         )
@@ -391,3 +397,8 @@ class SQLiteStore(Store):
             ).rowcount
 
         return int(await self._file.write(job))
+
+    # copies
+
+    def contents(self) -> SQLiteContents:
+        return SQLiteContents(self._file, self._shape, _IMPRESSION, self._impression)

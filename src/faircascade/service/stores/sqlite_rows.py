@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 import sqlite3
@@ -46,6 +47,8 @@ CREATE TABLE counts (
     one INTEGER PRIMARY KEY CHECK (one = 1), cursor INTEGER NOT NULL, body BLOB NOT NULL
 );
 """
+_PLACE = "(number = ? AND token = ? OR number = ? AND token = ?)"
+"""Where an impression is: by a number of its own, or by that of a copied id."""
 CATALOGUE_VERSION = "SELECT coalesce(max(version), 0) FROM items"
 
 
@@ -56,7 +59,13 @@ def value(db: sqlite3.Connection, sql: str) -> Any:
 
 def make_id(number: int, token: str) -> str:
     """Return the id of an impression: a number to find it by, a token that cannot be guessed."""
-    return f"{number:x}-{token}"
+    return token if number < 0 else f"{number:x}-{token}"
+
+
+def foreign_number(text: str) -> int:
+    """Return the number of an impression that was copied from another store, with its id."""
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return -1 - (int.from_bytes(digest, "little") >> 1)
 
 
 def parse_id(text: str) -> tuple[int, str]:
@@ -66,7 +75,7 @@ def parse_id(text: str) -> tuple[int, str]:
         known = int(number, 16)
     except ValueError:
         return -1, ""
-    return (known, token) if known < 2**63 else (-1, "")
+    return (known, token) if 0 <= known < 2**63 else (-1, "")
 
 
 def patch_item(db: sqlite3.Connection, change: ItemPatch, version: int) -> None:
@@ -129,8 +138,8 @@ def insert_impression(db: sqlite3.Connection, impression: Impression, units: Int
     token = secrets.token_urlsafe(8)
     packed = [impression.slots.tobytes(), impression.features.tobytes()]
     number = db.execute(
-        "INSERT INTO impressions (token, user, round, time, slots, features) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO impressions (number, token, user, round, time, slots, features) VALUES "
+        "((SELECT max(coalesce(max(number), 0), 0) + 1 FROM impressions), ?, ?, ?, ?, ?, ?)",
         [token, key, impression.round, impression.time, *packed],
     ).lastrowid
     assert number is not None
@@ -150,16 +159,16 @@ def learn_one(
     db: sqlite3.Connection, update: ModelUpdate, sums: dict[int, Floats]
 ) -> UpdateOutcome:
     """Learn one update; what it adds goes to `sums`, by user."""
-    number, token = parse_id(update.impression.id)
+    name = update.impression.id
+    place = [*parse_id(name), foreign_number(name), name]
     answered = db.execute(
         "UPDATE impressions SET clicked = ?, examined = ? "
-        "WHERE number = ? AND token = ? AND clicked IS NULL RETURNING user",
-        [clicked_value(update.clicked), update.examined, number, token],
+        f"WHERE {_PLACE} AND clicked IS NULL RETURNING user",
+        [clicked_value(update.clicked), update.examined, *place],
     ).fetchone()
     if answered is None:
         before = db.execute(
-            "SELECT clicked, examined FROM impressions WHERE number = ? AND token = ?",
-            [number, token],
+            f"SELECT clicked, examined FROM impressions WHERE {_PLACE}", place
         ).fetchone()
         if before is None:
             return UpdateOutcome.UNKNOWN

@@ -1,0 +1,187 @@
+"""What a file holds, in pieces."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from faircascade.service.stores.base import Event, Impression, StoredItem, StoreShape
+from faircascade.service.stores.contents import (
+    ContentCounts,
+    ItemVersion,
+    StoreContents,
+    StoredUser,
+)
+from faircascade.service.stores.sqlite_file import SQLiteFile
+from faircascade.service.stores.sqlite_rows import clicked_value, foreign_number, value
+
+_PIECE = 500
+_ITEMS = """
+SELECT slot, id, features, merit, popularity, labels, removed, version FROM items
+WHERE slot > ? ORDER BY slot LIMIT ?
+"""
+_USERS = "SELECT key, name, rounds, sums FROM users WHERE key > ? ORDER BY key LIMIT ?"
+_ACCOUNTS = "SELECT user, slot, units FROM accounts WHERE user BETWEEN ? AND ?"
+_LEAST = -(2**63)
+_TABLES = ("meta", "items", "users", "accounts", "impressions", "events", "counts")
+
+
+class SQLiteContents(StoreContents):
+    """Everything in a file."""
+
+    def __init__(
+        self,
+        file: SQLiteFile,
+        shape: StoreShape,
+        select: str,
+        read: Callable[[Any], Impression],
+    ) -> None:
+        """Take an open file; `read` takes a row that `select` returns, the number first."""
+        self._file = file
+        self._shape = shape
+        self._select = select
+        self._read = read
+
+    async def count(self) -> ContentCounts:
+        tables = ("items", "users", "impressions", "events")
+        return await self._file.snapshot(
+            lambda db: ContentCounts(
+                **{table: value(db, f"SELECT count(*) FROM {table}") for table in tables}
+            )
+        )
+
+    async def meta(self) -> AsyncIterator[Mapping[str, Any]]:
+        rows = await self._file.read("SELECT name, value FROM meta WHERE name != 'shape'")
+        yield {name: json.loads(text) for name, text in rows}
+
+    async def items(self) -> AsyncIterator[Sequence[ItemVersion]]:
+        last = -1
+        while rows := await self._file.read(_ITEMS, [last, _PIECE]):
+            last = rows[-1][0]
+            yield [
+                ItemVersion(
+                    item=StoredItem(
+                        slot=slot,
+                        id=name,
+                        features=np.frombuffer(features),
+                        merit=merit,
+                        popularity=popularity,
+                        groups=json.loads(labels),
+                        removed=bool(removed),
+                    ),
+                    version=version,
+                )
+                for slot, name, features, merit, popularity, labels, removed, version in rows
+            ]
+
+    async def users(self) -> AsyncIterator[Sequence[StoredUser]]:
+        last = _LEAST
+        while rows := await self._file.read(_USERS, [last, _PIECE]):
+            first, last = rows[0][0], rows[-1][0]
+            accounts: dict[int, dict[int, int]] = defaultdict(dict)
+            for key, slot, units in await self._file.read(_ACCOUNTS, [first, last]):
+                accounts[key][slot] = units
+            yield [
+                StoredUser(
+                    user=name,
+                    sums=np.frombuffer(packed) if packed else np.zeros(self._shape.sums),
+                    rounds=rounds,
+                    account=accounts[key],
+                )
+                for key, name, rounds, packed in rows
+            ]
+
+    async def impressions(self) -> AsyncIterator[Sequence[Impression]]:
+        last = _LEAST
+        sql = f"{self._select} WHERE number > ? ORDER BY number LIMIT ?"
+        while rows := await self._file.read(sql, [last, _PIECE]):
+            last = rows[-1][0]
+            yield [self._read(row) for row in rows]
+
+    async def add_items(self, items: Sequence[ItemVersion]) -> None:
+        rows = [
+            (
+                one.item.slot,
+                one.item.id,
+                one.item.features.tobytes(),
+                one.item.merit,
+                one.item.popularity,
+                json.dumps(dict(one.item.groups)),
+                one.item.removed,
+                one.version,
+            )
+            for one in items
+        ]
+        sql = (
+            "INSERT OR IGNORE INTO items (slot, id, features, merit, popularity, labels, removed, "
+            "version) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+        )
+        await self._file.write(lambda db: db.executemany(sql, rows))
+
+    async def add_users(self, users: Sequence[StoredUser]) -> Sequence[bool]:
+        def job(db: sqlite3.Connection) -> list[bool]:
+            return [_add_user(db, user) for user in users]
+
+        added: list[bool] = await self._file.write(job)
+        return added
+
+    async def add_impressions(self, impressions: Sequence[Impression]) -> int:
+        def job(db: sqlite3.Connection) -> int:
+            return sum(_add_impression(db, impression) for impression in impressions)
+
+        return int(await self._file.write(job))
+
+    async def add_events(self, events: Sequence[Event]) -> None:
+        rows = [
+            (event.time, len(event.slots) if event.answered else None, event.slots.tobytes())
+            for event in events
+        ]
+        sql = "INSERT INTO events (time, clicked, slots) VALUES (?, ?, ?)"
+        await self._file.write(lambda db: db.executemany(sql, rows))
+
+    async def clear(self) -> None:
+        def job(db: sqlite3.Connection) -> None:
+            for table in _TABLES:
+                db.execute(f"DELETE FROM {table}")
+
+        await self._file.write(job)
+
+
+def _add_user(db: sqlite3.Connection, user: StoredUser) -> bool:
+    row = db.execute(
+        "INSERT INTO users (name, rounds, sums) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING "
+        "RETURNING key",
+        [user.user, user.rounds, user.sums.tobytes()],
+    ).fetchone()
+    if row is None:
+        return False
+    db.executemany(
+        "INSERT INTO accounts VALUES (?, ?, ?)",
+        [(row[0], slot, units) for slot, units in user.account.items()],
+    )
+    return True
+
+
+def _add_impression(db: sqlite3.Connection, shown: Impression) -> bool:
+    added = db.execute(
+        "INSERT OR IGNORE INTO impressions "
+        "(number, token, user, round, time, slots, features, clicked, examined) "
+        "SELECT ?, ?, key, ?, ?, ?, ?, ?, ? FROM users WHERE name = ?",
+        [
+            foreign_number(shown.id),
+            shown.id,
+            shown.round,
+            shown.time,
+            shown.slots.tobytes(),
+            shown.features.tobytes(),
+            None if shown.clicked is None else clicked_value(shown.clicked),
+            shown.examined,
+            shown.user,
+        ],
+    )
+    return added.rowcount > 0
