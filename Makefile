@@ -40,7 +40,7 @@ compiled: $(DEV)
 
 soak: $(DEV)
 	@tests/system_packages.sh
-	$(BIN)/python benchmarks/service.py --part killed --part killed-redis --minutes 30
+	$(BIN)/python benchmarks/service.py --part killed --part killed-redis --part killed-postgresql --minutes 20
 
 lint: $(DEV)
 	$(BIN)/ruff check .

@@ -36,12 +36,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.http_load import at_rate, in_batches, in_open_loop, one_client
 from tests.service.crashes import Fleet, Witness, check, live_through
 from tests.service.crashes import write_items as write_few_items
+from tests.service.postgresql_server import PostgreSQLServer
 from tests.service.redis_server import RedisServer
 
 from faircascade.experiment.machine import describe_machine
 from faircascade.policies import EALinUCB
 from faircascade.service.stores.base import StoreShape
-from faircascade.service.stores.redis import RedisStore
+from faircascade.service.stores.registry import store_at
 from faircascade.service.stores.sqlite import SQLiteStore
 
 DIM, K, ITEMS, USERS = 10, 10, 2_800, 10_000
@@ -319,31 +320,42 @@ def killed(folder: Path, minutes: float | None = None) -> dict[str, Any]:
 
 def killed_redis(folder: Path, minutes: float | None = None) -> dict[str, Any]:
     """Two services on one Redis: each killed in turn, and Redis once in twenty times."""
+    with RedisServer(folder) as redis:
+        return _killed_with(redis, folder, minutes)
+
+
+def killed_postgresql(folder: Path, minutes: float | None = None) -> dict[str, Any]:
+    """Two services on one PostgreSQL: each killed in turn, and the server once in twenty times."""
+    with PostgreSQLServer() as postgresql:
+        return _killed_with(postgresql, folder, minutes)
+
+
+def _killed_with(
+    server: RedisServer | PostgreSQLServer, folder: Path, minutes: float | None
+) -> dict[str, Any]:
     witness = Witness(write_few_items(folder / "items.parquet"))
     policy = EALinUCB(weight="log", gamma=0.01)
     arguments = ["--items", "items.parquet", "--weight", "log", "--gamma", "0.01"]
     draw = random.Random(8)
     kills = 0
-    with RedisServer(folder) as redis:
-        fleet = Fleet(folder, [*arguments, "--store", redis.url], size=2)
+    fleet = Fleet(folder, [*arguments, "--store", server.url], size=2)
 
-        async def trouble() -> None:
-            nonlocal kills
-            async for turn in moments(minutes, draw):
-                if turn % KILLS == KILLS // 2:
-                    redis.kill()
-                    await asyncio.sleep(1.0)
-                    redis.start()
-                await fleet.kill(turn % 2)
-                kills = turn + 1
+    async def trouble() -> None:
+        nonlocal kills
+        async for turn in moments(minutes, draw):
+            if turn % KILLS == KILLS // 2:
+                server.kill()
+                await asyncio.sleep(1.0)
+                server.start()
+            await fleet.kill(turn % 2)
+            kills = turn + 1
 
-        async def work() -> dict[str, Any]:
-            await live_through(fleet, witness, trouble)
-            store = RedisStore(redis.url, ttl=7 * 86400.0)
-            return await check(store, witness, policy)
+    async def work() -> dict[str, Any]:
+        await live_through(fleet, witness, trouble)
+        return await check(store_at(server.url, ttl=7 * 86400.0), witness, policy)
 
-        found = uvloop.run(work())
-        return {"kills": kills, "redis_restarts": (kills + KILLS // 2 - 1) // KILLS} | found
+    found = uvloop.run(work())
+    return {"kills": kills, "server_restarts": (kills + KILLS // 2 - 1) // KILLS} | found
 
 
 PARTS: dict[str, Callable[..., dict[str, Any]]] = {
@@ -357,8 +369,9 @@ PARTS: dict[str, Callable[..., dict[str, Any]]] = {
     "start": start,
     "killed": killed,
     "killed-redis": killed_redis,
+    "killed-postgresql": killed_postgresql,
 }
-CHAOS = ("killed", "killed-redis")
+CHAOS = ("killed", "killed-redis", "killed-postgresql")
 """Parts that can go on for as long as one likes."""
 
 

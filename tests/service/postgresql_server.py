@@ -80,9 +80,13 @@ class PostgreSQLServer:
             raise RuntimeError("this postgres is not running")
         return self._process.pid
 
+    def use(self, program: str, *arguments: str) -> None:
+        """Run a program of PostgreSQL, such as pg_dump, on the first database."""
+        self._run(program, *arguments, "-d", self.url)
+
     def database(self, name: str) -> str:
         """Make an empty database and return its address."""
-        self._run("psql", "-d", self.url, "-qc", f"CREATE DATABASE {name}")
+        self.use("psql", "-qc", f"CREATE DATABASE {name}")
         return self.url.removesuffix("/postgres") + f"/{name}"
 
     def _command(self, program: str, *arguments: str) -> list[str]:

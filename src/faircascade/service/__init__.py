@@ -10,10 +10,12 @@ if TYPE_CHECKING:
     from faircascade.service.http.app import create_app
     from faircascade.service.service import Service
     from faircascade.service.settings import ServiceSettings
+    from faircascade.service.stores.postgresql import PostgreSQLStore
     from faircascade.service.stores.redis import RedisStore
     from faircascade.service.stores.sqlite import SQLiteStore
 
 _HOME = {
+    "PostgreSQLStore": "stores.postgresql",
     "RedisStore": "stores.redis",
     "SQLiteStore": "stores.sqlite",
     "Service": "service",
@@ -21,7 +23,14 @@ _HOME = {
     "create_app": "http.app",
 }
 
-__all__ = ["RedisStore", "SQLiteStore", "Service", "ServiceSettings", "create_app"]
+__all__ = [
+    "PostgreSQLStore",
+    "RedisStore",
+    "SQLiteStore",
+    "Service",
+    "ServiceSettings",
+    "create_app",
+]
 
 
 def __getattr__(name: str) -> Any:

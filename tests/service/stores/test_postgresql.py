@@ -246,6 +246,47 @@ def test_who_reads_events_while_others_write_gets_each_once_and_in_order(
     asyncio.run(story())
 
 
+def test_who_announces_events_while_others_are_read_does_not_hide_them(
+    postgresql_location: PostgreSQLLocation,
+) -> None:
+    async def story() -> None:
+        place = postgresql_location
+        async with opened(place) as store, plain(place) as db, db.transaction():
+            await hand_out(store, "ada", 3)
+            # As of somebody who announces events just after a reader read the last number.
+            await db.execute(
+                "SELECT pg_advisory_xact_lock_shared("
+                "'event_numbers'::regclass::oid::bigint::bit(32)::int, (last_value + 5)::int) "
+                "FROM event_numbers"
+            )
+            assert len(await store.events("", 10)) == 3
+
+    asyncio.run(story())
+
+
+def test_a_role_with_a_schema_of_its_own_needs_no_other_rights(
+    postgresql_server: PostgreSQLServer,
+) -> None:
+    place = PostgreSQLLocation(postgresql_server.url)
+
+    async def story() -> None:
+        async with plain(place) as db:
+            await db.execute(
+                "CREATE ROLE shop LOGIN PASSWORD 'x'; "
+                "ALTER ROLE shop SET default_transaction_isolation = 'serializable'; "
+                f"CREATE SCHEMA {place.schema} AUTHORIZATION shop"
+            )
+            place.url = f"postgres://shop:x@127.0.0.1:{postgresql_server.port}/postgres"
+            async with opened(place) as store:
+                assert await store._db.value("SHOW transaction_isolation") == "read committed"
+                assert len(await hand_out(store, "ada")) == 1
+            other = PostgreSQLLocation(place.url)
+            with pytest.raises(ValueError, match="permission denied for database"):
+                await other.store().open(SHAPE)
+
+    asyncio.run(story())
+
+
 # lost replies and crashes
 
 
@@ -579,6 +620,29 @@ def test_a_database_that_was_dropped_is_lost(own_postgresql: PostgreSQLServer) -
                     await store.learn([new_update(shown)])
                 with pytest.raises(StoreLost):
                     await store.begin_round(["ada"])
+
+    asyncio.run(story())
+
+
+def test_a_dump_that_is_restored_goes_on(postgresql_server: PostgreSQLServer) -> None:
+    place = PostgreSQLLocation(postgresql_server.url)
+    dump = str(postgresql_server.folder / "dump")
+
+    async def story() -> None:
+        async with opened(place) as store, plain(place) as db:
+            await store.put_items([new_item("a")])
+            shown = await hand_out(store, "ada", 3)
+            await store.learn([new_update(shown[0])])
+            use = postgresql_server.use
+            await asyncio.to_thread(use, "pg_dump", "-Fc", "-n", place.schema, "-f", dump)
+            await db.execute(f"DROP SCHEMA {place.schema} CASCADE")
+            with pytest.raises(StoreLost):
+                await store.learn([new_update(shown[1])])
+            await asyncio.to_thread(use, "pg_restore", dump)
+            assert await store.learn([new_update(shown[1])]) == [UpdateOutcome.LEARNED]
+            assert len(await all_events(store)) == 5
+            await store.put_items([new_item("b")])
+            assert [item.slot for item in (await store.items())[1]] == [0, 1]
 
     asyncio.run(story())
 

@@ -27,8 +27,6 @@ _STATEMENT_SECONDS = 120
 """After how long the server ends a statement that nobody may be waiting for any more."""
 _IDLE_SECONDS = 10
 """After how long the server ends a transaction in which a service stopped."""
-_NOTICE_SECONDS = 2
-"""How often the server looks whether the service still waits for a statement."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.3
 
 # What the server says while it cannot work now, by the beginning of its codes.
@@ -141,9 +139,9 @@ class PostgreSQLConnection:
                 server_settings={
                     "application_name": "faircascade",
                     "search_path": self._schema,
+                    "default_transaction_isolation": "read committed",
                     "statement_timeout": str(1000 * _STATEMENT_SECONDS),
                     "idle_in_transaction_session_timeout": str(1000 * _IDLE_SECONDS),
-                    "client_connection_check_interval": str(1000 * _NOTICE_SECONDS),
                 },
             )
         return self._pool

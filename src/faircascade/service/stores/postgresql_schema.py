@@ -56,7 +56,9 @@ async def prepare(db: Connection, schema: str, shape: StoreShape) -> str:
     await db.execute(f"SELECT pg_advisory_xact_lock({_OPENING})")
     ours = shape.plain()
     if not await _exists(db):
-        await db.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"; {_script("tables")}')
+        if not await db.fetchval("SELECT to_regnamespace($1) IS NOT NULL", schema):
+            await db.execute(f'CREATE SCHEMA "{schema}"')
+        await db.execute(_script("tables"))
         await db.execute(
             "INSERT INTO store (id, format, shape) VALUES ($1, $2, $3)",
             secrets.token_urlsafe(12),

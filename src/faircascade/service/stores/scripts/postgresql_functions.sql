@@ -2,7 +2,8 @@
 -- again changes nothing. Names end in a digest of this text, $v, so that services of several
 -- releases can use one store.
 --
--- Who changes a user locks their row first; several are locked in the order of their names.
+-- Transactions must be READ COMMITTED: each statement of a function then sees what was committed
+-- before it. Who changes a user locks their row first; several are locked in the order of their names.
 
 -- Refuses to work on tables that were emptied, or that are those of another store.
 CREATE OR REPLACE FUNCTION guard_$v(store_id text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
@@ -23,7 +24,7 @@ BEGIN
 END $$;
 
 -- Returns the number up to which no more events can appear. The last number is read first: who
--- announces events only after that gets higher ones.
+-- announces events only after that gets higher ones; a lock that names one seems to be far behind.
 CREATE OR REPLACE FUNCTION settled_events_$v() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   last bigint;
@@ -32,7 +33,8 @@ BEGIN
   SELECT last_value INTO last FROM event_numbers;
   SELECT max((last - objid::bigint) & 2147483647) INTO behind FROM pg_locks
   WHERE locktype = 'advisory' AND objsubid = 2 AND classid = 'event_numbers'::regclass::oid
-    AND database = (SELECT oid FROM pg_database WHERE datname = current_database());
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND (last - objid::bigint) & 2147483647 < 1073741824;
   RETURN last - coalesce(behind, 0);
 END $$;
 

@@ -1,4 +1,5 @@
--- The tables of one store. Ids and names are bytes: a client may send text that PostgreSQL refuses.
+-- The tables of one store. Rows of users and impressions change once or more: what that leaves
+-- behind is cleared early. Ids and names are bytes: a client may send text that PostgreSQL refuses.
 CREATE TABLE store (
     one boolean PRIMARY KEY DEFAULT true CHECK (one),
     id text NOT NULL, -- tells it from another store that is put in its place
@@ -14,7 +15,7 @@ CREATE TABLE items (
 );
 CREATE INDEX items_version ON items (version);
 CREATE TABLE users (name bytea PRIMARY KEY, rounds bigint NOT NULL, sums float8[])
-    WITH (fillfactor = 80);
+    WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 CREATE TABLE accounts (
     name bytea NOT NULL, slot int NOT NULL, units bigint NOT NULL, PRIMARY KEY (name, slot)
 );
@@ -22,7 +23,7 @@ CREATE TABLE impressions (
     id bytea PRIMARY KEY, name bytea NOT NULL, round bigint NOT NULL, time float8 NOT NULL,
     slots bytea NOT NULL, features bytea NOT NULL,
     clicked bytea, examined int -- the answer
-) WITH (fillfactor = 95);
+) WITH (autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX impressions_name ON impressions (name, round);
 CREATE INDEX impressions_time ON impressions (time);
 CREATE SEQUENCE event_numbers;
