@@ -42,11 +42,13 @@ from faircascade.service.stores.postgresql_connection import (
 from faircascade.service.stores.postgresql_contents import PostgreSQLContents
 from faircascade.service.stores.postgresql_rows import (
     IMPRESSION,
+    USER,
     at_once,
     chunks,
     read_event,
     read_impression,
     read_sums,
+    read_user,
     slate_values,
     update_values,
 )
@@ -233,28 +235,8 @@ class PostgreSQLStore(Store):
     # users
 
     async def user(self, user: str, *, impressions: int) -> UserRecord | None:
-        name = pack_text(user)
-        rows = await self._guarded(
-            "SELECT u.rounds, array_send(u.sums) AS sums, "
-            "(SELECT count(*) FROM impressions c WHERE c.name = $2) AS count, i.* FROM users u "
-            f"LEFT JOIN LATERAL (SELECT {IMPRESSION} FROM impressions WHERE name = $2 "
-            "ORDER BY round DESC, id DESC LIMIT $3) i ON true WHERE {guard} AND u.name = $2",
-            name,
-            impressions,
-        )
-        if not rows:
-            return None
-        first = rows[0]
-        packed = first["sums"]
-        return UserRecord(
-            user=user,
-            sums=np.zeros(self._shape.sums) if packed is None else read_sums(packed),
-            rounds=first[0],
-            impressions=[
-                read_impression(row[3:], self._shape.dim) for row in rows if row["id"] is not None
-            ],
-            count=first["count"],
-        )
+        rows = await self._guarded(USER, pack_text(user), impressions)
+        return read_user(user, rows, self._shape) if rows else None
 
     async def erase(self, user: str) -> bool:
         name = pack_text(user)

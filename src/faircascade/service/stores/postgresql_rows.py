@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from faircascade.service.stores.base import Event, Impression, ModelUpdate
+from faircascade.service.stores.base import Event, Impression, ModelUpdate, StoreShape, UserRecord
 from faircascade.service.stores.packing import pack_floats, pack_text, read_floats, read_text
 from faircascade.types import Floats
 
@@ -17,6 +17,15 @@ T = TypeVar("T")
 
 IMPRESSION = "id, name, round, time, slots, features, clicked, examined"
 """Columns that `read_impression` takes."""
+USER = f"""
+SELECT u.rounds, array_send(u.sums),
+  (SELECT count(*) FROM impressions c WHERE c.name = $2), i.*
+FROM users u LEFT JOIN LATERAL (
+  SELECT {IMPRESSION} FROM impressions WHERE name = $2 ORDER BY round DESC, id DESC LIMIT $3
+) i ON true
+WHERE {{guard}} AND u.name = $2
+"""
+"""Rows that `read_user` takes: the newest impressions of a user, or one without any."""
 
 _MANY = 500
 """Rows sent together at most."""
@@ -67,6 +76,18 @@ def read_impression(row: Sequence[Any], dim: int) -> Impression:
         time=time,
         clicked=None if clicked is None else tuple(_read_slots(clicked).tolist()),
         examined=examined,
+    )
+
+
+def read_user(user: str, rows: Sequence[Any], shape: StoreShape) -> UserRecord:
+    """Return what is known of a user."""
+    rounds, packed, count = rows[0][:3]
+    return UserRecord(
+        user=user,
+        sums=np.zeros(shape.sums) if packed is None else read_sums(packed),
+        rounds=rounds,
+        impressions=[read_impression(row[3:], shape.dim) for row in rows if row[3] is not None],
+        count=count,
     )
 
 
