@@ -129,10 +129,15 @@ class PostgreSQLServer:
         """End it as a crash would: all its processes at once, whatever they are doing."""
         if self._process is None:
             return
-        os.kill(self.pid, signal.SIGSTOP)  # so that it starts no more of them
-        listed = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()
-        for pid in (self.pid, *map(int, listed.split())):
-            os.kill(pid, signal.SIGKILL)
+        if self._process.poll() is None:
+            os.kill(self.pid, signal.SIGSTOP)  # so that it starts no more of them
+            listed = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()
+            everyone = [self.pid, *map(int, listed.split())]
+            for pid in everyone:
+                os.kill(pid, signal.SIGKILL)
+            deadline = time.monotonic() + _STARTING_SECONDS
+            while any(map(_is_running, everyone)) and time.monotonic() < deadline:
+                time.sleep(0.01)  # it would not start while one of them has its memory
         self._process.wait(timeout=10)
         self._process = None
 
@@ -151,3 +156,12 @@ class PostgreSQLServer:
     def __exit__(self, *_: object) -> None:
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _is_running(pid: int) -> bool:
+    """Tell whether a process has not ended, be it that nobody has noticed yet."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] not in ("Z", "X")
