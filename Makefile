@@ -7,12 +7,13 @@ DEV := .venv/.dev
 PYTEST := $(BIN)/pytest -n 2 --dist worksteal
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install -c constraints.txt
 
-.PHONY: help setup demo test test-all soak lint compiled docs-tables peers clean
+.PHONY: help setup demo test test-all coverage soak lint compiled docs-tables peers clean
 
 help:
 	@echo "make demo         compare policies on the embedded data, write runs/demo/report.html"
 	@echo "make test         lint, types, import contract, all tests but the slow ones"
-	@echo "make test-all     the same with the slow tests and coverage"
+	@echo "make test-all     the same with the slow tests"
+	@echo "make coverage     all tests, and which lines they run (half as long again)"
 	@echo "make soak         kill services under load for an hour"
 	@echo "make docs-tables  fill the tables of the documents from docs/reproduction"
 	@echo "make peers        agreement with the authors' package (installs it)"
@@ -26,6 +27,10 @@ test: lint compiled
 	$(PYTEST) -m "not slow"
 
 test-all: lint compiled
+	@tests/system_packages.sh
+	$(PYTEST)
+
+coverage: compiled
 	@tests/system_packages.sh
 	$(PYTEST) --cov --cov-report=term
 
