@@ -43,6 +43,7 @@ from faircascade.service.stores.sqlite_rows import (
     make_id,
     parse_id,
     patch_item,
+    read_item,
     value,
 )
 from faircascade.types import Floats, Ints
@@ -167,19 +168,7 @@ class SQLiteStore(Store):
             return value(db, CATALOGUE_VERSION), db.execute(_ITEMS, [after]).fetchall()
 
         version, rows = await self._file.snapshot(job)
-        found = [
-            StoredItem(
-                slot=slot,
-                id=name,
-                features=np.frombuffer(features),
-                merit=merit,
-                popularity=popularity,
-                groups=json.loads(labels),
-                removed=bool(removed),
-            )
-            for slot, name, features, merit, popularity, labels, removed in rows
-        ]
-        return version, found
+        return version, [read_item(row) for row in rows]
 
     async def item_columns(self, after: int, dim: int) -> AsyncIterator[ItemColumns]:
         # a plus keeps SQLite from using an index: all items are read in the order of the table, a

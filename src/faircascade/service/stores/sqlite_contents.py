@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.service.stores.base import Event, Impression, StoredItem, StoreShape
+from faircascade.service.stores.base import Event, Impression, StoreShape
 from faircascade.service.stores.contents import (
     ContentCounts,
     ItemVersion,
@@ -18,7 +18,12 @@ from faircascade.service.stores.contents import (
     StoredUser,
 )
 from faircascade.service.stores.sqlite_file import SQLiteFile
-from faircascade.service.stores.sqlite_rows import clicked_value, foreign_number, value
+from faircascade.service.stores.sqlite_rows import (
+    clicked_value,
+    foreign_number,
+    read_item,
+    value,
+)
 
 _PIECE = 500
 _ITEMS = """
@@ -63,21 +68,7 @@ class SQLiteContents(StoreContents):
         last = -1
         while rows := await self._file.read(_ITEMS, [last, _PIECE]):
             last = rows[-1][0]
-            yield [
-                ItemVersion(
-                    item=StoredItem(
-                        slot=slot,
-                        id=name,
-                        features=np.frombuffer(features),
-                        merit=merit,
-                        popularity=popularity,
-                        groups=json.loads(labels),
-                        removed=bool(removed),
-                    ),
-                    version=version,
-                )
-                for slot, name, features, merit, popularity, labels, removed, version in rows
-            ]
+            yield [ItemVersion(item=read_item(row), version=version) for *row, version in rows]
 
     async def users(self) -> AsyncIterator[Sequence[StoredUser]]:
         last = _LEAST

@@ -12,7 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.service.stores.base import Impression, ItemPatch, ModelUpdate, UpdateOutcome
+from faircascade.service.stores.base import (
+    Impression,
+    ItemPatch,
+    ModelUpdate,
+    StoredItem,
+    UpdateOutcome,
+)
 from faircascade.service.stores.item_columns import ItemColumns
 from faircascade.types import Floats, Ints
 
@@ -76,6 +82,20 @@ def parse_id(text: str) -> tuple[int, str]:
     except ValueError:
         return -1, ""
     return (known, token) if 0 <= known < 2**63 else (-1, "")
+
+
+def read_item(row: Sequence[Any]) -> StoredItem:
+    """Return the item of a row: slot, id, features, merit, popularity, labels, removed."""
+    slot, name, features, merit, popularity, labels, removed = row
+    return StoredItem(
+        slot=slot,
+        id=name,
+        features=np.frombuffer(features),
+        merit=merit,
+        popularity=popularity,
+        groups=json.loads(labels),
+        removed=bool(removed),
+    )
 
 
 def patch_item(db: sqlite3.Connection, change: ItemPatch, version: int) -> None:
