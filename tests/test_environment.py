@@ -20,6 +20,7 @@ from faircascade.data.factors import truncated_svd
 from faircascade.data.prepare import binarise, sample_users, split_positives
 from faircascade.environment import Environment
 from faircascade.errors import UnknownParameterError
+from faircascade.types import Users
 from tests.environments import small_environment
 
 
@@ -339,6 +340,18 @@ def test_a_saved_environment_comes_back_equal(tmp_path) -> None:
     assert back.k == 4
     assert back.items.groups["genre"].tolist() == env.items.groups["genre"].tolist()
     assert [p.name for p in tmp_path.iterdir()] == ["env.npz"]
+
+
+def test_who_comes_how_often_is_saved_and_tells_environments_apart(tmp_path) -> None:
+    often = np.linspace(0.2, 1.0, 6)
+    env = small_environment(activity=often)
+    env.save(tmp_path / "env.npz")
+    back = Environment.load(tmp_path / "env.npz")
+    assert back.users.activity.tolist() == often.tolist()
+    assert back.fingerprint == env.fingerprint != small_environment().fingerprint
+    assert back.take(slice(2, 4)).users.activity.tolist() == often[2:4].tolist()
+    parts = [small_environment().users[:2], env.users[2:]]
+    assert Users.join(parts).activity.tolist() == [1.0, 1.0, *often[2:]]
 
 
 def test_other_files_are_not_taken_for_environments(tmp_path) -> None:

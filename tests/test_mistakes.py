@@ -252,6 +252,16 @@ RUNS: list[Mistake] = [
     ("no rounds", lambda d: fc.simulate(d.env, "linucb"), ("simulate()", "'rounds'")),
     ("seeds for seed", lambda d: fc.simulate(d.env, "linucb", seeds=2), ("'seeds'", "'seed'")),
     ("threads in words", lambda d: run(d, threads="two"), ("threads", "a whole number", "'two'")),
+    (
+        "activity of another number of users",
+        lambda d: fc.Environment.from_arrays(np.eye(2), np.eye(2), k=1, activity=[0.5]),
+        ("activity", "2 numbers in (0, 1]"),
+    ),
+    (
+        "a user who never comes",
+        lambda d: fc.Environment.from_arrays(np.eye(2), np.eye(2), k=1, activity=[0.5, 0.0]),
+        ("activity", "2 numbers in (0, 1]"),
+    ),
     ("too active", lambda d: run(d, activity=2), ("activity", "(0, 1]")),
     ("activity in words", lambda d: run(d, activity="x"), ("activity", "a number")),
     ("checkpoints in words", lambda d: run(d, checkpoints="all"), ("checkpoints", "'all'")),

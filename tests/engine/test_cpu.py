@@ -88,6 +88,7 @@ def environments(draw: st.DrawFn) -> Environment:
         popularity=rng.integers(0, 5, items) * 1.0,
         merit=rng.choice([1e-3, 0.1, 1.0], items),
         click_model=draw(click_models),
+        activity=draw(st.sampled_from([None, rng.uniform(0.01, 1.0, users)])),
     )
 
 

@@ -34,7 +34,12 @@ def test_the_kernel_has_the_bits_of_the_loop_engine(
     seed, items, k, users, click_model, observation, delta, rounds, activity
 ) -> None:
     attraction = np.random.default_rng(seed).choice([0.0, 0.1, 0.9, 1.0], size=(users, items))
-    env = Environment.from_attraction(attraction, k=min(k, items), click_model=click_model)
+    env = Environment.from_attraction(
+        attraction,
+        k=min(k, items),
+        click_model=click_model,
+        activity=None if seed % 2 else np.linspace(0.01, 1.0, users),
+    )
     policy = TopRank(delta=delta, observation=observation)
     run = {"rounds": rounds, "seed": seed, "activity": activity}
     run["realised"] = env.click_model.value_is_clicks

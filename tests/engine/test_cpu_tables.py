@@ -37,9 +37,11 @@ def environments(draw: st.DrawFn) -> Environment:
     attraction = rng.uniform(0, draw(st.sampled_from([0.02, 0.5, 1.0])), size=(users, items))
     if draw(st.booleans()):
         attraction = np.round(attraction, 1)
+    X, theta = np.eye(items), attraction
     if draw(st.booleans()):
-        return Environment.from_arrays(np.eye(items), attraction, k=k)
-    return Environment.from_arrays(rng.uniform(size=(items, 3)), rng.uniform(size=(users, 3)), k=k)
+        X, theta = rng.uniform(size=(items, 3)), rng.uniform(size=(users, 3))
+    activity = draw(st.sampled_from([None, rng.uniform(0.01, 1.0, users)]))
+    return Environment.from_arrays(X, theta, k=k, activity=activity)
 
 
 MODELS = [Cascade(), DCM(), PBM()]

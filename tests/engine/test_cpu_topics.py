@@ -44,11 +44,13 @@ def environments(draw: st.DrawFn) -> Environment:
         X = np.round(X)  # many items alike
     topics = random_topics(draw(st.sampled_from(["flags", "shares", "any", "faint"])), items, rng)
     topics[rng.random(items) < draw(st.sampled_from([0.0, 0.3]))] = 0.0
+    users = draw(st.sampled_from([1, 3, 9]))
     env = Environment.from_arrays(
         X,
-        rng.normal(size=(draw(st.sampled_from([1, 3, 9])), dim)) * 0.4,
+        rng.normal(size=(users, dim)) * 0.4,
         k=min(items, draw(st.sampled_from([1, 4, 17]))),
         click_model=draw(click_models),
+        activity=draw(st.sampled_from([None, rng.uniform(0.01, 1.0, users)])),
     )
     return replace(env, items=replace(env.items, topics=topics))
 

@@ -112,12 +112,14 @@ def environments(draw: st.DrawFn) -> Environment:
         X = np.round(X, 1)
     X[rng.random(items) < draw(st.sampled_from([0.0, 0.2]))] = 0.0
     X[rng.random(items) < draw(st.sampled_from([0.0, 0.5]))] = X[0]
+    users = draw(st.sampled_from([1, 3]))
     return Environment.from_arrays(
         X,
-        rng.normal(size=(draw(st.sampled_from([1, 3])), dim)) * 0.4,
+        rng.normal(size=(users, dim)) * 0.4,
         k=k,
         merit=rng.choice([1e-3, 0.1, 1.0], items),
         click_model=draw(click_models),
+        activity=draw(st.sampled_from([None, rng.uniform(0.01, 1.0, users)])),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -250,6 +251,19 @@ def test_fewer_visits_are_counted_as_such() -> None:
     assert abs(result.recommendations - 300) < 5 * np.sqrt(1000 * 0.21)
     assert result.clicks == result.record.clicks / result.recommendations
     assert result.state.learned.updates.sum() == result.recommendations
+
+
+@pytest.mark.parametrize("engine", ["loop", "cpu"])
+def test_users_come_as_often_as_each_does(engine: str, tmp_path: Path) -> None:
+    often = np.array([1.0, 0.9, 0.5, 0.5, 0.1, 0.002])
+    env = small_environment(users=6, activity=often)
+    for share in (1.0, 0.5):
+        path = tmp_path / "trace.parquet"
+        simulate(env, LinUCB(), rounds=2000, seed=1, engine=engine, activity=share, trace=path)
+        users = pq.read_table(path).filter(pc.field("position") == 1)["user_id"].to_pylist()
+        visits = np.array([users.count(f"user-{user}") for user in range(6)])
+        expected = 2000 * share * often
+        assert (np.abs(visits - expected) <= 5 * np.sqrt(expected * (1 - share * often))).all()
 
 
 @pytest.mark.parametrize("engine", ["loop", "cpu"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -65,6 +67,24 @@ def test_it_can_be_simulated_saved_and_loaded(trace, tmp_path) -> None:
     assert fc.simulate(again, fc.LinUCB(), rounds=3, engine="loop").clicks > 0
 
 
+def test_users_come_as_often_as_in_the_log(truth, tmp_path) -> None:
+    often = np.linspace(0.05, 1.0, USERS)
+    theirs = replace(truth, users=replace(truth.users, activity=often))
+    fc.simulate(theirs, fc.Random(), rounds=300, seed=4, trace=tmp_path / "log.parquet")
+    env = fc.Environment.from_log(tmp_path / "log.parquet", dim=3, click_model="pbm")
+    assert env.users.activity.max() == 1.0
+    rows = [env.users.ids.tolist().index(user) for user in truth.users.ids]
+    assert np.corrcoef(env.users.activity[rows], often)[0, 1] > 0.98
+    of_log = env.info["impressions_per_user"]
+    again = fc.simulate(env, fc.Random(), rounds=of_log["most"], seed=4)
+    wanted = of_log["mean"] * USERS
+    assert abs(again.recommendations - wanted) < 5 * np.sqrt(wanted)
+    even = fc.Environment.from_log(
+        tmp_path / "log.parquet", dim=3, click_model="pbm", activity="equal"
+    )
+    assert even.users.activity is None
+
+
 def test_users_without_clicks_are_like_everybody() -> None:
     slates, clicks = slates_and_clicks(MODELS["pbm"], 3000)
     users = np.arange(3000) % 50
@@ -113,6 +133,7 @@ def test_wrong_parameters_are_refused(trace) -> None:
         ({"k": 9, "click_model": "pbm"}, "k must be at most 5, the longest slate of the log"),
         ({"dim": 0}, "dim must be at least 1, got 0"),
         ({"held_out": 0.0}, "held_out must be between 0 and 1"),
+        ({"activity": "as logged"}, "activity must be one of logged, equal"),
         ({"click_model": "pbn"}, "must be one of auto, cascade"),
         ({"click_model": PBM()}, "click_model must be a name, or what fit_click_model returned"),
     ):

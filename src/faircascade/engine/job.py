@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from faircascade.environment import Environment
 from faircascade.metrics import Tally
 from faircascade.numerics import LARGEST_RESIDUAL
 from faircascade.policies import Policy
+from faircascade.types import Floats
 
 Progress = Callable[[float], None]
 """Called with the share of the work that is done."""
@@ -28,6 +30,7 @@ class Job:
     start: Any = None
     """The policy's state of all users before the first round; None if it knows nothing yet."""
     activity: float = 1.0
+    """How likely a user comes in a round of theirs, see `chances`."""
     realised: bool = False
     trace: Path | None = None
     propensities: bool = True
@@ -46,6 +49,16 @@ class Job:
     @property
     def rounds(self) -> int:
         return self.checkpoints[-1]
+
+    @cached_property
+    def chances(self) -> Floats:
+        """How likely each user comes in a round, (n,)."""
+        return self.activity * self.env.users.chances()
+
+    @cached_property
+    def everybody_comes(self) -> bool:
+        """Whether all users come in every round."""
+        return bool((self.chances == 1.0).all())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -68,6 +68,7 @@ class Shard:
         else:
             self.state = self.policy.take(reached.state, rows)
         self.rows = np.arange(rows.start, rows.stop)
+        self.chances = None if job.everybody_comes else job.chances[rows]
         self.rater = Rater(job)
         self.trace: list[TraceRows] = []
 
@@ -138,11 +139,11 @@ class Shard:
         self.policy.update(self.state, rows, feedback)
 
     def _visitors(self, t: int) -> Rows:
-        """Return the users who come in round t: all, or a share of them drawn at random."""
-        if self.job.activity == 1.0:
+        """Return the users who come in round t: all, or those who are drawn."""
+        if self.chances is None:
             return slice(None)
         luck = uniforms(self.job.seed, "visit", self.env.users.keys, [t])
-        visitors: Ints = np.flatnonzero(luck < self.job.activity)
+        visitors: Ints = np.flatnonzero(luck < self.chances)
         return visitors
 
 

@@ -62,20 +62,21 @@ def simulate(
     precision: str = "float64",
     progress: Progress | None = None,
 ) -> Result:
-    """Serve every user of `env` once per round and let `policy` learn from their clicks.
+    """Serve the users of `env` once per round and let `policy` learn from their clicks.
 
     Args:
         env: The users, the items and how users click.
         policy: A recipe such as `EALinUCB(weight="log")`, any `Policy`, or the name of one, with
             parameters if need be: "linucb", "ealinucb(weight=rbp)". A `Ranker` begins with what it
             has learned; the run does not change it.
-        rounds: How often every user is served.
+        rounds: How often users are served who come in every round.
         seed: Fixes all draws; two policies with one seed meet the same users.
         engine: "gpu" (CUDA), "cpu" (compiled), "loop" (NumPy) or "auto" (the fastest available
             that supports the policy); slates and clicks are the same, bit for bit.
         threads: How many threads to use; default: the cores of this process.
         checkpoints: Rounds at which the metrics are taken, or how many of them.
-        activity: Probability that a user comes in a round.
+        activity: Probability that a user comes in a round; where users of `env` have one of their
+            own, a factor of it.
         realised: Also count the regret of the drawn clicks.
         trace: Write who saw what, and how likely that was, to this Parquet file.
         propensities: Write propensities to the trace if the policy knows them; only the loop engine
@@ -250,7 +251,7 @@ def warn(job: Job) -> None:
             f"{job.policy.label} is known to make exposure less equal than LinUCB does where "
             f"world = {harmful!r}; see docs/explanation/worlds.md."
         )
-    rows = job.rounds * job.activity * job.env.k
+    rows = job.rounds * float(job.chances.max()) * job.env.k
     warning = job.policy.scale_warning(job.env.items.pool.radius, rows)
     if warning:
         log.warning("%s: %s.", job.policy.label, warning)

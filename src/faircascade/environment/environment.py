@@ -128,7 +128,7 @@ class Environment(FromRatings, FromArrays):
             return self.preferences[rows]
         known = self.preferences[rows].view()
         known.flags.writeable = False
-        users = Users(ids=self.users.ids[rows], preferences=known)
+        users = replace(self.users[rows], preferences=known)
         found = self.dynamics.preferences(users, round)
         if found.shape != known.shape or not np.isfinite(found).all():
             raise ValueError(
@@ -235,7 +235,11 @@ class Environment(FromRatings, FromArrays):
         meta, arrays = storage.load_arrays(path, kind="environment", version=VERSION)
         env = cls(
             items=Items.restore(arrays),
-            users=Users(ids=arrays["user_ids"], preferences=arrays["preferences"]),
+            users=Users(
+                ids=arrays["user_ids"],
+                preferences=arrays["preferences"],
+                activity=arrays.get("activity"),
+            ),
             k=meta["k"],
             info=meta["info"],
             **{part: from_spec(part, meta[part]) for part in PARTS},
@@ -266,6 +270,8 @@ class Environment(FromRatings, FromArrays):
 
     def _arrays(self) -> dict[str, Any]:
         known = {"user_ids": self.users.ids, "preferences": self.preferences}
+        if self.users.activity is not None:
+            known["activity"] = self.users.activity
         return self.items.arrays() | known
 
 

@@ -36,6 +36,7 @@ class FromArrays:
         popularity: Floats | None = None,
         item_ids: Sequence[Any] | Ids | None = None,
         user_ids: Sequence[Any] | Ids | None = None,
+        activity: Floats | None = None,
         groups: dict[str, Any] | None = None,
         topics: Floats | None = None,
         click_model: ClickModel | None = None,
@@ -43,7 +44,10 @@ class FromArrays:
         delay: Delay | None = None,
         name: str = "arrays",
     ) -> Self:
-        """Build an environment from feature rows (m, d) and true preferences (n, d)."""
+        """Build an environment from feature rows (m, d) and true preferences (n, d).
+
+        `activity` says how likely each user comes in a round; they all do unless it is given.
+        """
         items = Items.of(
             features,
             ids=item_ids,
@@ -56,7 +60,8 @@ class FromArrays:
         if theta.ndim != 2 or theta.shape[1] != items.dim:
             rule = f"must be users x {items.dim} (the features)"
             raise ParameterError("preferences", rule, theta.shape)
-        users = Users(ids=as_ids(user_ids, len(theta), "user"), preferences=theta)
+        ids = as_ids(user_ids, len(theta), "user")
+        users = Users(ids=ids, preferences=theta, activity=activity)
         return cls(
             items=items,
             users=users,
@@ -77,6 +82,7 @@ class FromArrays:
         popularity: Floats | None = None,
         item_ids: Sequence[Any] | Ids | None = None,
         user_ids: Sequence[Any] | Ids | None = None,
+        activity: Floats | None = None,
         groups: dict[str, Any] | None = None,
         topics: Floats | None = None,
         click_model: ClickModel | None = None,
@@ -107,6 +113,7 @@ class FromArrays:
             popularity=mean if popularity is None else popularity,
             item_ids=item_ids,
             user_ids=user_ids,
+            activity=activity,
             groups=groups,
             topics=topics,
             click_model=click_model,
@@ -126,6 +133,7 @@ class FromArrays:
         click_model: Any = "auto",
         features: Any = None,
         users: str = "drawn",
+        activity: str = "logged",
         held_out: float = 0.2,
         smoothing: float = 1.0,
         seed: int = 0,
@@ -146,15 +154,18 @@ class FromArrays:
             users: "drawn" gives every user preferences drawn from what clicks leave open, so that
                 users differ as much as those of the log; "mean" the most likely ones, with which
                 they are more alike than they are.
+            activity: How likely users come in a round: "logged", as often as in the log compared
+                with the busiest, who comes in every round; or "equal", all in every round.
             held_out: Share of the log that it is tested on.
             smoothing: Imagined impressions of each item.
             seed: Of what is held out, and of what is drawn.
             dynamics: How users and items change by round, a component or its name.
             delay: When feedback reaches the policy, likewise.
         """
-        from faircascade.environment.traffic import UsersAs, fit_traffic
+        from faircascade.environment.traffic import ActivityAs, UsersAs, fit_traffic
 
         check_choice("users", users, get_args(UsersAs))
+        check_choice("activity", activity, get_args(ActivityAs))
         traffic = fit_traffic(
             log,
             k=k,
@@ -166,6 +177,10 @@ class FromArrays:
             seed=seed,
         )
         found = traffic.environment(
-            seed=seed, users=cast("UsersAs", users), dynamics=dynamics, delay=delay
+            seed=seed,
+            users=cast("UsersAs", users),
+            activity=cast("ActivityAs", activity),
+            dynamics=dynamics,
+            delay=delay,
         )
         return cast("Self", found)

@@ -31,6 +31,8 @@ from faircascade.types import Ids, Items, Users
 
 UsersAs = Literal["drawn", "mean"]
 """What users of a log may like, or what they most likely do."""
+ActivityAs = Literal["logged", "equal"]
+"""Whether users come as often as in the log, or all in every round."""
 MOST_TO_CHOOSE = 200_000
 """Impressions that click models are chosen by at most."""
 
@@ -65,16 +67,21 @@ class FittedTraffic:
         *,
         seed: int = 0,
         users: UsersAs = "drawn",
+        activity: ActivityAs = "logged",
         dynamics: Dynamics | None = None,
         delay: Delay | None = None,
     ) -> Environment:
         """Return a world that may have made the log. Users are drawn from what clicks leave open,
         so that worlds differ in what the log does not say of users, if all else is right;
-        users="mean" takes the most likely ones, who are more alike than users are."""
+        users="mean" takes the most likely ones, who are more alike than users are. The busiest user
+        comes in every round, others as much less often as in the log, unless activity="equal"."""
         check_choice("users", users, get_args(UsersAs))
+        check_choice("activity", activity, get_args(ActivityAs))
         known = self.preferences
         drawn = users == "drawn"
         theta = known.drawn(seed, keys_of(self.user_ids)) if drawn else known.means
+        often = known.impressions
+        even = activity == "equal" or often.min() == often.max()
         return Environment(
             items=Items.of(
                 known.features,
@@ -82,7 +89,11 @@ class FittedTraffic:
                 merit=np.maximum(known.mean_attraction, MERIT_FLOOR),
                 popularity=known.clicks,
             ),
-            users=Users(ids=self.user_ids, preferences=np.ascontiguousarray(theta)),
+            users=Users(
+                ids=self.user_ids,
+                preferences=np.ascontiguousarray(theta),
+                activity=None if even else often / often.max(),
+            ),
             k=self.k,
             click_model=self.click_model,
             dynamics=Still() if dynamics is None else dynamics,
@@ -94,11 +105,12 @@ class FittedTraffic:
                 "fitted_click_model": self.name,
                 "choice": self.choice,
                 "users": users,
+                "activity": activity,
                 "dim": known.features.shape[1],
                 "impressions_per_user": {
-                    "mean": float(known.impressions.mean()),
-                    "median": float(np.median(known.impressions)),
-                    "most": int(known.impressions.max()),
+                    "mean": float(often.mean()),
+                    "median": float(np.median(often)),
+                    "most": int(often.max()),
                 },
                 "calibration": self.calibration.document(),
                 "notes": list(self.notes),

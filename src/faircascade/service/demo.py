@@ -20,7 +20,7 @@ from faircascade.service.catalogue.sources import Source, SourceContents, recomm
 from faircascade.service.messages import FeedbackRequest, Recommendation, RecommendationRequest
 from faircascade.service.service import Service
 from faircascade.service.stores.base import StoreDown
-from faircascade.types import Ids, Items, Users
+from faircascade.types import Ids, Items
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Demo(Source):
         return replace(
             env,
             items=replace(env.items, ids=_names(env.items)),
-            users=Users(ids=users, preferences=env.preferences),
+            users=replace(env.users, ids=users),
         )
 
     @property

@@ -29,7 +29,13 @@ class BlockUsers(Served):
         super().__init__(job)
         self.pair_rules = pack_rules(job)
         keys = job.env.users.keys
-        self.pair_draws = PairDraws(*(words(job.seed, name, keys) for name in PairDraws._fields))
+        self.pair_draws = PairDraws(
+            attraction=words(job.seed, "attraction", keys),
+            tie=words(job.seed, "tie", keys),
+            visit=words(job.seed, "visit", keys),
+            examination=words(job.seed, "examination", keys),
+            chances=job.chances,
+        )
         names = check_few(job.env.items.ids[self.packed.rows].astype(str))
         self.by_name = np.argsort(names)
         self.names = names[self.by_name]
@@ -98,7 +104,6 @@ def pack_rules(job: Job) -> PairRules:
         until=given["until"],
         noticed=np.array(given["noticed"]),
         plain=False,
-        activity=float(job.activity),
         realised=bool(job.realised),
         traced=job.trace is not None,
     )

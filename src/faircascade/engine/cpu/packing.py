@@ -86,6 +86,7 @@ def pack_draws(job: Job) -> Draws:
         examination=words(job.seed, "examination", keys),
         tie=words(job.seed, "tie", keys),
         visit=words(job.seed, "visit", keys),
+        chances=job.chances,
         radius=words(job.seed, "thompson/radius", keys),
         angle=words(job.seed, "thompson/angle", keys),
         coin=words(job.seed, "epsilon/coin", keys),

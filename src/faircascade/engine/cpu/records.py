@@ -65,6 +65,8 @@ class Draws(NamedTuple):
     examination: Words
     tie: Words
     visit: Words
+    chances: Floats
+    """How likely each user comes in a round."""
     radius: Words
     angle: Words
     coin: Words
@@ -147,7 +149,6 @@ class Rules(NamedTuple):
     gained: Ints
     """What a position counts there, (K,)."""
     refine_every: int
-    activity: float
     realised: bool
     lazy: bool
     """Whether scores are computed only where they can matter."""

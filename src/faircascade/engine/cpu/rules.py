@@ -64,7 +64,6 @@ def pack_rules(job: Job) -> Rules:
         stops=stops(k, given.pop("patience")),
         shares=set_shares(k) if given["tolerance"] > 0.0 else np.zeros((0, 0)),
         gained=exposure_units(k),
-        activity=float(job.activity),
         realised=bool(job.realised),
         lazy=bool(job.lazy and policy.learns and not policy.needs_all_scores),
         traced=job.trace is not None,

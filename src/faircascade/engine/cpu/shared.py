@@ -76,7 +76,7 @@ class SharedUsers(Scored):
         came = np.flatnonzero(trace.clicks[0, :, 0] >= 0)
         if not len(came):
             return
-        rows: Rows = slice(None) if self.job.activity == 1.0 else came
+        rows: Rows = slice(None) if self.job.everybody_comes else came
         slates, clicks = trace.slates[0, came], trace.clicks[0, came] > 0
         items, policy = self.job.env.items, self.policy
         try:

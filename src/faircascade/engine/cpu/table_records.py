@@ -34,7 +34,6 @@ class TableRules(NamedTuple):
     """How much of each that far is taken as seen, (K,)."""
     plain: bool
     """Whether users click once at most, and everything down to it is seen."""
-    activity: float
     realised: bool
     traced: bool
     lazy: bool
@@ -47,6 +46,8 @@ class TableDraws(NamedTuple):
     attraction: Words
     tie: Words
     visit: Words
+    chances: Floats
+    """How likely each user comes in a round."""
     examination: Words
     radius: Words
     angle: Words
@@ -107,7 +108,6 @@ class PairRules(NamedTuple):
     until: int
     noticed: Floats
     plain: bool
-    activity: float
     realised: bool
     traced: bool
 
@@ -119,6 +119,8 @@ class PairDraws(NamedTuple):
     tie: Words
     visit: Words
     examination: Words
+    chances: Floats
+    """How likely each user comes in a round."""
 
 
 class Pairs(NamedTuple):

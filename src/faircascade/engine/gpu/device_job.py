@@ -157,7 +157,7 @@ class DeviceJob:
         """Return roughly how much device memory a user takes."""
         accounts = job.policy.ledger_scope == "user"
         sums = (2 * shape.pairs + 2 * shape.d) * np.dtype(shape.precision).itemsize
-        environment = 8 * shape.d + 4 * shape.k + 8 * 12
+        environment = 8 * shape.d + 4 * shape.k + 8 * 13
         return sums + environment + (16 * len(job.env.items.pool) if accounts else 0)
 
     @staticmethod

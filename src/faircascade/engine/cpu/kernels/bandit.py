@@ -100,7 +100,7 @@ def serve_one(
     d, k = len(theta) // USERS, rules.k
     shown, weights, items = scratch.shown, scratch.weights, scratch.slate
     clicked, seen = 0, 0
-    if comes(draws, rules, user, word):
+    if comes(draws, user, word):
         width = recommend(
             env, draws, rules, shortlist, account, books, scratch, user, lane, theta, M_inv, word
         )

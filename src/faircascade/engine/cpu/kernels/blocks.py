@@ -28,7 +28,7 @@ def serve_blocks(
             if stop[0]:
                 return
             word = np.uint64(t)
-            if not comes(draws, rules, user, word):
+            if not comes(draws, user, word):
                 continue
             pairs.served[user] = True
             shuffle(env, rules, pairs, scratch, user, absorb(draws.tie[user], word))

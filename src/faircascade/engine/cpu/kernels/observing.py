@@ -22,9 +22,10 @@ SEQUENTIAL = SequentialModel.code
 
 
 @inlined
-def comes(draws, rules, user, word):
+def comes(draws, user, word):
     """Say whether a user comes in a round."""
-    return rules.activity == 1.0 or uniform(absorb(draws.visit[user], word)) < rules.activity
+    chance = draws.chances[user]
+    return chance == 1.0 or uniform(absorb(draws.visit[user], word)) < chance
 
 
 @inlined

@@ -74,7 +74,7 @@ def serve_table(
             if stop[0]:
                 return
             word = np.uint64(t)
-            if not comes(draws, rules, user, word):
+            if not comes(draws, user, word):
                 continue
             ties = absorb(draws.tie[user], word)
             time = 1.0 + table.slates[user]

@@ -73,7 +73,7 @@ def serve_one(
     """Serve one user and note what there is to learn; return how many positions that takes."""
     word = np.uint64(t)
     d, k = len(theta) // USERS, rules.k
-    if not comes(draws, rules, user, word):
+    if not comes(draws, user, word):
         for at in range(lane, k * d * USERS, USERS):
             scratch.shown[at] = 0.0
         for at in range(lane, k * USERS, USERS):

@@ -24,7 +24,7 @@ def serve_yardstick(
             if stop[0]:
                 return
             word = np.uint64(t)
-            if not comes(draws, rules, user, word):
+            if not comes(draws, user, word):
                 continue
             if contenders.drawn:
                 lots = absorb(draws.random[user], word)

@@ -2,7 +2,8 @@
 
 // Say whether a user comes in a round.
 DEVICE bool comes(const Job& job, Int user, Word word) {
-    return job.activity == 1.0 || uniform(absorb(job.visit[user], word)) < job.activity;
+    double chance = job.chances[user];
+    return chance == 1.0 || uniform(absorb(job.visit[user], word)) < chance;
 }
 
 // The probability that an item attracts a user.

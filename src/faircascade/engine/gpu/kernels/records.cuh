@@ -20,6 +20,7 @@ struct Job {
     // where each user's draws begin, (n,) each
     const Word *attraction, *examination, *tie, *visit, *radius_draw, *angle_draw, *coin, *lot;
     const Word *shuffle, *fair;
+    const double* chances;       // how likely each user comes in a round, (n,)
     // the policy and the options of a run, as numbers
     double alpha, noise, epsilon, gain, scale;
     Int plain;                   // one click at most, and everything down to it counts in full
@@ -37,7 +38,6 @@ struct Job {
     Int reorders, accounts;
     const Int* gained;           // (K,)
     Int refine_every;
-    double activity;
     Int realised, lazy, lazy_draws, traced;
     // the click model, as in `ClickNumbers`
     Int click_model;
