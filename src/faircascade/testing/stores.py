@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from faircascade.service.stores.base import (
+    COUNTED,
     Impression,
     ItemPatch,
     ModelUpdate,
@@ -180,7 +181,7 @@ async def another_shape_is_refused(store: Store) -> None:
     await store.open(SHAPE)
     await store.ping()
     await store.close()
-    for shape in (replace(SHAPE, sums=12), replace(SHAPE, dim=4), replace(SHAPE, topics=0)):
+    for shape in (replace(SHAPE, sums=6), replace(SHAPE, dim=4), replace(SHAPE, topics=0)):
         try:
             await store.open(shape)
         except ValueError:
@@ -283,6 +284,56 @@ async def several_clicks_are_kept_and_compared(store: Store) -> None:
     _same(kept.features, slate.features, "features of an impression with feedback")
     _same(await sums_of(store, "ada"), np.ones(SHAPE.sums), "sums after one update")
     _equal((await all_events(store))[-1], (first.time, [3, 2], True), "the event of the feedback")
+
+
+@_opened
+async def a_note_is_kept_and_what_is_counted_goes_with_events(store: Store) -> None:
+    note = {"policy": "ea\u2028\U0001f600", COUNTED: {"arm": "a", "n": [1, 2.5, None]}, "x": 1}
+    slates = [
+        replace(new_impression("ada", round=1), note=note),
+        new_impression("ada", slots=(), round=2),
+    ]
+    kept = await store.impressions(await store.record(slates, units=None))
+    shown = [impression for impression in kept if impression is not None]
+    _equal([one.note for one in shown], [note, {}], "notes")
+    await store.learn([new_update(shown[0], 1, 2, examined=2), new_update(shown[1])])
+    kept = await store.impressions([one.id for one in shown])
+    _equal([one and one.note for one in kept], [note, {}], "notes of answered slates")
+    _equal([one and one.clicked for one in kept], [(1, 2), ()], "answers")
+    events = [event.note for _, event in await store.events("", 10)]
+    _equal(events, [note[COUNTED], {}] * 2, "notes of events")
+
+
+@_opened
+async def sums_can_be_made_wider(store: Store) -> None:
+    (first, other) = await hand_out(store, "ada", 2)
+    await store.learn([new_update(first)])
+    await store.widen(SHAPE.sums + 130)
+    _equal((await store.begin_round(["ada"])).sums.shape, (1, SHAPE.sums + 130), "wider sums")
+    more = np.linspace(0.5, 9.0, SHAPE.sums + 130)
+    await store.learn([new_update(other, increments=more)])
+    expected = more + np.r_[np.ones(SHAPE.sums), np.zeros(130)]
+    _same(await sums_of(store, "ada"), expected, "sums after a wider update")
+    (third,) = await hand_out(store, "ada")
+    try:
+        await store.learn([new_update(third), new_update(third, increments=np.ones(200))])
+    except ValueError:
+        _same(await sums_of(store, "ada"), expected, "sums after too many increments")
+    else:
+        raise AssertionError("more increments than sums must be refused")
+    await store.learn([new_update(third, increments=np.ones(2))])
+    expected[:2] += 1
+    _same(await sums_of(store, "ada"), expected, "sums after a narrower update")
+    await _reopen(store)  # by somebody who knows of the first numbers alone
+    _same(await sums_of(store, "ada"), expected[: SHAPE.sums], "the first sums")
+    await store.learn([new_update(one) for one in await hand_out(store, "ada")])
+    expected[: SHAPE.sums] += 1
+    wide = replace(SHAPE, sums=SHAPE.sums + 130)
+    await store.close()
+    _equal(await store.stored_shape(), wide, "stored_shape()")
+    await store.open(wide)
+    _same(await sums_of(store, "ada"), expected, "sums after a service with a narrower view")
+    _same((await store.begin_round(["eve"])).sums, np.zeros((1, len(expected))), "a new user")
 
 
 @_opened
@@ -619,6 +670,8 @@ STORE_CHECKS: tuple[Check, ...] = (
     the_first_feedback_on_an_impression_is_learned,
     no_click_is_feedback_too,
     several_clicks_are_kept_and_compared,
+    a_note_is_kept_and_what_is_counted_goes_with_events,
+    sums_can_be_made_wider,
     an_impression_keeps_the_features_that_it_showed,
     no_slot_is_given_twice,
     what_a_patch_leaves_out_stays,

@@ -22,6 +22,7 @@ from faircascade.service.stores.base import (
     UserRecord,
     UserStates,
 )
+from faircascade.service.stores.packing import fitting, widened
 from faircascade.service.stores.registry import register_store
 from faircascade.types import Floats, Ints
 
@@ -41,6 +42,7 @@ class MemoryStore(Store):
     _by_address: ClassVar[dict[str, MemoryStore]] = {}
 
     def __init__(self) -> None:
+        self._kept: StoreShape | None = None
         self._shape: StoreShape | None = None
         self._meta: dict[str, Any] = {}
         self._items: dict[str, tuple[int, StoredItem]] = {}  # with the version of its last change
@@ -55,12 +57,18 @@ class MemoryStore(Store):
         return cls._by_address.setdefault(address, cls())
 
     async def stored_shape(self) -> StoreShape | None:
-        return self._shape
+        return self._kept
 
     async def open(self, shape: StoreShape) -> None:
-        if self._shape not in (None, shape):
-            raise ValueError(f"holds {self._shape}, asked for {shape}")
-        self._shape = shape
+        kept = self._kept or shape
+        if reason := kept.refuses(shape):
+            raise ValueError(reason)
+        self._kept, self._shape = kept, shape
+
+    async def widen(self, sums: int) -> None:
+        assert self._kept is not None
+        self._kept = self._kept.widened(sums)
+        self._shape = replace(self._kept, sums=sums)
 
     async def close(self) -> None: ...
 
@@ -106,8 +114,11 @@ class MemoryStore(Store):
         return True
 
     def _user(self, name: str) -> User:
+        return self._users.setdefault(name, User(np.zeros(0)))
+
+    def _first(self, sums: Floats) -> Floats:
         assert self._shape is not None
-        return self._users.setdefault(name, User(np.zeros(self._shape.sums)))
+        return widened(sums, self._shape.sums)
 
     async def begin_round(self, users: Sequence[str], *, accounts: bool = False) -> UserStates:
         assert self._shape is not None
@@ -117,7 +128,9 @@ class MemoryStore(Store):
             user.rounds += 1
             rounds[place] = user.rounds
         return UserStates(
-            sums=np.array([user.sums for user in found]).reshape(len(users), self._shape.sums),
+            sums=np.array([self._first(user.sums) for user in found]).reshape(
+                len(users), self._shape.sums
+            ),
             rounds=rounds,
             accounts=[dict(user.account) for user in found] if accounts else (),
         )
@@ -126,7 +139,7 @@ class MemoryStore(Store):
         ids = [secrets.token_urlsafe(16) for _ in impressions]
         for name, shown in zip(ids, impressions, strict=True):
             self._impressions[name] = replace(shown, id=name)
-            self._events.append(Event(time=shown.time, slots=shown.slots))
+            self._events.append(Event(time=shown.time, slots=shown.slots, note=shown.counted))
             user = self._user(shown.user)
             user.rounds = max(user.rounds, shown.round)
             gains = () if units is None else units.tolist()
@@ -138,6 +151,9 @@ class MemoryStore(Store):
         return [self._impressions.get(name) for name in ids]
 
     async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
+        assert self._shape is not None
+        for update in updates:
+            fitting(update.increments, self._shape.sums)
         return [self._learn(update) for update in updates]
 
     def _learn(self, update: ModelUpdate) -> UpdateOutcome:
@@ -150,8 +166,11 @@ class MemoryStore(Store):
         answered = replace(shown, clicked=update.clicked, examined=update.examined)
         self._impressions[shown.id] = answered
         user = self._user(shown.user)
-        user.sums = user.sums + update.increments
-        self._events.append(Event(time=update.time, slots=update.clicked_slots, answered=True))
+        more, size = update.increments, max(len(user.sums), len(update.increments))
+        user.sums = widened(user.sums, size) + widened(more, size)
+        self._events.append(
+            Event(time=update.time, slots=update.clicked_slots, answered=True, note=shown.counted)
+        )
         return UpdateOutcome.LEARNED
 
     async def user(self, user: str, *, impressions: int) -> UserRecord | None:
@@ -160,7 +179,7 @@ class MemoryStore(Store):
         kept = [one for one in self._impressions.values() if one.user == user]
         return UserRecord(
             user=user,
-            sums=self._users[user].sums,
+            sums=self._first(self._users[user].sums),
             rounds=self._users[user].rounds,
             impressions=kept[::-1][:impressions],
             count=len(kept),

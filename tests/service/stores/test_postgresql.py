@@ -208,7 +208,9 @@ def test_events_that_are_committed_late_are_not_skipped(
             late = db.transaction()
             await late.start()
             await db.execute(f"SELECT {function('announce_events')}()")
-            await db.execute("INSERT INTO events (time, answered, slots) VALUES (7, false, '')")
+            await db.execute(
+                "INSERT INTO events (time, answered, slots, note) VALUES (7, false, '', '')"
+            )
             await hand_out(store, "bob")
             assert await store.events(cursor, 10) == []  # bob's comes after the late one
             await late.commit()
@@ -552,7 +554,7 @@ def test_another_version_of_the_tables_is_refused(postgresql_location: PostgreSQ
         async with opened(postgresql_location), plain(postgresql_location) as db:
             await db.execute("UPDATE store SET format = 99")
             store = postgresql_location.store()
-            message = "store version 99; this release reads version 1"
+            message = "store version 99; this release reads version 2"
             with pytest.raises(ValueError, match=message):
                 await store.stored_shape()
             with pytest.raises(ValueError, match=message):
@@ -683,9 +685,6 @@ def test_commits_wait_for_the_disk_even_if_the_server_would_not() -> None:
 
 def test_arrays_of_another_shape_are_refused(postgresql_location: PostgreSQLLocation) -> None:
     async def story(store: Store) -> None:
-        (shown,) = await hand_out(store, "ada")
-        with pytest.raises(ValueError, match=r"shape \(5,\) here, got \(4,\)"):
-            await store.learn([new_update(shown, increments=np.ones(4))])
         with pytest.raises(ValueError, match=r"shape \(3,\) here, got \(2,\)"):
             await store.put_items([new_item("b"), new_item("a", features=np.ones(2))])
         assert await store.items() == (0, [])

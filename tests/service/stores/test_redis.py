@@ -647,9 +647,6 @@ def test_times_must_be_positive(options: dict[str, float]) -> None:
 
 def test_arrays_of_another_shape_are_refused(redis_location: RedisLocation) -> None:
     async def story(store: Store) -> None:
-        (shown,) = await hand_out(store, "ada")
-        with pytest.raises(ValueError, match=r"shape \(5,\) here, got \(4,\)"):
-            await store.learn([new_update(shown, increments=np.ones(4))])
         with pytest.raises(ValueError, match=r"shape \(3,\) here, got \(2,\)"):
             await store.put_items([new_item("b"), new_item("a", features=np.ones(2))])
         assert await store.items() == (0, [])

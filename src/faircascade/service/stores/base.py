@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,6 +21,9 @@ from faircascade.types import Floats, Ints
 
 if TYPE_CHECKING:
     from faircascade.service.stores.contents import StoreContents
+
+COUNTED = "counted"
+"""Under which name the note of an impression has what its events need."""
 
 Slots = NDArray[np.int32]
 """Numbers that a store gives to items, from 0; never reused, not even after a removal."""
@@ -50,9 +53,18 @@ class StoreShape:
     dim: int
     """Numbers that describe an item, d: its features, then its topics."""
     sums: int
-    """Numbers that a user's model consists of, s."""
+    """Numbers that a user's models consist of, s. A store can be made wider, see `Store.widen`."""
     topics: int = 0
     """How many of the d numbers are topics."""
+
+    def refuses(self, other: StoreShape) -> str:
+        """Return why a store of this shape cannot be opened for another, or nothing."""
+        fits = (self.dim, self.topics) == (other.dim, other.topics) and self.sums >= other.sums
+        return "" if fits else f"holds {self.plain()}, cannot be opened for {other.plain()}"
+
+    def widened(self, sums: int) -> StoreShape:
+        """Return it with at least so many sums."""
+        return replace(self, sums=max(self.sums, sums))
 
     def plain(self) -> dict[str, int]:
         """Return it as plain data; older releases know of no topics."""
@@ -103,10 +115,18 @@ class Impression:
     """How many slates this user has had, this one included."""
     time: float
     """When it was handed out, seconds since 1970."""
+    note: Mapping[str, Any] = field(default_factory=dict)
+    """What else is known of it, as a JSON object: the policy that made it, say. What stands under
+    `COUNTED` goes with its events."""
     clicked: tuple[int, ...] | None = None
     """Answer: the clicked positions from 1, ascending; None while there is no answer."""
     examined: int | None = None
     """Answer: how many positions count as seen, from the top."""
+
+    @property
+    def counted(self) -> Mapping[str, Any]:
+        """What goes with its events."""
+        return self.note.get(COUNTED, {})  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -117,7 +137,7 @@ class ModelUpdate:
     clicked: tuple[int, ...]
     examined: int
     increments: Floats
-    """(s,)."""
+    """For the first numbers of the user's sums, or all of them; more are refused."""
     time: float
 
     @property
@@ -174,6 +194,8 @@ class Event:
     """The whole slate when it was handed out; of an answer the clicked items alone."""
     answered: bool = False
     """False: a slate was handed out. True: it was answered."""
+    note: Mapping[str, Any] = field(default_factory=dict)
+    """What the note of the impression has under `COUNTED`."""
 
 
 class Store(ABC):
@@ -202,7 +224,14 @@ class Store(ABC):
 
     @abstractmethod
     async def open(self, shape: StoreShape) -> None:
-        """Connect and prepare; a store made for another shape is refused with a ValueError."""
+        """Connect and prepare; a store made for another shape is refused with a ValueError.
+
+        One with more sums is not: the first numbers of them are used, and the others left alone.
+        """
+
+    @abstractmethod
+    async def widen(self, sums: int) -> None:
+        """Use so many numbers of each user from now on, no fewer than before; new ones are 0."""
 
     @abstractmethod
     async def close(self) -> None:
@@ -285,7 +314,8 @@ class Store(ABC):
     async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
         """Learn each update at most once: answer, sums and count change together or not at all.
 
-        Updates are applied in order; several may be about one impression.
+        Updates are applied in order; several may be about one impression. A ValueError if one has
+        more increments than there are sums: then nothing changed.
         """
 
     # users

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +14,9 @@ from numpy.typing import NDArray
 from faircascade.service.stores.base import Event, Impression, ItemPatch, ModelUpdate, StoredItem
 from faircascade.types import Floats
 
-_IMPRESSION = struct.Struct("<iiqdII")  # clicked, examined, round, time, bytes of the user, K
+_IMPRESSION = struct.Struct("<iiqdIII")  # clicked, examined, round, time, bytes of user and note, K
 _ANSWER = struct.Struct("<ii")  # what an impression begins with; several clicks stand at its end
-_EVENT = struct.Struct("<di")  # time, number of clicks (the position of one, in old events)
+_EVENT = struct.Struct("<diI")  # time, number of clicks, bytes of the note
 _ITEM = struct.Struct("<i?dd")  # slot, removed, merit, popularity
 _NUMBERS = struct.Struct("<dd")  # merit, popularity; not a number if left out
 _LENGTH = struct.Struct("<I")  # bytes of the text that follows
@@ -29,6 +31,29 @@ def pack_text(text: str) -> bytes:
 
 def read_text(packed: bytes) -> str:
     return packed.decode("utf-8", "surrogatepass")
+
+
+def pack_note(note: Mapping[str, Any]) -> bytes:
+    """Return a JSON object as bytes, none for an empty one."""
+    return json.dumps(note, separators=(",", ":")).encode() if note else b""
+
+
+def read_note(packed: bytes | str | None) -> dict[str, Any]:
+    """Return what `pack_note` packed; None is nothing."""
+    return json.loads(packed) if packed else {}
+
+
+def widened(sums: Floats, size: int) -> Floats:
+    """Return the first `size` numbers of sums; those that are not there are 0."""
+    missing = size - len(sums)
+    return sums[:size] if missing <= 0 else np.concatenate([sums, np.zeros(missing)])
+
+
+def fitting(increments: Floats, size: int) -> Floats:
+    """Return increments if there are no more than `size` sums."""
+    if increments.ndim != 1 or len(increments) > size:
+        raise ValueError(f"the store keeps {size} sums, got increments {increments.shape}")
+    return increments
 
 
 def pack_floats(array: Floats, *shape: int) -> bytes:
@@ -52,25 +77,30 @@ def _read_slots(packed: bytes) -> NDArray[np.int32]:
 
 def pack_impression(impression: Impression, dim: int) -> bytes:
     """Return a slate that has no answer yet; the answer goes over its first bytes."""
-    user = pack_text(impression.user)
+    user, note = pack_text(impression.user), pack_note(impression.note)
     k = len(impression.slots)
-    head = _IMPRESSION.pack(_NOTHING, _NOTHING, impression.round, impression.time, len(user), k)
-    return head + user + _pack_slots(impression.slots) + pack_floats(impression.features, k, dim)
+    head = _IMPRESSION.pack(
+        _NOTHING, _NOTHING, impression.round, impression.time, len(user), len(note), k
+    )
+    slots, features = _pack_slots(impression.slots), pack_floats(impression.features, k, dim)
+    return head + user + note + slots + features
 
 
 def read_impression(name: str, packed: bytes, dim: int) -> Impression:
-    clicked, examined, number, time, length, k = _IMPRESSION.unpack_from(packed)
-    slots = _IMPRESSION.size + length
+    clicked, examined, number, time, length, noted, k = _IMPRESSION.unpack_from(packed)
+    note = _IMPRESSION.size + length
+    slots = note + noted
     features = slots + 4 * k
     answered = clicked != _NOTHING
     end = features + 8 * k * dim
     return Impression(
         id=name,
-        user=read_text(packed[_IMPRESSION.size : slots]),
+        user=read_text(packed[_IMPRESSION.size : note]),
         slots=_read_slots(packed[slots:features]),
         features=read_floats(packed[features:end]).reshape(k, dim),
         round=number,
         time=time,
+        note=read_note(packed[note:slots]),
         clicked=_read_clicked(clicked, packed[end:]) if answered else None,
         examined=examined if answered else None,
     )
@@ -108,26 +138,36 @@ def pack_answered_impression(impression: Impression, dim: int) -> bytes:
 
 def pack_shown(impression: Impression) -> bytes:
     """Return the event of a slate that is handed out."""
-    return _EVENT.pack(impression.time, _NOTHING) + _pack_slots(impression.slots)
+    return _pack_event(impression.time, _NOTHING, impression.counted, impression.slots)
 
 
 def pack_answered(update: ModelUpdate) -> bytes:
     """Return the event of an answer: the clicked items alone."""
-    return _EVENT.pack(update.time, len(update.clicked)) + _pack_slots(update.clicked_slots)
+    counted = update.impression.counted
+    return _pack_event(update.time, len(update.clicked), counted, update.clicked_slots)
 
 
 def pack_event(event: Event) -> bytes:
     """Return an event as it was packed when it was new."""
-    head = _EVENT.pack(event.time, len(event.slots) if event.answered else _NOTHING)
-    return head + _pack_slots(event.slots)
+    clicked = len(event.slots) if event.answered else _NOTHING
+    return _pack_event(event.time, clicked, event.note, event.slots)
+
+
+def _pack_event(
+    time: float, clicked: int, note: Mapping[str, Any], slots: NDArray[np.int32]
+) -> bytes:
+    noted = pack_note(note)
+    return _EVENT.pack(time, clicked, len(noted)) + noted + _pack_slots(slots)
 
 
 def read_event(packed: bytes) -> Event:
-    time, clicked = _EVENT.unpack_from(packed)
+    time, clicked, noted = _EVENT.unpack_from(packed)
+    slots = _EVENT.size + noted
     return Event(
         time=time,
-        slots=_read_slots(packed[_EVENT.size :]),
+        slots=_read_slots(packed[slots:]),
         answered=clicked != _NOTHING,
+        note=read_note(packed[_EVENT.size : slots]),
     )
 
 

@@ -11,6 +11,7 @@ import secrets
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,11 @@ class PostgreSQLStore(Store):
             raise
         self._db.opened = True
 
+    async def widen(self, sums: int) -> None:
+        await self._guarded("SELECT 1 WHERE {guard}")
+        await self._db.transaction(lambda db: schema_of.widen(db, self._id, sums))
+        self._shape = replace(self._shape, sums=sums)
+
     async def close(self) -> None:
         await self._db.close()
 
@@ -186,8 +192,7 @@ class PostgreSQLStore(Store):
             ):
                 here = places[name]
                 rounds[here] = np.arange(last - len(here) + 1, last + 1)
-                if packed is not None:
-                    sums[here] = read_sums(packed)
+                sums[here] = read_sums(packed, s)
                 if slots is not None:
                     account = dict(zip(slots, units, strict=True))
                     for place in here:

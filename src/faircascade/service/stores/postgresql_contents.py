@@ -17,6 +17,7 @@ from faircascade.service.stores.contents import (
 )
 from faircascade.service.stores.packing import (
     pack_floats,
+    pack_note,
     pack_text,
     read_floats,
     read_text,
@@ -57,13 +58,13 @@ SELECT * FROM unnest($1::bytea[], $2::int[], $3::bigint[]) ON CONFLICT (name, sl
 _ADD_IMPRESSIONS = f"""
 INSERT INTO impressions ({IMPRESSION})
 SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::float8[], $5::bytea[],
-  $6::bytea[], $7::bytea[], $8::int[])
+  $6::bytea[], $7::bytea[], $8::bytea[], $9::int[])
 ON CONFLICT (id) DO NOTHING RETURNING 1
 """
 _ADD_EVENTS = """
-INSERT INTO events (time, answered, slots) SELECT g.time, g.answered, g.slots
-FROM unnest($1::float8[], $2::boolean[], $3::bytea[])
-  WITH ORDINALITY AS g (time, answered, slots, place) ORDER BY g.place
+INSERT INTO events (time, answered, slots, note) SELECT g.time, g.answered, g.slots, g.note
+FROM unnest($1::float8[], $2::boolean[], $3::bytea[], $4::bytea[])
+  WITH ORDINALITY AS g (time, answered, slots, note, place) ORDER BY g.place
 """
 _CLEAR = """
 DROP TABLE store, meta, items, users, accounts, impressions, events, counts;
@@ -118,7 +119,7 @@ class PostgreSQLContents(StoreContents):
                 StoredUser(
                     user=read_text(name),
                     rounds=rounds,
-                    sums=np.zeros(self._shape.sums) if packed is None else read_sums(packed),
+                    sums=read_sums(packed, self._shape.sums),
                     account=dict(zip(slots or (), units or (), strict=True)),
                 )
                 for name, rounds, packed, slots, units in rows
@@ -183,6 +184,7 @@ class PostgreSQLContents(StoreContents):
             [one.time for one in impressions],
             [slot_bytes(one.slots) for one in impressions],
             [pack_floats(one.features, len(one.slots), self._shape.dim) for one in impressions],
+            [pack_note(one.note) for one in impressions],
             [None if one.clicked is None else clicked_bytes(one.clicked) for one in impressions],
             [one.examined for one in impressions],
         )
@@ -194,6 +196,7 @@ class PostgreSQLContents(StoreContents):
             [event.time for event in events],
             [event.answered for event in events],
             [slot_bytes(event.slots) for event in events],
+            [pack_note(event.note) for event in events],
         )
 
     async def clear(self) -> None:

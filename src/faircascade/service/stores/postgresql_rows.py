@@ -10,12 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.service.stores.base import Event, Impression, ModelUpdate, StoreShape, UserRecord
-from faircascade.service.stores.packing import pack_floats, pack_text, read_floats, read_text
+from faircascade.service.stores.packing import (
+    fitting,
+    pack_floats,
+    pack_note,
+    pack_text,
+    read_floats,
+    read_note,
+    read_text,
+    widened,
+)
 from faircascade.types import Floats
 
 T = TypeVar("T")
 
-IMPRESSION = "id, name, round, time, slots, features, clicked, examined"
+IMPRESSION = "id, name, round, time, slots, features, note, clicked, examined"
 """Columns that `read_impression` takes."""
 USER = f"""
 SELECT u.rounds, array_send(u.sums),
@@ -46,9 +55,11 @@ def chunks(things: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     return (things[start : start + size] for start in range(0, len(things), size))
 
 
-def read_sums(sent: bytes) -> Floats:
-    """Return the numbers of an array that the server sends."""
-    return np.frombuffer(sent, dtype=_NUMBER, offset=_HEADER)["value"].astype(np.float64)
+def read_sums(sent: bytes | None, size: int) -> Floats:
+    """Return the first numbers of an array that the server sends; None has none."""
+    if sent is None:
+        return np.zeros(size)
+    return widened(np.frombuffer(sent, dtype=_NUMBER, offset=_HEADER)["value"].astype(float), size)
 
 
 def slot_bytes(slots: NDArray[np.int32]) -> bytes:
@@ -65,7 +76,7 @@ def clicked_bytes(clicked: tuple[int, ...]) -> bytes:
 
 
 def read_impression(row: Sequence[Any], dim: int) -> Impression:
-    name, user, number, time, slots, features, clicked, examined = row
+    name, user, number, time, slots, features, note, clicked, examined = row
     shown = _read_slots(slots)
     return Impression(
         id=read_text(name),
@@ -74,6 +85,7 @@ def read_impression(row: Sequence[Any], dim: int) -> Impression:
         features=read_floats(features).reshape(len(shown), dim),
         round=number,
         time=time,
+        note=read_note(note),
         clicked=None if clicked is None else tuple(_read_slots(clicked).tolist()),
         examined=examined,
     )
@@ -84,7 +96,7 @@ def read_user(user: str, rows: Sequence[Any], shape: StoreShape) -> UserRecord:
     rounds, packed, count = rows[0][:3]
     return UserRecord(
         user=user,
-        sums=np.zeros(shape.sums) if packed is None else read_sums(packed),
+        sums=read_sums(packed, shape.sums),
         rounds=rounds,
         impressions=[read_impression(row[3:], shape.dim) for row in rows if row[3] is not None],
         count=count,
@@ -93,8 +105,10 @@ def read_user(user: str, rows: Sequence[Any], shape: StoreShape) -> UserRecord:
 
 def read_event(row: Sequence[Any]) -> tuple[str, Event]:
     """Return an event and its cursor."""
-    number, time, answered, slots = row
-    return str(number), Event(time=time, slots=_read_slots(slots), answered=answered)
+    number, time, answered, slots, note = row
+    return str(number), Event(
+        time=time, slots=_read_slots(slots), answered=answered, note=read_note(note)
+    )
 
 
 def slate_values(
@@ -113,6 +127,8 @@ def slate_values(
         [impression.time for impression in impressions],
         [slot_bytes(impression.slots) for impression in impressions],
         [pack_floats(one.features, len(one.slots), dim) for one in impressions],
+        [pack_note(one.note) for one in impressions],
+        [pack_note(one.counted) for one in impressions],
         [name for name, _ in account],
         [slot for _, slot in account],
         list(account.values()),
@@ -120,15 +136,15 @@ def slate_values(
 
 
 def update_values(updates: Sequence[ModelUpdate], size: int) -> list[Any]:
-    """Return what the function `learn` takes of updates with `size` increments each."""
-    for update in updates:
-        pack_floats(update.increments, size)  # refused before anything is sent
+    """Return what the function `learn` takes of updates with up to `size` increments each."""
+    increments = [widened(fitting(update.increments, size), size) for update in updates]
     return [
         [pack_text(update.impression.id) for update in updates],
         [clicked_bytes(update.clicked) for update in updates],
         [update.examined for update in updates],
         size,
-        np.concatenate([update.increments for update in updates]).tolist(),
+        np.concatenate(increments).tolist(),
         [update.time for update in updates],
         [slot_bytes(update.clicked_slots) for update in updates],
+        [pack_note(update.impression.counted) for update in updates],
     ]

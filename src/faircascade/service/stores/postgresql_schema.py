@@ -11,7 +11,7 @@ from importlib.resources import files
 from faircascade.service.stores.base import StoreShape
 from faircascade.service.stores.postgresql_connection import Connection
 
-FORMAT = 1
+FORMAT = 2
 """Format of tables and values; a store in another one is refused."""
 _OPENING = 0x66616972
 """Advisory lock of who makes tables and functions."""
@@ -54,7 +54,6 @@ async def prepare(db: Connection, schema: str, shape: StoreShape) -> str:
     if version < _OLDEST:
         raise ValueError(f"needs version {_OLDEST} or newer, this is {version}")
     await db.execute(f"SELECT pg_advisory_xact_lock({_OPENING})")
-    ours = shape.plain()
     if not await _exists(db):
         if not await db.fetchval("SELECT to_regnamespace($1) IS NOT NULL", schema):
             await db.execute(f'CREATE SCHEMA "{schema}"')
@@ -63,7 +62,7 @@ async def prepare(db: Connection, schema: str, shape: StoreShape) -> str:
             "INSERT INTO store (id, format, shape) VALUES ($1, $2, $3)",
             secrets.token_urlsafe(12),
             FORMAT,
-            json.dumps(ours),
+            json.dumps(shape.plain()),
         )
     if not await db.fetchval("SELECT to_regproc($1) IS NOT NULL", function("guard")):
         await db.execute(functions()[0])
@@ -71,9 +70,16 @@ async def prepare(db: Connection, schema: str, shape: StoreShape) -> str:
     if row is None:
         raise ValueError("its tables were emptied; restore them, or drop the schema")
     _check_format(row["format"])
-    if (kept := json.loads(row["shape"])) != ours:
-        raise ValueError(f"holds {kept}, cannot be opened for {ours}")
+    if reason := StoreShape(**json.loads(row["shape"])).refuses(shape):
+        raise ValueError(reason)
     return str(row["id"])
+
+
+async def widen(db: Connection, store: str, sums: int) -> None:
+    """Let a store have at least so many sums for each user."""
+    kept = await db.fetchval("SELECT shape FROM store WHERE id = $1 FOR UPDATE", store)
+    wider = json.dumps(StoreShape(**json.loads(kept)).widened(sums).plain())
+    await db.execute("UPDATE store SET shape = $1", wider)
 
 
 async def _exists(db: Connection) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ from faircascade.service.stores.redis_contents import RedisContents
 from faircascade.service.stores.registry import register_store
 from faircascade.types import Floats, Ints
 
-FORMAT = 2
+FORMAT = 3
 """Format of keys and values; a store in another one is refused."""
 MARGIN = 3600.0
 """Seconds that an impression outlives its time to live: clocks differ."""
@@ -85,10 +86,7 @@ class RedisStore(Store):
             (found,) = await connection.send([("GET", self._key("shape"))])
         finally:
             await connection.close()
-        if found is None:
-            return None
-        kept = json.loads(found)
-        return StoreShape(dim=kept["dim"], sums=kept["sums"], topics=kept.get("topics", 0))
+        return None if found is None else _read_shape(found)
 
     async def open(self, shape: StoreShape) -> None:
         self._shape = shape
@@ -102,13 +100,17 @@ class RedisStore(Store):
 
     async def _check_shape(self) -> None:
         key = self._key("shape")
-        ours = {"format": FORMAT, **self._shape.plain()}
-        _, found = await self._connection.send([("SETNX", key, json.dumps(ours)), ("GET", key)])
-        kept = json.loads(found)
-        if kept != ours:
-            raise ValueError(
-                f"redis, prefix {self._prefix!r}: holds {kept}, cannot be opened for {ours}"
-            )
+        ours = json.dumps({"format": FORMAT, **self._shape.plain()})
+        _, found = await self._connection.send([("SETNX", key, ours), ("GET", key)])
+        name = f"redis, prefix {self._prefix!r}"
+        if (version := json.loads(found).get("format")) != FORMAT:
+            raise ValueError(f"{name}: store version {version}; this release reads {FORMAT}")
+        if reason := _read_shape(found).refuses(self._shape):
+            raise ValueError(f"{name}: {reason}")
+
+    async def widen(self, sums: int) -> None:
+        await self._call("widen", [([], [sums])])
+        self._shape = replace(self._shape, sums=sums)
 
     async def close(self) -> None:
         await self._connection.close()
@@ -218,7 +220,7 @@ class RedisStore(Store):
             for place, (number, packed, *rest) in zip(some, chunks(replies, step), strict=True):
                 rounds[place] = number
                 if packed is not None:
-                    sums[place] = packing.read_floats(packed)
+                    sums[place] = packing.widened(packing.read_floats(packed), s)
                 owed += [{int(slot): int(had) for slot, had in one.items()} for one in rest]
         return UserStates(sums=sums, rounds=rounds, accounts=owed)
 
@@ -290,7 +292,8 @@ class RedisStore(Store):
             self._key("user", shown.user),
             self._key("events"),
         ]
-        increments = packing.pack_floats(update.increments, self._shape.sums)
+        given = packing.fitting(update.increments, self._shape.sums)
+        increments = packing.pack_floats(given, len(given))
         head, tail = packing.pack_feedback(update)
         return keys, [head, increments, packing.pack_answered(update), tail]
 
@@ -305,7 +308,7 @@ class RedisStore(Store):
             return None
         return UserRecord(
             user=user,
-            sums=np.zeros(self._shape.sums) if sums is None else packing.read_floats(sums),
+            sums=packing.widened(packing.read_floats(sums or b""), self._shape.sums),
             rounds=int(rounds or 0),
             impressions=[
                 packing.read_impression(name.decode(), body, self._shape.dim)
@@ -355,6 +358,11 @@ class RedisStore(Store):
 
     def contents(self) -> RedisContents:
         return RedisContents(self._key, self._send, self._shape, self._life)
+
+
+def _read_shape(packed: bytes) -> StoreShape:
+    kept = json.loads(packed)
+    return StoreShape(dim=kept["dim"], sums=kept["sums"], topics=kept.get("topics", 0))
 
 
 def _at_once(size: int) -> int:

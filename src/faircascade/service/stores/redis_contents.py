@@ -8,8 +8,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from faircascade.service.stores import packing
 from faircascade.service.stores.base import Event, Impression, StoreShape
 from faircascade.service.stores.contents import (
@@ -102,9 +100,7 @@ class RedisContents(StoreContents):
                     StoredUser(
                         user=name,
                         rounds=int(rounds or 0),
-                        sums=np.zeros(self._shape.sums)
-                        if sums is None
-                        else packing.read_floats(sums),
+                        sums=packing.widened(packing.read_floats(sums or b""), self._shape.sums),
                         account={int(slot): int(units) for slot, units in account.items()},
                     )
                     for name, ((rounds, sums), account) in zip(

@@ -9,6 +9,7 @@ import sqlite3
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from faircascade.service.stores.base import (
 )
 from faircascade.service.stores.file_guard import mark, real_file
 from faircascade.service.stores.item_columns import PAGE, ItemColumns
+from faircascade.service.stores.packing import fitting, pack_note, read_note, widened
 from faircascade.service.stores.registry import register_store
 from faircascade.service.stores.sqlite_contents import SQLiteContents
 from faircascade.service.stores.sqlite_file import SQLiteFile
@@ -48,7 +50,7 @@ from faircascade.service.stores.sqlite_rows import (
 )
 from faircascade.types import Floats, Ints
 
-VERSION = 1
+VERSION = 2
 _MARK = 0x66616972
 """Tells our files from those of other programs (application_id)."""
 _ITEMS = """
@@ -57,7 +59,7 @@ FROM items WHERE version > ? ORDER BY slot
 """
 _ACCOUNT = "SELECT slot, units FROM accounts WHERE user = ?"
 _IMPRESSION = """
-SELECT number, token, name, slots, features, round, time, clicked, examined
+SELECT number, token, name, slots, features, round, time, note, clicked, examined
 FROM impressions JOIN users ON users.key = impressions.user
 """
 _NEWEST = f"""
@@ -131,14 +133,21 @@ class SQLiteStore(Store):
             )
         self._check_kind(db)
         known = db.execute("SELECT value FROM meta WHERE name = 'shape'").fetchone()
-        ours = self._shape.plain()
         if known is None:
-            db.execute("INSERT INTO meta (name, value) VALUES ('shape', ?)", [json.dumps(ours)])
-        elif json.loads(known[0]) != ours:
-            raise ValueError(
-                f"{self.path}: holds {json.loads(known[0])}, cannot be opened for {ours}"
-            )
+            self._keep_shape(db)
+        elif reason := StoreShape(**json.loads(known[0])).refuses(self._shape):
+            raise ValueError(f"{self.path}: {reason}")
         mark(db, self.path)
+
+    def _keep_shape(self, db: sqlite3.Connection) -> None:
+        plain = json.dumps(self._shape.plain())
+        db.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('shape', ?)", [plain])
+
+    async def widen(self, sums: int) -> None:
+        kept = await self._file.read("SELECT value FROM meta WHERE name = 'shape'")
+        self._shape = StoreShape(**json.loads(kept[0][0])).widened(sums)
+        await self._file.write(self._keep_shape)
+        self._shape = replace(self._shape, sums=sums)
 
     async def close(self) -> None:
         await self._file.close()
@@ -225,8 +234,7 @@ class SQLiteStore(Store):
         rounds = np.empty(len(users), dtype=np.int64)
         for place, name in enumerate(users):
             _, last, packed = known.get(name, _NOBODY)
-            if packed:
-                sums[place] = np.frombuffer(packed)
+            sums[place] = widened(np.frombuffer(packed), self._shape.sums)
             rounds[place] = self._allot(name, last)
         return UserStates(sums=sums, rounds=rounds, accounts=owed)
 
@@ -242,8 +250,8 @@ class SQLiteStore(Store):
         def job(db: sqlite3.Connection) -> list[str]:
             ids = [insert_impression(db, impression, units) for impression in impressions]
             db.executemany(
-                "INSERT INTO events (time, slots) VALUES (?, ?)",
-                [(i.time, i.slots.tobytes()) for i in impressions],
+                "INSERT INTO events (time, slots, note) VALUES (?, ?, ?)",
+                [(i.time, i.slots.tobytes(), pack_note(i.counted)) for i in impressions],
             )
             return ids
 
@@ -261,7 +269,7 @@ class SQLiteStore(Store):
         return [found.get(text) for text in ids]
 
     def _impression(self, row: Any) -> Impression:
-        number, token, user, slots, features, round_, time, clicked, examined = row
+        number, token, user, slots, features, round_, time, note, clicked, examined = row
         return Impression(
             id=make_id(number, token),
             user=user,
@@ -269,11 +277,15 @@ class SQLiteStore(Store):
             features=np.frombuffer(features).reshape(-1, self._shape.dim),
             round=round_,
             time=time,
+            note=read_note(note),
             clicked=clicked_positions(clicked),
             examined=examined,
         )
 
     async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
+        for update in updates:
+            fitting(update.increments, self._shape.sums)
+
         def job(db: sqlite3.Connection) -> list[UpdateOutcome]:
             sums: dict[int, Floats] = {}
             outcomes = [learn_one(db, update, sums) for update in updates]
@@ -282,9 +294,14 @@ class SQLiteStore(Store):
                 [(total.tobytes(), key) for key, total in sums.items()],
             )
             db.executemany(
-                "INSERT INTO events (time, clicked, slots) VALUES (?, ?, ?)",
+                "INSERT INTO events (time, clicked, slots, note) VALUES (?, ?, ?, ?)",
                 [
-                    (update.time, len(update.clicked), update.clicked_slots.tobytes())
+                    (
+                        update.time,
+                        len(update.clicked),
+                        update.clicked_slots.tobytes(),
+                        pack_note(update.impression.counted),
+                    )
                     for update, outcome in zip(updates, outcomes, strict=True)
                     if outcome is UpdateOutcome.LEARNED
                 ],
@@ -307,7 +324,7 @@ class SQLiteStore(Store):
             (count,) = db.execute(_COUNT, [key]).fetchone()
             return UserRecord(
                 user=user,
-                sums=np.frombuffer(packed) if packed else np.zeros(self._shape.sums),
+                sums=widened(np.frombuffer(packed), self._shape.sums),
                 rounds=rounds,
                 impressions=[self._impression(row) for row in newest],
                 count=count,
@@ -346,16 +363,21 @@ class SQLiteStore(Store):
 
     async def events(self, after: str, limit: int) -> list[tuple[str, Event]]:
         rows = await self._file.read(
-            "SELECT number, time, clicked IS NOT NULL, slots FROM events WHERE number > ? "
+            "SELECT number, time, clicked IS NOT NULL, slots, note FROM events WHERE number > ? "
             "ORDER BY number LIMIT ?",
             [int(after or 0), limit],
         )
         return [
             (
                 str(number),
-                Event(time=time, slots=np.frombuffer(slots, np.int32), answered=bool(answered)),
+                Event(
+                    time=time,
+                    slots=np.frombuffer(slots, np.int32),
+                    answered=bool(answered),
+                    note=read_note(note),
+                ),
             )
-            for number, time, answered, slots in rows
+            for number, time, answered, slots, note in rows
         ]
 
     async def counts(self) -> tuple[str, bytes | None]:

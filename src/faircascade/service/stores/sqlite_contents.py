@@ -17,6 +17,7 @@ from faircascade.service.stores.contents import (
     StoreContents,
     StoredUser,
 )
+from faircascade.service.stores.packing import pack_note, widened
 from faircascade.service.stores.sqlite_file import SQLiteFile
 from faircascade.service.stores.sqlite_rows import (
     clicked_value,
@@ -80,7 +81,7 @@ class SQLiteContents(StoreContents):
             yield [
                 StoredUser(
                     user=name,
-                    sums=np.frombuffer(packed) if packed else np.zeros(self._shape.sums),
+                    sums=widened(np.frombuffer(packed), self._shape.sums),
                     rounds=rounds,
                     account=accounts[key],
                 )
@@ -129,10 +130,15 @@ class SQLiteContents(StoreContents):
 
     async def add_events(self, events: Sequence[Event]) -> None:
         rows = [
-            (event.time, len(event.slots) if event.answered else None, event.slots.tobytes())
+            (
+                event.time,
+                len(event.slots) if event.answered else None,
+                event.slots.tobytes(),
+                pack_note(event.note),
+            )
             for event in events
         ]
-        sql = "INSERT INTO events (time, clicked, slots) VALUES (?, ?, ?)"
+        sql = "INSERT INTO events (time, clicked, slots, note) VALUES (?, ?, ?, ?)"
         await self._file.write(lambda db: db.executemany(sql, rows))
 
     async def clear(self) -> None:
@@ -161,8 +167,8 @@ def _add_user(db: sqlite3.Connection, user: StoredUser) -> bool:
 def _add_impression(db: sqlite3.Connection, shown: Impression) -> bool:
     added = db.execute(
         "INSERT OR IGNORE INTO impressions "
-        "(number, token, user, round, time, slots, features, clicked, examined) "
-        "SELECT ?, ?, key, ?, ?, ?, ?, ?, ? FROM users WHERE name = ?",
+        "(number, token, user, round, time, slots, features, note, clicked, examined) "
+        "SELECT ?, ?, key, ?, ?, ?, ?, ?, ?, ? FROM users WHERE name = ?",
         [
             foreign_number(shown.id),
             shown.id,
@@ -170,6 +176,7 @@ def _add_impression(db: sqlite3.Connection, shown: Impression) -> bool:
             shown.time,
             shown.slots.tobytes(),
             shown.features.tobytes(),
+            pack_note(shown.note),
             None if shown.clicked is None else clicked_value(shown.clicked),
             shown.examined,
             shown.user,

@@ -20,6 +20,7 @@ from faircascade.service.stores.base import (
     UpdateOutcome,
 )
 from faircascade.service.stores.item_columns import ItemColumns
+from faircascade.service.stores.packing import pack_note, widened
 from faircascade.types import Floats, Ints
 
 SCHEMA = """
@@ -41,13 +42,13 @@ CREATE TABLE accounts (
 CREATE TABLE impressions (
     number INTEGER PRIMARY KEY, token TEXT NOT NULL, user INTEGER NOT NULL,
     round INTEGER NOT NULL, time REAL NOT NULL, slots BLOB NOT NULL, features BLOB NOT NULL,
-    clicked INTEGER, examined INTEGER
+    note BLOB NOT NULL, clicked INTEGER, examined INTEGER
 );
 CREATE INDEX impressions_user ON impressions (user, number);
 CREATE INDEX impressions_time ON impressions (time);
 CREATE TABLE events (
     number INTEGER PRIMARY KEY, time REAL NOT NULL, clicked INTEGER,
-    slots BLOB NOT NULL
+    slots BLOB NOT NULL, note BLOB NOT NULL
 );
 CREATE TABLE counts (
     one INTEGER PRIMARY KEY CHECK (one = 1), cursor INTEGER NOT NULL, body BLOB NOT NULL
@@ -158,9 +159,9 @@ def insert_impression(db: sqlite3.Connection, impression: Impression, units: Int
     token = secrets.token_urlsafe(8)
     packed = [impression.slots.tobytes(), impression.features.tobytes()]
     number = db.execute(
-        "INSERT INTO impressions (number, token, user, round, time, slots, features) VALUES "
-        "((SELECT max(coalesce(max(number), 0), 0) + 1 FROM impressions), ?, ?, ?, ?, ?, ?)",
-        [token, key, impression.round, impression.time, *packed],
+        "INSERT INTO impressions (number, token, user, round, time, slots, features, note) VALUES "
+        "((SELECT max(coalesce(max(number), 0), 0) + 1 FROM impressions), ?, ?, ?, ?, ?, ?, ?)",
+        [token, key, impression.round, impression.time, *packed, pack_note(impression.note)],
     ).lastrowid
     assert number is not None
     if units is not None:
@@ -197,9 +198,16 @@ def learn_one(
     (key,) = answered
     if key not in sums:
         (packed,) = db.execute("SELECT sums FROM users WHERE key = ?", [key]).fetchone()
-        sums[key] = np.frombuffer(packed) if packed else np.zeros_like(update.increments)
-    sums[key] = sums[key] + update.increments
+        sums[key] = np.frombuffer(packed)
+    sums[key] = added(sums[key], update.increments)
     return UpdateOutcome.LEARNED
+
+
+def added(sums: Floats, increments: Floats) -> Floats:
+    """Return sums with increments for the first of them, or for more than there are."""
+    total = widened(sums, max(len(sums), len(increments))).copy()
+    total[: len(increments)] += increments
+    return total
 
 
 def clicked_value(clicked: tuple[int, ...]) -> int | bytes:

@@ -5,9 +5,10 @@
 local OPEN = string.rep('\255', 8)
 local CHUNK = 128 -- numbers at a time: Lua's stack does not hold thousands
 
+-- Adds to the first numbers; what only one of them has stays as it is.
 local function add(old, new)
   local parts = {}
-  local n = #old / 8
+  local n = math.min(#old, #new) / 8
   for first = 0, n - 1, CHUNK do
     local count = math.min(CHUNK, n - first)
     local format = '<' .. string.rep('d', count)
@@ -16,6 +17,7 @@ local function add(old, new)
     for i = 1, count do total[i] = total[i] + more[i] end
     parts[#parts + 1] = struct.pack(format, unpack(total, 1, count))
   end
+  parts[#parts + 1] = string.sub(#old > #new and old or new, n * 8 + 1)
   return table.concat(parts)
 end
 

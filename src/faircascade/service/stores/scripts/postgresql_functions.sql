@@ -39,13 +39,13 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION events_$v(store_id text, after_number bigint, most int)
-RETURNS TABLE (number bigint, "time" float8, answered boolean, slots bytea) LANGUAGE plpgsql AS $$
+RETURNS TABLE (number bigint, "time" float8, answered boolean, slots bytea, note bytea) LANGUAGE plpgsql AS $$
 DECLARE
   settled bigint;
 BEGIN
   PERFORM guard_$v(store_id);
   settled := settled_events_$v();
-  RETURN QUERY SELECT e.number, e.time, e.answered, e.slots FROM events e
+  RETURN QUERY SELECT e.number, e.time, e.answered, e.slots, e.note FROM events e
     WHERE e.number > after_number AND e.number <= settled ORDER BY e.number LIMIT most;
 END $$;
 
@@ -75,7 +75,7 @@ END $$;
 -- if that was done before.
 CREATE OR REPLACE FUNCTION record_$v(
   store_id text, ids bytea[], names bytea[], rounds bigint[], times float8[], slates bytea[],
-  features bytea[], account_names bytea[], account_slots int[], account_units bigint[]
+  features bytea[], notes bytea[], event_notes bytea[], account_names bytea[], account_slots int[], account_units bigint[]
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM guard_$v(store_id), announce_events_$v();
@@ -83,15 +83,16 @@ BEGIN
     SELECT g.name, max(g.round) FROM unnest(names, rounds) AS g (name, round)
     GROUP BY g.name ORDER BY g.name
     ON CONFLICT (name) DO UPDATE SET rounds = excluded.rounds WHERE u.rounds < excluded.rounds;
-  INSERT INTO impressions (id, name, round, time, slots, features)
-    SELECT * FROM unnest(ids, names, rounds, times, slates, features) ON CONFLICT (id) DO NOTHING;
+  INSERT INTO impressions (id, name, round, time, slots, features, note)
+    SELECT * FROM unnest(ids, names, rounds, times, slates, features, notes) ON CONFLICT (id) DO NOTHING;
   IF NOT FOUND THEN RETURN false; END IF; -- called again: the first reply was lost
   INSERT INTO accounts AS a (name, slot, units)
     SELECT * FROM unnest(account_names, account_slots, account_units)
     ON CONFLICT (name, slot) DO UPDATE SET units = a.units + excluded.units;
-  INSERT INTO events (time, answered, slots)
-    SELECT g.time, false, g.slots
-    FROM unnest(times, slates) WITH ORDINALITY AS g (time, slots, place) ORDER BY g.place;
+  INSERT INTO events (time, answered, slots, note)
+    SELECT g.time, false, g.slots, g.note
+    FROM unnest(times, slates, event_notes) WITH ORDINALITY AS g (time, slots, note, place)
+    ORDER BY g.place;
   RETURN true;
 END $$;
 
@@ -99,7 +100,7 @@ END $$;
 -- Increments come one after the other, `size` numbers for each. Returns values of `UpdateOutcome`.
 CREATE OR REPLACE FUNCTION learn_$v(
   store_id text, ids bytea[], answers bytea[], seen int[], size int, increments float8[],
-  times float8[], clicked_slots bytea[]
+  times float8[], clicked_slots bytea[], event_notes bytea[]
 ) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
   outcomes text[] := '{}';
@@ -115,10 +116,11 @@ BEGIN
       WHERE i.id = ids[n] AND i.clicked IS NULL RETURNING i.name INTO who;
     IF FOUND THEN
       UPDATE users u SET sums = ARRAY(
-        SELECT coalesce(old, 0) + more
+        SELECT coalesce(old, 0) + coalesce(more, 0)
         FROM unnest(u.sums, increments[(n - 1) * size + 1 : n * size]) AS t (old, more)
       ) WHERE u.name = who;
-      INSERT INTO events (time, answered, slots) VALUES (times[n], true, clicked_slots[n]);
+      INSERT INTO events (time, answered, slots, note)
+        VALUES (times[n], true, clicked_slots[n], event_notes[n]);
       outcomes := outcomes || 'learned'::text;
     ELSE
       SELECT i.clicked = answers[n] AND i.examined = seen[n] AS same INTO known

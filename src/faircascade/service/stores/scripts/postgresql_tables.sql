@@ -21,7 +21,7 @@ CREATE TABLE accounts (
 );
 CREATE TABLE impressions (
     id bytea PRIMARY KEY, name bytea NOT NULL, round bigint NOT NULL, time float8 NOT NULL,
-    slots bytea NOT NULL, features bytea NOT NULL,
+    slots bytea NOT NULL, features bytea NOT NULL, note bytea NOT NULL,
     clicked bytea, examined int -- the answer
 ) WITH (autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX impressions_name ON impressions (name, round);
@@ -29,7 +29,7 @@ CREATE INDEX impressions_time ON impressions (time);
 CREATE SEQUENCE event_numbers;
 CREATE TABLE events (
     number bigint PRIMARY KEY DEFAULT nextval('event_numbers'), time float8 NOT NULL,
-    answered boolean NOT NULL, slots bytea NOT NULL,
+    answered boolean NOT NULL, slots bytea NOT NULL, note bytea NOT NULL,
     added timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE TABLE counts (
