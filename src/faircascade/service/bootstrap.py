@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
 
 from faircascade.policies import EALinUCB, Policy
-from faircascade.registry import declared, from_spec, to_spec
+from faircascade.registry import declared
 from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.catalogue.importer import import_items
 from faircascade.service.catalogue.sources import RankerFile, Source
 from faircascade.service.history import History, learn_history, refuse_half_learned
-from faircascade.service.service import Service, numbers_learned
+from faircascade.service.lineup import Lineup
+from faircascade.service.lineup.models import size_of
+from faircascade.service.service import LINEUP, Service
 from faircascade.service.settings import ServiceSettings
 from faircascade.service.stores.base import Store, StoreShape
 from faircascade.service.stores.copy import refuse_half_copied
@@ -22,30 +21,6 @@ from faircascade.service.stores.registry import public_address, store_at
 from faircascade.types import Items
 
 log = logging.getLogger(__name__)
-
-_SERVED = "served"
-"""Name under which a store keeps the policy it was served with."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedPolicy:
-    """A policy and a seed: with the models they determine the slates."""
-
-    policy: Policy
-    seed: int
-    learner: Policy | None = None
-    """What learns while the policy is served, if that learns nothing itself."""
-
-    def plain(self) -> Any:
-        """Return it as plain data, None if it holds a function."""
-        plain = {"policy": to_spec(self.policy), "seed": self.seed}
-        if self.learner is not None:
-            plain["learner"] = to_spec(self.learner)
-        try:
-            return json.loads(json.dumps(plain))
-        except TypeError:
-            return None
-
 
 PolicyChoice = Callable[[Policy | None], Policy]
 """Takes the last policy, if any, and returns the one to serve."""
@@ -70,8 +45,12 @@ async def start_service(
     settings = settings or ServiceSettings()
     store = store_at(address, ttl=settings.ttl)
     kept = await store.stored_shape()
-    last = await _last(store, kept, address)
-    served = _with_learner(_chosen(policy, seed, source, last), last, kept)
+    if isinstance(source, RankerFile):
+        last: Policy | None = source.ranker.policy
+        seed = source.ranker.seed if seed is None else seed
+    else:
+        last = await _last(store, kept, address)
+    wanted = _chosen(policy, last)
     contents = None
     if kept is not None:
         blank = Catalogue.empty(kept.dim - kept.topics, kept.topics).items
@@ -80,15 +59,14 @@ async def start_service(
         blank = Catalogue.empty(contents.dim, contents.topics).items
     else:
         raise ValueError(_no_items(address))
-    _check(served, blank, kept, address)
+    _check(wanted, blank, kept)
     service = Service(
-        served.policy,
+        wanted,
         store,
-        learner=served.learner,
         dim=blank.dim,
         topics=blank.topics.shape[1],
         settings=settings,
-        seed=served.seed,
+        seed=seed,
     )
     await service.start()
     try:
@@ -102,9 +80,6 @@ async def start_service(
             raise ValueError(_no_items(address))
         if history is not None:
             log.info(await learn_history(service, history))
-        if last is not None and last.plain() != served.plain():
-            log.warning("policy changed; user models are kept", extra=_change(last, served))
-        await store.set_meta(_SERVED, served.plain())
     except BaseException:
         await service.stop()
         raise
@@ -116,25 +91,18 @@ def _no_items(address: str) -> str:
     return f"{store}: has no items yet; start with --items FILE, --ranker FILE or --demo"
 
 
-async def _last(store: Store, kept: StoreShape | None, address: str) -> ServedPolicy | None:
-    """Return the policy that a store was last served with, if it is known; refuse half a copy."""
+async def _last(store: Store, kept: StoreShape | None, address: str) -> Policy | None:
+    """Return the policy that a store served last, if it is known; refuse half a copy."""
     if kept is None:
         return None
     await store.open(kept)
     try:
         await refuse_half_copied(store, address)
-        plain = await store.get_meta(_SERVED)
+        plain = await store.get_meta(LINEUP)
     finally:
         await store.close()
-    if plain is None:
-        return None
     try:
-        learner = plain.get("learner")
-        return ServedPolicy(
-            policy=from_spec("policy", plain["policy"]),
-            seed=plain["seed"],
-            learner=None if learner is None else from_spec("policy", learner),
-        )
+        return None if plain is None else Lineup.from_json(plain).default.policy
     except (ValueError, TypeError, KeyError) as error:  # a component that is not installed any more
         log.warning(
             "the last policy of this store is not installed here", extra={"reason": str(error)}
@@ -142,33 +110,15 @@ async def _last(store: Store, kept: StoreShape | None, address: str) -> ServedPo
         return None
 
 
-def _chosen(
-    policy: Policy | PolicyChoice | None,
-    seed: int | None,
-    source: Source | None,
-    last: ServedPolicy | None,
-) -> ServedPolicy:
+def _chosen(policy: Policy | PolicyChoice | None, last: Policy | None) -> Policy:
     """Return what to serve; refuse a policy that cannot be, before its source is read."""
-    if isinstance(source, RankerFile):
-        last = ServedPolicy(policy=source.ranker.policy, seed=source.ranker.seed)
     if policy is None:
-        policy = EALinUCB() if last is None else last.policy
+        policy = EALinUCB() if last is None else last
     elif not isinstance(policy, Policy):
-        policy = policy(None if last is None else last.policy)
+        policy = policy(last)
     if reason := why_not_served(policy):
         raise ValueError(reason)
-    if seed is None:
-        seed = 0 if last is None else last.seed
-    return ServedPolicy(policy=policy, seed=seed)
-
-
-def _with_learner(
-    served: ServedPolicy, last: ServedPolicy | None, kept: StoreShape | None
-) -> ServedPolicy:
-    """Let the last policy that learned go on learning where one is served that does not."""
-    if served.policy.learns or last is None or kept is None or not kept.sums:
-        return served
-    return replace(served, learner=last.learner or last.policy)
+    return policy
 
 
 def why_not_served(policy: Policy) -> str:
@@ -179,17 +129,16 @@ def why_not_served(policy: Policy) -> str:
     if policy.indivisible:
         return f"{refused}its users learn from each other{instead}"
     try:
-        numbers_learned(policy, Catalogue.empty(1, 1).items)
+        size_of(policy, Catalogue.empty(1, 1).items)
     except TypeError:
         return f"{refused}{policy.without_sums}{instead}, or a Ranker"
     return ""
 
 
-def _check(served: ServedPolicy, items: Items, kept: StoreShape | None, address: str) -> None:
-    """Refuse a policy that does not fit the items or what the store holds."""
-    policy = served.learner or served.policy
+def _check(policy: Policy, items: Items, kept: StoreShape | None) -> None:
+    """Refuse a policy that does not fit the items."""
     try:
-        size = numbers_learned(policy, items)
+        size_of(policy, items)
     except ValueError:
         if items.topics.shape[1] > 0:
             raise
@@ -199,13 +148,3 @@ def _check(served: ServedPolicy, items: Items, kept: StoreShape | None, address:
         raise ValueError(
             f"policy {policy.name!r} needs items with topics, and these have none; {advice}"
         ) from None
-    if kept is not None and kept.sums != size:
-        raise ValueError(
-            f"{public_address(address)}: keeps {kept.sums} numbers per user, "
-            f"policy {policy.name!r} "
-            f"learns {size}; use another --store or a policy that learns as many"
-        )
-
-
-def _change(last: ServedPolicy, served: ServedPolicy) -> dict[str, Any]:
-    return {"before": last.plain(), "now": served.plain()}

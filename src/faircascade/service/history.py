@@ -24,7 +24,8 @@ from faircascade.data.log import Log
 from faircascade.data.log.row_streams import files_of
 from faircascade.history import LearnedLog, LogReader, UserSums, check_learnable, learn_sums
 from faircascade.service.catalogue.sources import RankerFile
-from faircascade.service.service import Service, version_of
+from faircascade.service.lineup.models import version_of
+from faircascade.service.service import Service
 from faircascade.service.stores.base import Store
 
 log = logging.getLogger(__name__)
@@ -104,7 +105,8 @@ async def learn_history(service: Service, history: History) -> str:
     await store.set_meta(LEARNED, {**ours, "complete": False})
     for first in range(0, len(found.users), CHUNK):
         some = slice(first, first + CHUNK)
-        await store.put_users(found.users[some], found.sums[some], found.rounds[some])
+        sums = service.sums_of(found.sums[some])
+        await store.put_users(found.users[some], sums, found.rounds[some])
     await store.set_meta(LEARNED, {**ours, "complete": True})
     accounts = "" if service.learner.ledger_scope is None else "; accounts of exposure start anew"
     return f"{label}: learned {report}{accounts}"

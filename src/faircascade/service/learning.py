@@ -8,9 +8,10 @@ import numpy as np
 
 from faircascade.policies import Policy
 from faircascade.service.catalogue.catalogue import Catalogue
+from faircascade.service.lineup import Lineup
 from faircascade.service.messages import FeedbackRequest, Reason, Refused, invalid
 from faircascade.service.stores.base import Impression, ModelUpdate
-from faircascade.types import Feedback
+from faircascade.types import Feedback, Floats
 
 Outcome = tuple[Impression, tuple[int, ...], int]
 """An impression, the clicked positions in order, and how many positions were shown."""
@@ -73,33 +74,36 @@ def _clicked(
 
 
 def model_updates(
-    outcomes: Sequence[Outcome | Refused], policy: Policy, now: float, *, dim: int
+    outcomes: Sequence[Outcome | Refused], lineup: Lineup, now: float, *, dim: int
 ) -> list[ModelUpdate | Refused]:
-    """Compute what feedback adds to the sums of its users, slates of one length together.
+    """Compute what feedback adds to the sums of its users, slates that are alike together.
 
     Items have `dim` features; the rest of what an impression keeps of them are topics.
     """
     results: dict[int, ModelUpdate | Refused] = {}
-    by_length: dict[int, dict[int, Outcome]] = {}
+    alike: dict[tuple[int, str], dict[int, Outcome]] = {}
     for place, outcome in enumerate(outcomes):
         if isinstance(outcome, Refused):
             results[place] = outcome
         else:
-            by_length.setdefault(len(outcome[0].slots), {})[place] = outcome
-    for size, alike in by_length.items():
+            group = len(outcome[0].slots), outcome[0].note.get("policy", "")
+            alike.setdefault(group, {})[place] = outcome
+    for (size, version), some in alike.items():
+        served = lineup.version(version) or lineup.default
         try:
-            updates = _updates(list(alike.values()), policy, now, dim)
+            updates = _updates(list(some.values()), served.policy, lineup, now, dim)
         except ValueError as error:  # handed out by another policy, with weights for other lengths
             refused = invalid("impression_id", f"is of a slate of {size}, which cannot be: {error}")
-            results.update(dict.fromkeys(alike, refused))
+            results.update(dict.fromkeys(some, refused))
         else:
-            results.update(zip(alike, updates, strict=True))
+            results.update(zip(some, updates, strict=True))
     return [results[place] for place in range(len(outcomes))]
 
 
 def _updates(
-    outcomes: Sequence[Outcome], policy: Policy, now: float, dim: int
+    outcomes: Sequence[Outcome], served: Policy, lineup: Lineup, now: float, dim: int
 ) -> list[ModelUpdate]:
+    """Return what is learned of slates of one length that one policy made."""
     rows = np.stack([impression.features for impression, _, _ in outcomes])  # (n, K, d + t)
     positions = np.arange(1, len(outcomes[0][0].slots) + 1)
     feedback = Feedback(
@@ -109,8 +113,10 @@ def _updates(
         shown=np.array([shown for _, _, shown in outcomes]),
         topics=rows[:, :, dim:],
     )
-    increments = policy.increments(feedback)
-    seen = policy.seen(feedback.clicks, feedback.shown) > 0  # (n, K)
+    # a policy that learns nothing does not say what was seen: the first that learns does
+    watching = served if served.learns or not lineup.taught else lineup.taught[0][1]
+    seen = watching.seen(feedback.clicks, feedback.shown) > 0  # (n, K)
+    increments = _increments(feedback, lineup)
     examined = np.where(seen, positions, 0).max(axis=1)
     return [
         ModelUpdate(
@@ -124,3 +130,20 @@ def _updates(
             outcomes, examined.tolist(), increments, strict=True
         )
     ]
+
+
+def _increments(feedback: Feedback, lineup: Lineup) -> Floats:
+    """Return what feedback adds to the sums of its users, (n, s).
+
+    A policy that cannot learn from slates of this length is left out, unless no other can.
+    """
+    found = np.zeros((len(feedback.clicks), lineup.width))
+    reasons = []
+    for model, learner in lineup.taught:
+        try:
+            found[:, model.first : model.end] = learner.increments(feedback)
+        except ValueError as error:
+            reasons.append(error)
+    if reasons and len(reasons) == len(lineup.taught):
+        raise reasons[0]
+    return found

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -12,7 +10,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from faircascade.policies import Policy
-from faircascade.registry import to_spec
 from faircascade.service.activity import Activity
 from faircascade.service.batching import Batcher
 from faircascade.service.catalogue.catalogue import Catalogue, Choice
@@ -21,6 +18,8 @@ from faircascade.service.expiry import ExpiryClock, seconds_elapsed
 from faircascade.service.exposure import ExposureTracker
 from faircascade.service.ids import LARGEST_FEATURE
 from faircascade.service.learning import model_updates, read_feedback
+from faircascade.service.lineup import Lineup, Model
+from faircascade.service.lineup.models import size_of
 from faircascade.service.messages import (
     FeedbackReceipt,
     FeedbackRequest,
@@ -43,18 +42,20 @@ from faircascade.service.stores.base import (
     UpdateOutcome,
     UserRecord,
 )
-from faircascade.types import Floats, Items, Users
+from faircascade.types import Floats
 
 log = logging.getLogger(__name__)
 
 MAX_BATCH = 64
 """Most separate requests that are processed together."""
+LINEUP = "lineup"
+"""Under which name the store keeps the policies."""
 _EXPIRY = "expiry"
 """Under which name the store keeps the time by which impressions expire."""
 
 
 class Service:
-    """A policy, a store and the catalogue."""
+    """Policies, a store and the catalogue."""
 
     def __init__(
         self,
@@ -63,21 +64,19 @@ class Service:
         *,
         dim: int,
         topics: int = 0,
-        learner: Policy | None = None,
+        seed: int | None = None,
         settings: ServiceSettings | None = None,
-        seed: int = 0,
         clock: Callable[[], float] = time.time,
         elapsed: Callable[[], float] = seconds_elapsed,
     ) -> None:
-        self.policy = policy
-        self.learner = learner or policy
-        """What learns from feedback: another policy where the one that is served learns nothing."""
+        """Serve a policy by default; a store that knows others goes on with them.
+
+        Without a seed, that of the store is used, or 0.
+        """
         self.store = store
         self.settings = settings or ServiceSettings()
-        self.seed = seed
         self.clock = clock
         self.expiry = ExpiryClock(self.settings.ttl, clock, elapsed)
-        self.version = version_of(policy)
         self.catalogue = Catalogue.empty(dim, topics)
         self.exposure = ExposureTracker(clock, lambda: self.catalogue.recipients)
         self.activity = Activity()
@@ -87,15 +86,9 @@ class Service:
         self._catalogue_version = 0
         self._changing = asyncio.Lock()
         self._free_memory = FreeMemory()
-        self._ranking = Ranking(
-            policy,
-            store,
-            keeps_accounts="user" in (policy.ledger_scope, self.learner.ledger_scope),
-            exposure=self.exposure,
-            version={"name": policy.name, "version": self.version},
-            seed=seed,
-            clock=clock,
-        )
+        self._wanted = policy, seed
+        self.lineup = Lineup.of(policy, size=self.size_of(policy), seed=seed or 0, now=clock())
+        self._ranking = Ranking(self.lineup, store, exposure=self.exposure, clock=clock)
         self._recommending = Batcher(self._recommend, most=MAX_BATCH)
         self._learning = Batcher(self._learn, most=MAX_BATCH)
 
@@ -109,16 +102,108 @@ class Service:
         """Topics of an item."""
         return self.catalogue.topics
 
+    @property
+    def policy(self) -> Policy:
+        """What is served to everybody who is in no experiment."""
+        return self.lineup.default.policy
+
+    @property
+    def learner(self) -> Policy:
+        """What learns where that policy does: another one if it learns nothing."""
+        if self.lineup.default.model is not None or self._model is None:
+            return self.policy
+        return self._model.learner
+
+    @property
+    def seed(self) -> int:
+        """With what is known of users, it determines the slates."""
+        return self.lineup.seed
+
+    @property
+    def _model(self) -> Model | None:
+        """Where what the learner knows of users is kept."""
+        number = self.lineup.policies[0].taught
+        return None if number is None else self.lineup.models[number]
+
+    def known(self, sums: Floats) -> Floats:
+        """Return what the learner knows of users, (n, size), out of all sums, (n, s)."""
+        return sums[:, :0] if self._model is None else self._model.of(sums)
+
+    def sums_of(self, known: Floats) -> Floats:
+        """Return all sums, (n, s), of users of whom nothing but this is known, (n, size)."""
+        sums = np.zeros((len(known), self.lineup.width))
+        if self._model is not None:
+            sums[:, self._model.first : self._model.end] = known
+        return sums
+
+    @property
+    def version(self) -> str:
+        """A short text that changes with any parameter of the policy."""
+        return self.lineup.default.id
+
+    def size_of(self, policy: Policy) -> int:
+        """Return how many numbers a policy keeps of a user."""
+        return size_of(policy, self.catalogue.blank)
+
     async def start(self) -> None:
         """Open the store and read what is needed to answer; users stay where they are."""
-        size = numbers_learned(self.learner, self.catalogue.blank)
-        shape = StoreShape(dim=self.dim + self.topics, sums=size, topics=self.topics)
+        kept = await self.store.stored_shape()
+        shape = StoreShape(
+            dim=self.dim + self.topics,
+            sums=self.lineup.width if kept is None else kept.sums,
+            topics=self.topics,
+        )
         await self.store.open(shape)
+        await self._take_lineup(new=kept is None, sums=shape.sums)
         self.expiry.restore(await self.store.get_meta(_EXPIRY))
         await self.follow_catalogue()
         await self.exposure.restore(self.store)
         await self.exposure.catch_up(self.store)
         self.started = True
+
+    async def _take_lineup(self, *, new: bool, sums: int) -> None:
+        """Go on with the policies that the store knows, and with the one that is wanted."""
+        policy, seed = self._wanted
+        plain = await self.store.get_meta(LINEUP)
+        lineup = self.lineup
+        if plain is not None:
+            before = Lineup.from_json(plain, missing=policy)
+            size = self.size_of(policy)
+            lineup = before.serving(policy, size=size, seed=seed, now=self.clock())
+            if lineup is not before:
+                log.warning("policy changed", extra={"change": lineup.changes[-1].text})
+        elif not new and sums != lineup.width:
+            raise ValueError(
+                f"keeps {sums} numbers per user, policy {policy.name!r} learns {lineup.width}; "
+                "use another --store or a policy that learns as many"
+            )
+        await self._change(lineup, keep=plain is None or lineup is not before)
+
+    async def change(self, change: Callable[[Lineup], Lineup]) -> None:
+        """Change the policies: of this service at once, of others on the same store within a
+        second."""
+        async with self._changing:
+            await self._follow_lineup()
+            lineup = change(self.lineup)
+            if lineup is not self.lineup:
+                await self._change(lineup)
+
+    async def _change(self, lineup: Lineup, *, keep: bool = True) -> None:
+        await self.store.widen(lineup.width)
+        if keep:
+            await self.store.set_meta(LINEUP, lineup.to_json())
+        await self._ranking.change(lineup, self.catalogue)
+        self.lineup = lineup
+
+    async def follow_lineup(self) -> None:
+        """Take in how another service changed the policies."""
+        async with self._changing:
+            await self._follow_lineup()
+
+    async def _follow_lineup(self) -> None:
+        plain = await self.store.get_meta(LINEUP)
+        if plain is not None and plain["number"] != self.lineup.number:
+            await self._change(Lineup.from_json(plain, missing=self.policy), keep=False)
 
     async def drop_expired(self) -> int:
         """Drop some of the impressions whose time is over; return how many, 0 if none is left."""
@@ -201,7 +286,7 @@ class Service:
             read_feedback(request, i, self.catalogue, oldest=oldest)
             for request, i in zip(requests, found, strict=True)
         ]
-        results = model_updates(outcomes, self.learner, now, dim=self.dim)
+        results = model_updates(outcomes, self.lineup, now, dim=self.dim)
         updates = [update for update in results if isinstance(update, ModelUpdate)]
         learned = iter(await self.store.learn(updates) if updates else ())
         receipts = [
@@ -296,12 +381,6 @@ class Service:
             raise Refused(Reason.UNKNOWN, "user", f"{user!r} is not known")
 
 
-def numbers_learned(policy: Policy, items: Items) -> int:
-    """Return how many numbers a policy keeps of a user."""
-    nobody = policy.start(Users(ids=np.empty(0, dtype=str)), policy.dim_of(items))
-    return int(policy.sums(nobody).shape[1])
-
-
 def _numbers(field: str, change: ItemChange, size: int, low: float, high: float) -> Floats:
     """Return features or topics of an item, if there are as many as there should be."""
     numbers = np.array(getattr(change, field), dtype=np.float64)
@@ -310,12 +389,3 @@ def _numbers(field: str, change: ItemChange, size: int, low: float, high: float)
     if not ((numbers >= low) & (numbers <= high)).all():
         raise invalid(field, f"must be between {low:g} and {high:g}")
     return numbers
-
-
-def version_of(policy: Policy) -> str:
-    """Return a short text that changes with any parameter of a policy."""
-    try:
-        spec = json.dumps(to_spec(policy), sort_keys=True)
-    except TypeError:  # a parameter is a function
-        spec = repr(policy)
-    return hashlib.sha256(spec.encode()).hexdigest()[:12]

@@ -42,7 +42,8 @@ async def import_items(
         )
     await store.set_meta(source.kind, {**ours, "complete": False})
     if contents.users:
-        await store.put_users(contents.users, contents.sums, contents.rounds)
+        sums = service.sums_of(contents.sums)
+        await store.put_users(contents.users, sums, contents.rounds)
     said = await _put(service, contents.items)
     await store.set_meta(source.kind, {**ours, "complete": True})
     users = f"{len(contents.users):,} users" if contents.users else ""

@@ -16,7 +16,9 @@ def bucket_of(user: str, salt: str, purpose: str, buckets: int) -> int:
     >>> bucket_of("user-7", "homepage", "arm", 10_000)
     4955
     """
-    digest = blake2b(user.encode(), digest_size=_WORD // 8, key=_key(salt, purpose)).digest()
+    digest = blake2b(
+        user.encode("utf-8", "surrogatepass"), digest_size=_WORD // 8, key=_key(salt, purpose)
+    ).digest()
     return int.from_bytes(digest, "little") * buckets >> _WORD
 
 

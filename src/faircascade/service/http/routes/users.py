@@ -71,7 +71,7 @@ def _learned(record: UserRecord, service: Service) -> tuple[int, list[float] | N
     """Return how many answers were learned, and what the model makes of them."""
     users = Users(ids=np.array([record.user]))
     dim = service.learner.dim_of(service.catalogue.blank)
-    state = service.learner.from_sums(users, record.sums[None], dim)
+    state = service.learner.from_sums(users, service.known(record.sums[None]), dim)
     known = service.learner.describe(state, 0)
     return known.get("updates", 0), known.get("preferences")
 
