@@ -9,6 +9,7 @@ from typing import Any
 
 from faircascade.rerankers.ledger import exposure_units
 from faircascade.service.catalogue.catalogue import Catalogue, Choice
+from faircascade.service.experiments import block_of
 from faircascade.service.experiments.hashing import bucket_of
 from faircascade.service.exposure import ExposureTracker
 from faircascade.service.lineup import Lineup
@@ -80,9 +81,11 @@ class Ranking:
             for name, share in lineup.shadows.items():
                 beside = replace(asked, policies=[served[name]] * len(users))
                 places = [n for n in ranked if names[n] != name and _casts(users[n], name, share)]
+                key = shadow_key(name, served[name].id)
                 for n, slate in (await self._slates(beside, places)).items():
                     if isinstance(slate, RankedSlate):
-                        counted[n].setdefault("shadows", {})[name] = slate.slots.tolist()
+                        shadow = {"block": block_of(users[n], name), "slots": slate.slots.tolist()}
+                        counted[n].setdefault("shadows", {})[key] = shadow
             results |= await self._hand_out(asked, ranked, counted, lineup.keeps_accounts)
         return [results[place] for place in range(len(requests))]
 
@@ -140,6 +143,11 @@ class Ranking:
             )
             for name, (place, slate) in zip(ids, ranked.items(), strict=True)
         }
+
+
+def shadow_key(name: str, version: str) -> str:
+    """Return what the slates of a policy in the shadow are counted under."""
+    return f"shadow/{name}/{version}"
 
 
 def _prepare(served: Iterable[ServedPolicy], catalogue: Catalogue) -> None:

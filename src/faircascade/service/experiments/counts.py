@@ -27,6 +27,8 @@ class ArmCounts:
 
     users: int = 0
     """Users with a slate."""
+    sampled: int | None = None
+    """Of these, those of a random sample that are told apart; all of them if it is None."""
     slates: Ints
     """Slates handed out, by block, (B,)."""
     answers: Ints

@@ -140,7 +140,11 @@ class Monitor:
         return ends | percent | said.to_json()
 
     def _sample_ratio(self, arms: Mapping[str, ArmCounts]) -> dict[str, Any]:
-        found = sample_ratio({name: arms[name].users for name in self.shares}, self.shares)
+        users = {name: arms[name] for name in self.shares}
+        found = sample_ratio(
+            {n: arm.users if arm.sampled is None else arm.sampled for n, arm in users.items()},
+            self.shares,
+        )
         wrong = "users are not divided as planned: find out why before you trust anything"
         right = "users are divided as planned, as far as can be told"
         return {

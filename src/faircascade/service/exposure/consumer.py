@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from math import inf
 
+from faircascade.service.experiments.tally import Tallies
 from faircascade.service.exposure.counters import Counters, ExposureSnapshot, Timeline
 from faircascade.service.exposure.encoding import from_bytes, to_bytes
 from faircascade.service.exposure.recipients import Recipients
@@ -103,6 +104,10 @@ class ExposureTracker:
     def _up_to_date(self) -> Counters:
         self._account.advance(self._clock(), self._holders())
         return self._account
+
+    def tallies(self) -> Tallies:
+        """Return a copy of what was counted of experiments."""
+        return self._account.tallies.copy()
 
     def units_of(self, slots: Slots | Ints) -> Ints:
         """Return the exposure E_P that items have had in total, in units, (n,)."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from faircascade.errors import ParameterError
+from faircascade.service.experiments.tally import Tallies
 from faircascade.service.exposure.counts import Counts, EventBatch
 from faircascade.service.exposure.recipients import Recipients
 from faircascade.service.exposure.windows import SPANS, Window
@@ -64,8 +65,12 @@ class Counters:
         default_factory=lambda: {name: Window(span=span) for name, span in SPANS.items()}
     )
 
+    tallies: Tallies = field(default_factory=Tallies)
+    """Of experiments."""
+
     def count(self, events: Sequence[Event], now: float, recipients: Recipients) -> None:
         """Count events, which come roughly in their order."""
+        self.tallies.count(events, now)
         batch = EventBatch.of(events, now)
         slates = batch.times[batch.totals[:, 0] > 0]
         if len(slates):
@@ -132,4 +137,5 @@ class Counters:
             first=self.first,
             counts=self.counts.copy(),
             windows={name: window.copy() for name, window in self.windows.items()},
+            tallies=self.tallies.copy(),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircascade.service.experiments.tally import ArmTally, Tallies, UserSample
 from faircascade.service.exposure.counters import ALL, Counters
 from faircascade.service.exposure.counts import TOTALS, Counts
 from faircascade.service.exposure.fairness import MEASURES
@@ -34,6 +36,7 @@ def to_bytes(account: Counters) -> bytes:
         members |= _pack(name, sorted(steps), [steps[number] for number in sorted(steps)])
         members[f"{name}/running"] = np.array(window.running)
     file = BytesIO()
+    members |= _pack_tallies(account.tallies)
     np.savez(file, **members)
     return file.getvalue()
 
@@ -67,7 +70,35 @@ def _account(arrays: Mapping[str, NDArray[Any]]) -> Counters:
         first=None if np.isnan(first) else first,
         counts=counts,
         windows={name: _window(span, arrays) for name, span in SPANS.items()},
+        tallies=_tallies(arrays),
     )
+
+
+def _pack_tallies(tallies: Tallies) -> dict[str, NDArray[Any]]:
+    """Return what was counted of experiments: a list of arms, and arrays of each."""
+    arrays: dict[str, NDArray[Any]] = {}
+    listed: list[list[Any]] = []
+    for key, arms in tallies.arms.items():
+        for arm, tally in arms.items():
+            name = f"arm/{len(listed)}"
+            listed.append([key, arm, tally.users.halvings, tally.common])
+            blocks = sorted(tally.blocks)
+            steps = [Step.pack(tally.blocks[block], _UNSETTLED) for block in blocks]
+            arrays |= _pack(name, blocks, steps)
+            arrays[f"{name}/users"] = np.array(sorted(tally.users.hashes), dtype=np.uint32)
+    return {"arms": np.array(json.dumps(listed)), **arrays}
+
+
+def _tallies(arrays: Mapping[str, NDArray[Any]]) -> Tallies:
+    tallies = Tallies()
+    listed = json.loads(str(arrays["arms"])) if "arms" in arrays else []
+    for place, (key, arm, halvings, common) in enumerate(listed):
+        hashes = set(arrays[f"arm/{place}/users"].tolist())
+        tally = ArmTally(users=UserSample(hashes=hashes, halvings=halvings), common=common)
+        for block, step in _unpack(f"arm/{place}", arrays):
+            step.add_to(tally.blocks[block])
+        tallies.arms.setdefault(key, {})[arm] = tally
+    return tallies
 
 
 def _window(span: Span, arrays: Mapping[str, NDArray[Any]]) -> Window:
