@@ -9,18 +9,24 @@ over the whole catalogue without these items, bit for bit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from faircascade.policies.composed import BanditState, ComposedPolicy
+from faircascade.propensities import Propensities
 from faircascade.ranking import RESOLUTION, Scores, tie_lots
 from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.catalogue.segment import Segment
 from faircascade.service.new_users import NewUsers
-from faircascade.service.scoring import RankedSlate, ScoringJob, ranked_slates
+from faircascade.service.scoring import (
+    RankedSlate,
+    ScoringJob,
+    propensities_of_each,
+    ranked_slates,
+)
 from faircascade.service.shortlists import Shortlist, Shortlists
-from faircascade.types import Ints, Items, Rows, Slates, Users
+from faircascade.types import Ints, Items, Pool, Rows, SlatePropensities, Slates, Users
 
 _USERS = 64
 """Users who are scored together: enough for fast products, few enough for the cache."""
@@ -117,7 +123,36 @@ class _Part:
             self.state, rows, pool, k, round=self.rounds[rows], seed=job.seed
         )
         ledger = job.ledger(self.part, pool.items)
-        return ranked_slates(job.policy.arranged(request, slates, ledger), pool.items)
+        arranged = job.policy.arranged(request, slates, ledger)
+        if not job.rates:
+            return ranked_slates(arranged, pool.items)
+        if job.policy.keeps_scores:  # nothing depends on any but the best items
+            return ranked_slates(arranged, pool.items, self._rated(rows, pool, arranged.items))
+        slots = pool.items.ids[arranged.items]
+        return [
+            replace(slate, propensities=self._rated_among_all(row, slots[n : n + 1]))
+            for n, (row, slate) in enumerate(
+                zip(rows.tolist(), ranked_slates(arranged, pool.items), strict=True)
+            )
+        ]
+
+    def _rated_among_all(self, row: int, slots: Ints) -> SlatePropensities | None:
+        """Return how likely a slate was among all items that its user could have had."""
+        whole = self.job.catalogue.whole
+        pool = whole
+        if len(self.without[row]):
+            pool = whole.items.among(np.delete(whole.rows, self.without[row]))
+        known = self._rated(np.array([row]), pool, np.searchsorted(pool.items.ids, slots))
+        return None if known is None else propensities_of_each(known)[0]
+
+    def _rated(self, rows: Ints, pool: Pool, slates: Ints) -> Propensities | None:
+        """Return how likely slates of some of the users were."""
+        state = self.state
+        if state.ledger is not None:
+            state = replace(state, ledger=self.job.ledger(self.part, pool.items))
+        return self.job.policy.propensities(
+            state, rows, pool, slates, round=self.rounds[rows], seed=self.job.seed
+        )
 
 
 class _SegmentScoring:

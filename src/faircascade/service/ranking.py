@@ -11,6 +11,7 @@ from faircascade.rerankers.ledger import exposure_units
 from faircascade.service.catalogue.catalogue import Catalogue, Choice
 from faircascade.service.experiments import block_of
 from faircascade.service.experiments.hashing import bucket_of
+from faircascade.service.event_log.notes import LOGGED, slate_note
 from faircascade.service.exposure import ExposureTracker
 from faircascade.service.lineup import Lineup
 from faircascade.service.messages import (
@@ -42,8 +43,11 @@ class Ranking:
         *,
         exposure: ExposureTracker,
         clock: Callable[[], float],
+        logged: bool = False,
     ) -> None:
+        """Rank; slates that are `logged` say in their notes how they came about."""
         self._store = store
+        self._logged = logged
         self._exposure = exposure
         self._clock = clock
         self._lineup, self._served = lineup, served_policies(lineup, {})
@@ -72,14 +76,14 @@ class Ranking:
         names = [lineup.serves(user)[0] for user in users]
         policies = [served[name] for name in names]
         units_of = self._exposure.units_of
-        asked = Asked(requests, choices, states, catalogue, policies, units_of)
+        asked = Asked(requests, choices, states, catalogue, policies, units_of, self._logged)
         found = await self._slates(asked, range(len(requests)))
         ranked = {n: slate for n, slate in found.items() if isinstance(slate, RankedSlate)}
         results: dict[int, Any] = {n: one for n, one in found.items() if n not in ranked}
         if ranked:
             counted = [lineup.counted(user) for user in users]
             for name, share in lineup.shadows.items():
-                beside = replace(asked, policies=[served[name]] * len(users))
+                beside = replace(asked, policies=[served[name]] * len(users), rates=False)
                 places = [n for n in ranked if names[n] != name and _casts(users[n], name, share)]
                 key = shadow_key(name, served[name].id)
                 for n, slate in (await self._slates(beside, places)).items():
@@ -126,7 +130,7 @@ class Ranking:
                 features=slate.features,
                 round=int(asked.states.rounds[place]),
                 time=now,
-                note=_note(asked.policies[place], counted[place]),
+                note=self._note(asked.policies[place], counted[place], slate),
             )
             for place, slate in ranked.items()
         ]
@@ -144,6 +148,17 @@ class Ranking:
             for name, (place, slate) in zip(ids, ranked.items(), strict=True)
         }
 
+    def _note(
+        self, served: ServedPolicy, counted: dict[str, Any], slate: RankedSlate
+    ) -> dict[str, Any]:
+        """Return what is kept with a slate of a policy."""
+        note: dict[str, Any] = {"policy": served.version["version"]}
+        if counted:
+            note[COUNTED] = counted
+        if self._logged:
+            note[LOGGED] = slate_note(served.policy.label, slate)
+        return note
+
 
 def shadow_key(name: str, version: str) -> str:
     """Return what the slates of a policy in the shadow are counted under."""
@@ -158,9 +173,3 @@ def _prepare(served: Iterable[ServedPolicy], catalogue: Catalogue) -> None:
 def _casts(user: str, name: str, share: float) -> bool:
     """Say whether a policy in the shadow ranks for a user."""
     return bucket_of(user, name, "shadow", _SHARES) < round(share * _SHARES)
-
-
-def _note(served: ServedPolicy, counted: dict[str, Any]) -> dict[str, Any]:
-    """Return what is kept with a slate of a policy."""
-    note: dict[str, Any] = {"policy": served.version["version"]}
-    return {**note, COUNTED: counted} if counted else note

@@ -5,13 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from faircascade.policies import Policy
+from faircascade.propensities import Propensities
 from faircascade.rerankers.ledger import Ledger
 from faircascade.service.stores.base import Slots
-from faircascade.types import Floats, Ints, Items, Pool, Slates, Users
+from faircascade.types import Floats, Ints, Items, Pool, SlatePropensities, Slates, Users
 
 _PAIRS_MEMORY = 2**28
 """Bytes that products of features may take; above that, users are scored a few at a time."""
@@ -29,6 +31,10 @@ class RankedSlate:
     features: Floats
     """Features, then topics, (k, d + t)."""
     scores: list[float]
+    propensities: SlatePropensities | None = None
+    """How likely it was, if that is wanted and known."""
+    explored: bool = False
+    """Whether logged randomisation drew a position of it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,6 +50,8 @@ class ScoringJob(ABC):
     accounts: Sequence[Mapping[int, int]]
     """Each user's, if the policy's ledger scope is `user`."""
     seed: int
+    rates: bool = False
+    """Whether slates are to say how likely they were."""
 
     @property
     @abstractmethod
@@ -89,15 +97,12 @@ class PoolJob(ScoringJob):
         return self.units.copy()
 
     def run(self) -> list[RankedSlate]:
-        n = len(self.users)
-        if n == 1:
-            return ranked_slates(self._slates(np.arange(1)), self.pool.items)
-        items = np.empty((n, self.k), dtype=np.int64)
-        scores = np.empty((n, self.k))
+        if len(self.users) == 1:
+            return self._ranked(np.arange(1))
+        out: dict[int, RankedSlate] = {}
         for part in self._parts():
-            slates = self._slates(part)
-            items[part], scores[part] = slates.items, slates.scores
-        return ranked_slates(Slates(items=items, scores=scores), self.pool.items)
+            out.update(zip(part.tolist(), self._ranked(part), strict=True))
+        return [out[row] for row in range(len(self.users))]
 
     def _parts(self) -> Iterator[Ints]:
         """Yield which users are scored together.
@@ -111,23 +116,49 @@ class PoolJob(ScoringJob):
             rows = np.flatnonzero(kind)
             yield from (rows[first : first + step] for first in range(0, len(rows), step))
 
-    def _slates(self, part: Ints) -> Slates:
+    def _ranked(self, part: Ints) -> list[RankedSlate]:
+        """Return the slates of some of the users."""
+        every, seed, rounds = slice(None), self.seed, self.rounds[part]
+        slates = self.policy.recommend(
+            self._state(part), every, self.pool, self.k, round=rounds, seed=seed
+        )
+        known = None
+        if self.rates:  # with the state as it was: recommending leaves its mark on a ledger
+            known = self.policy.propensities(
+                self._state(part), every, self.pool, slates.items, round=rounds, seed=seed
+            )
+        return ranked_slates(slates, self.pool.items, known)
+
+    def _state(self, part: Ints) -> Any:
         users = Users(ids=np.array([self.users[row] for row in part.tolist()]))
         items = self.pool.items
-        state = self.policy.from_sums(
+        return self.policy.from_sums(
             users, self.sums[part], self.policy.dim_of(items), ledger=self.ledger(part, items)
         )
-        return self.policy.recommend(
-            state, slice(None), self.pool, self.k, round=self.rounds[part], seed=self.seed
-        )
 
 
-def ranked_slates(slates: Slates, items: Items) -> list[RankedSlate]:
-    """Return slates one by one, with what they show."""
+def ranked_slates(
+    slates: Slates, items: Items, known: Propensities | None = None
+) -> list[RankedSlate]:
+    """Return slates one by one, with what they show and how likely they were, if that is known."""
     slots = np.asarray(items.ids[slates.items], dtype=np.int32)  # (n, k)
     shown = [items.features[slates.items], items.topics[slates.items]]
     features = np.concatenate(shown, axis=2)  # (n, k, d + t)
-    return list(map(RankedSlate, slots, features, slates.scores.tolist()))
+    n = len(slots)
+    chances: Sequence[SlatePropensities | None]
+    chances = [None] * n if known is None else propensities_of_each(known)
+    explored = [False] * n if slates.explored is None else slates.explored.tolist()
+    return list(map(RankedSlate, slots, features, slates.scores.tolist(), chances, explored))
+
+
+def propensities_of_each(known: Propensities) -> list[SlatePropensities]:
+    """Return propensities slate by slate."""
+    single = known.item_position
+    alone = [None] * len(known.cascade) if single is None else single.tolist()
+    return [
+        SlatePropensities.of(slate=down[-1], cascade=down, item_position=one)
+        for down, one in zip(known.cascade.tolist(), alone, strict=True)
+    ]
 
 
 def _users_at_once(d: int, p: int) -> int:

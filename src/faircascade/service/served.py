@@ -11,6 +11,7 @@ import numpy as np
 
 from faircascade.policies import Policy
 from faircascade.policies.composed import ComposedPolicy
+from faircascade.propensities import is_drawn, knows_chances
 from faircascade.service.catalogue.catalogue import Catalogue, Choice
 from faircascade.service.catalogue_scoring import CatalogueJob
 from faircascade.service.lineup import Lineup, Model
@@ -48,6 +49,11 @@ class ServedPolicy:
         """What it shows users of whom nothing is known."""
         assert isinstance(self.policy, ComposedPolicy)
         return NewUsers(self.policy, self.seed)
+
+    @cached_property
+    def draws(self) -> bool:
+        """Whether it leaves something to chance, and may know how likely it was."""
+        return is_drawn(self.policy) and knows_chances(self.policy)
 
     def sums(self, sums: Floats) -> Floats:
         """Return what it knows of users, out of all that is."""
@@ -92,6 +98,8 @@ class Asked:
     policies: Sequence[ServedPolicy]
     units_of: Callable[[Slots], Ints]
     """Returns the exposure units of items."""
+    rates: bool = False
+    """Whether slates are to say how likely they were, where a policy draws."""
 
     def groups(self, places: Iterable[int]) -> list[list[int]]:
         """Divide some of the requests into those that one scoring can answer."""
@@ -123,6 +131,7 @@ class Asked:
             "rounds": states.rounds[places],
             "accounts": [states.accounts[place] for place in places] if states.accounts else (),
             "seed": served.seed,
+            "rates": self.rates and served.draws,
         }
         k, choice = self.requests[places[0]].k, choices[0]
         several = len(catalogue.segments) > 1

@@ -88,7 +88,13 @@ class Service:
         self._free_memory = FreeMemory()
         self._wanted = policy, seed
         self.lineup = Lineup.of(policy, size=self.size_of(policy), seed=seed or 0, now=clock())
-        self._ranking = Ranking(self.lineup, store, exposure=self.exposure, clock=clock)
+        self._ranking = Ranking(
+            self.lineup,
+            store,
+            exposure=self.exposure,
+            clock=clock,
+            logged=self.settings.event_log,
+        )
         self._recommending = Batcher(self._recommend, most=MAX_BATCH)
         self._learning = Batcher(self._learn, most=MAX_BATCH)
 

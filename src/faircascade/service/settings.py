@@ -33,6 +33,8 @@ class ServiceSettings:
     """Most connections from one address."""
     proxies: Sequence[str] = ()
     """Addresses, or networks such as 10.0.0.0/8, that may have more: those of reverse proxies."""
+    event_log: bool = False
+    """Whether slates say in their notes how they came about, for an event log."""
 
     def __post_init__(self) -> None:
         for name in _POSITIVE:

@@ -1,0 +1,1 @@
+"""The event log of the service: written from the journal of its store."""
