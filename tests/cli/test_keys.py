@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from faircascade.service.keys import Keys
+from tests.service.http.test_keys import role_of
 
 
 def test_a_key_is_printed_once_and_works(run, tmp_path: Path) -> None:
@@ -16,7 +17,7 @@ def test_a_key_is_printed_once_and_works(run, tmp_path: Path) -> None:
     assert "may read and write" in err
     assert key not in err
     assert key not in (tmp_path / "keys.json").read_text()
-    assert Keys.load(tmp_path / "keys.json").role_of(key) == "write"
+    assert role_of(Keys.load(tmp_path / "keys.json"), key) == "write"
 
 
 def test_a_key_can_be_for_reading_only(run, tmp_path: Path) -> None:
@@ -25,7 +26,7 @@ def test_a_key_can_be_for_reading_only(run, tmp_path: Path) -> None:
     made = json.loads(out)
     assert (made["name"], made["role"]) == ("board", "read")
     assert "may only read" in err
-    assert Keys.load(tmp_path / "keys.json").role_of(made["key"]) == "read"
+    assert role_of(Keys.load(tmp_path / "keys.json"), made["key"]) == "read"
 
 
 def test_keys_are_listed_and_removed(run, tmp_path: Path) -> None:

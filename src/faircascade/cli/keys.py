@@ -26,20 +26,31 @@ def new(
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Allow reading only: exposure, items, metrics.")
     ] = False,
+    admin: Annotated[bool, typer.Option("--admin", help="Allow changing policies, too.")] = False,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            help="Requests, answers and items a second that it may send.",
+            show_default="--rate-limit of the service",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Create a key and print it once; the file keeps only its hash."""
     from faircascade.service.keys import new_key
 
-    role = "read" if read_only else "write"
-    key = new_key(file, name, role)
+    if read_only and admin:
+        raise ValueError("--read-only and --admin cannot be combined")
+    role = "read" if read_only else "admin" if admin else "write"
+    key = new_key(file, name, role, rate)
     if as_json:
-        print_json({"name": name, "role": role, "key": key})
+        print_json({"name": name, "role": role, "rate": rate, "key": key})
     else:
         typer.echo(key)
-    may = "may only read" if read_only else "may read and write"
+    may = {"read": "may only read", "write": "may read and write", "admin": "may do everything"}
     remark(
-        f"{name!r} {may}. Keep the key: it cannot be shown again. Running services accept it soon."
+        f"{name!r} {may[role]}. Keep the key: it cannot be shown again. "
+        "Running services accept it soon."
     )
 
 
@@ -48,11 +59,20 @@ def list_(file: KeysFile, as_json: AsJson = False) -> None:
     """List the names of keys and their roles."""
     from faircascade.service.keys import list_keys
 
-    found = [{"name": k.name, "role": k.role, "created": k.created} for k in list_keys(file)]
+    found = [
+        {"name": key.name, "role": key.role, "rate": key.rate, "created": key.created}
+        for key in list_keys(file)
+    ]
     if as_json:
         print_json(found)
     else:
-        print_table(["Name", "Role", "Created"], [list(row.values()) for row in found])
+        print_table(
+            ["Name", "Role", "Rate", "Created"], [list(map(_cell, row.values())) for row in found]
+        )
+
+
+def _cell(value: str | float | None) -> str:
+    return "" if value is None else f"{value:g}" if isinstance(value, float) else value
 
 
 @keys.command(cls=Command)

@@ -132,6 +132,14 @@ def serve(
             "can be given several times.",
         ),
     ] = None,
+    rate_limit: Annotated[
+        float | None,
+        typer.Option(
+            help="Requests, answers and items a second that a key may send, or an address if "
+            "there are no keys.",
+            show_default="no limit",
+        ),
+    ] = None,
     access_log: Annotated[bool, typer.Option("--access-log", help="Log every request.")] = False,
     log_format: Annotated[
         str | None,
@@ -172,6 +180,7 @@ def serve(
         max_connections=max_connections,
         max_connections_per_peer=max_connections_per_peer,
         proxies=tuple(proxy or ()),
+        rate_limit=rate_limit,
     )
     with listen(host, port) as listener, _place(store, demo=demo) as address:
         allowed = None if keys is None or no_keys else Keys.load(keys)

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import Any, Literal, get_args
@@ -26,8 +27,8 @@ from faircascade.storage import replacing
 
 log = logging.getLogger(__name__)
 
-Role = Literal["read", "write"]
-"""`read` may only look (GET); `write` may do everything."""
+Role = Literal["read", "write", "admin"]
+"""`read` may only look (GET); `write` may do everything but change policies; `admin` may all."""
 ROLES: tuple[str, ...] = get_args(Role)
 VERSION = 1
 PREFIX = "fck_"
@@ -49,6 +50,8 @@ class Key:
     """Of the key's text, in hex."""
     created: str
     """ISO 8601."""
+    rate: float | None = None
+    """Requests, answers and items a second; None: as many as the service says."""
 
 
 class Keys:
@@ -71,14 +74,14 @@ class Keys:
         """Read a file of keys; a ValueError says what is wrong with it."""
         return cls(Path(path))
 
-    def role_of(self, token: str) -> str | None:
-        """Return what a key may do, None if it is not one of ours."""
+    def key_of(self, token: str) -> Key | None:
+        """Return the key of a text, None if it is not one of ours."""
         self._follow()
         digest = _hash(token)
         found = None
         for key in self._keys:  # all of them: how long it takes must not tell which came close
             if hmac.compare_digest(key.sha256, digest):
-                found = key.role
+                found = key
         return found
 
     def _follow(self) -> None:
@@ -134,22 +137,28 @@ def _key(entry: dict[str, Any]) -> Key:
     key = Key(**entry)
     if key.role not in ROLES or len(bytes.fromhex(key.sha256)) != hashlib.sha256().digest_size:
         raise ValueError("not a key")
+    if key.rate is not None and not 0 < key.rate < inf:
+        raise ValueError("not a rate")
     return key
 
 
-def new_key(path: str | Path, name: str, role: str) -> str:
+def new_key(path: str | Path, name: str, role: str, rate: float | None = None) -> str:
     """Create a key, keep its hash in the file and return the key."""
     if role not in ROLES:
         raise ParameterError("role", f"must be one of {', '.join(ROLES)}", role)
     if not (0 < len(name) <= _LONGEST_NAME and name.isprintable()):
         raise ParameterError("name", f"must be 1 to {_LONGEST_NAME} printable characters", name)
+    if rate is not None and not 0 < rate < inf:
+        raise ParameterError("rate", "must be a number > 0", rate)
     with _lock(path):
         keys = list_keys(path) if Path(path).exists() else []
         if any(key.name == name for key in keys):
             raise ValueError(f"{path}: key {name!r} exists already")
         token = PREFIX + token_urlsafe(32)
         created = datetime.now(UTC).isoformat(timespec="seconds")
-        _write(path, [*keys, Key(name=name, role=role, sha256=_hash(token), created=created)])
+        sha256 = _hash(token)
+        new = Key(name=name, role=role, sha256=sha256, created=created, rate=rate)
+        _write(path, [*keys, new])
     return token
 
 
@@ -165,7 +174,9 @@ def remove_key(path: str | Path, name: str) -> None:
 
 
 def _write(path: str | Path, keys: Sequence[Key]) -> None:
-    text = json.dumps({"version": VERSION, "keys": [asdict(key) for key in keys]}, indent=1)
+    # older releases know of no rates
+    entries = [{n: v for n, v in asdict(key).items() if v is not None} for key in keys]
+    text = json.dumps({"version": VERSION, "keys": entries}, indent=1)
     with replacing(path) as draft:
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w") as file:

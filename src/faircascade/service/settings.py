@@ -36,10 +36,13 @@ class ServiceSettings:
     event_log: bool = False
     """Whether slates say in their notes how they came about, for an event log."""
 
+    rate_limit: float | None = None
+    """Requests, answers and items a second that a caller may send; None: as many as it likes."""
+
     def __post_init__(self) -> None:
         for name in _POSITIVE:
             value = getattr(self, name)
-            if not value > 0:
+            if value is not None and not value > 0:
                 raise ParameterError(name, "must be positive", value)
         if self.max_bodies < self.max_body:
             rule = f"must be at least max_body, {self.max_body}"
@@ -60,4 +63,5 @@ _POSITIVE = (
     "max_body",
     "max_connections",
     "max_connections_per_peer",
+    "rate_limit",
 )

@@ -11,6 +11,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from faircascade.service.http.access import Access
 from faircascade.service.http.admission import Admission
 from faircascade.service.http.bodies import Bodies
 from faircascade.service.http.connection_pool import ConnectionPool
@@ -74,7 +75,7 @@ def create_app(
     app.add_middleware(
         RequestMiddleware,
         metrics=metrics,
-        keys=keys,
+        access=Access(keys, settings),
         bodies=Bodies(largest=settings.max_body, together=settings.max_bodies),
         admission=admission,
         access_log=access_log,

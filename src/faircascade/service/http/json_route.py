@@ -16,6 +16,8 @@ from starlette.types import Receive, Scope, Send
 from faircascade.service.http.admission import TICKET, Ticket
 from faircascade.service.http.dependencies import dependencies_of
 from faircascade.service.http.problems import Invalid
+from faircascade.service.http.rate_limits import ALLOWANCE, Allowance
+from faircascade.service.http.schemas.base import Batch
 from faircascade.service.http.validation_errors import describe, errors_in, field_error
 from faircascade.service.ids import Id
 
@@ -44,6 +46,9 @@ class JSONRoute(APIRoute):
         model: Any = self.body_field.field_info.annotation
         check_path(request)
         body = await read(request, model)
+        allowance: Allowance | None = scope.get(ALLOWANCE)
+        if allowance is not None and isinstance(body, Batch):
+            allowance.go_on(body.entries)
         response: Response = await self.endpoint(request, body, **request.path_params)
         await response(scope, receive, send)
 

@@ -78,6 +78,13 @@ class Metrics:
         )
         for path in PATIENCE:
             self._shed.labels(path)
+        self._rate_limited = Counter(
+            "faircascade_rate_limited",
+            "Requests that were answered with 429, as their key or address sent too many.",
+            ["key"],
+            registry=registry,
+        )
+        self._rate_limited.labels("")
         self.refused_connections = Counter(
             "faircascade_connections_refused",
             "Connections that were answered with 503 and closed, as there were too many.",
@@ -125,6 +132,10 @@ class Metrics:
         """Count a request that was refused without any work; times of others are not mixed up."""
         self._shed.labels(route).inc()
         self._requests.labels(route, "POST", 503).inc()
+
+    def rate_limited(self, key: str | None) -> None:
+        """Count a request of a key, or of an address, that sends too many."""
+        self._rate_limited.labels(key or "").inc()
 
     async def text(self) -> bytes:
         """Return everything in Prometheus' format, as it is now."""

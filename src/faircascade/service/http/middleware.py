@@ -8,7 +8,6 @@ from collections import Counter
 from itertools import count
 from secrets import randbits
 from time import perf_counter
-from typing import Any
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 from starlette.requests import ClientDisconnect
@@ -16,14 +15,16 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from faircascade.service.http import problems
+from faircascade.service.http.access import Access, NoAccess
 from faircascade.service.http.admission import TICKET, Admission
 from faircascade.service.http.bodies import Bodies, Body
+from faircascade.service.http.callers import CALLER
 from faircascade.service.http.hosts import is_here
 from faircascade.service.http.json_route import accepts_json
 from faircascade.service.http.metrics import Metrics
 from faircascade.service.http.problems import detail_of
+from faircascade.service.http.rate_limits import TooFast
 from faircascade.service.http.validation_errors import MOST_ERRORS, FieldErrors, field_error, short
-from faircascade.service.keys import Keys
 
 log = logging.getLogger(__name__)
 
@@ -35,19 +36,13 @@ LONGEST_HOST = 261
 """Characters of a name and a port."""
 CLIENT_CLOSED = 499
 """Status of a request whose client did not wait for the answer; only counted."""
-OPEN = frozenset({"/", "/docs", "/healthz", "/readyz", "/openapi.json"})
-"""Paths that need no key, besides those of `/static`."""
 API = "/v1/"
 PROBES = frozenset({"/healthz", "/readyz"})
 """Paths that may be requested under any host name."""
 UNMATCHED = "unmatched"
 """Route of unknown paths in metrics: one label for all, so that labels cannot pile up."""
 
-PERSONAL = "/v1/users/"
-"""Paths that are about users: not for read-only keys."""
-
 _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-_READING = ("GET", "HEAD")
 _NUMBERS = count(randbits(63))
 """Of requests without an id: no secrets, only different here and from those of other processes."""
 
@@ -64,7 +59,7 @@ class RequestMiddleware:
         app: ASGIApp,
         *,
         metrics: Metrics,
-        keys: Keys | None,
+        access: Access,
         bodies: Bodies,
         admission: Admission,
         access_log: bool,
@@ -72,7 +67,7 @@ class RequestMiddleware:
     ) -> None:
         self._app = app
         self._metrics = metrics
-        self._keys = keys
+        self._access = access
         self._bodies = bodies
         self._admission = admission
         self._access_log = access_log
@@ -112,7 +107,7 @@ class RequestMiddleware:
             return
         body = Body(self._bodies, receive)
         try:
-            refusal = self._refusal(scope, headers, name)
+            refusal = self._refusal(inner, headers, name)
             if refusal is None:
                 await self._app(inner, body.receive, answer)
             else:
@@ -147,10 +142,13 @@ class RequestMiddleware:
         if "\ufffd" in path and not _is_text(scope.get("raw_path") or b""):
             errors = [field_error("path", "must be UTF-8, percent-encoded")]
             return problems.answer(name, problems.document(422, detail_of(errors), errors))
-        if self._keys is not None and path not in OPEN and not path.startswith("/static/"):
-            refusal = self._without_key(self._keys, headers, scope["method"], path)
-            if refusal is not None:
-                return problems.answer(name, *refusal)
+        try:
+            self._access.check(scope, headers.get(b"authorization", b""))
+        except NoAccess as refused:
+            return problems.answer(name, refused.problem, refused.headers)
+        except TooFast as error:
+            self._metrics.rate_limited(scope[CALLER].key)
+            return problems.answer(name, *problems.too_fast(error))
         if _announced(headers) > self._bodies.largest:
             # Who waits to be told to go on may now send another request instead, or the body.
             closing = {"Connection": "close"} if b"expect" in headers else None
@@ -161,24 +159,6 @@ class RequestMiddleware:
         if path.startswith(API) and not accepts_json(headers.get(b"accept", b"").decode("latin-1")):
             detail = "answers are application/json, which Accept excludes"
             return problems.answer(name, problems.document(406, detail))
-        return None
-
-    def _without_key(
-        self, keys: Keys, headers: dict[bytes, bytes], method: str, path: str
-    ) -> tuple[dict[str, Any], dict[str, str]] | None:
-        """Return the problem of a request that lacks the right key, and its header."""
-        scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-        if scheme.lower() != "bearer" or not token:
-            detail = "a key is required: Authorization: Bearer KEY"
-            return problems.document(401, detail), {"WWW-Authenticate": "Bearer"}
-        role = keys.role_of(token.strip())
-        if role is None:
-            challenge = 'Bearer error="invalid_token"'
-            return problems.document(401, "the key is not known"), {"WWW-Authenticate": challenge}
-        if role == "read" and (method not in _READING or path.startswith(PERSONAL)):
-            challenge = 'Bearer error="insufficient_scope"'
-            detail = "the key may only read, and not read users"
-            return problems.document(403, detail), {"WWW-Authenticate": challenge}
         return None
 
     def _account(self, scope: Scope, method: str, status: int, seconds: float) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from faircascade.service.http.middleware import OPEN
+from faircascade.service.http.access import OPEN
 from faircascade.service.limits import Limits, fill_in
 
 ABOUT = """Recommend items, learn from what users click, and share exposure fairly.
@@ -21,7 +21,7 @@ names each field. Every answer has an `X-Request-ID`, your own if you sent one.
 
 A 503 says that nothing was done: there are too many requests, connections or bodies, or the store
 is unavailable. Try again after `Retry-After` seconds. Whoever has more than 16 requests waiting on
-one connection gets 429."""
+one connection gets 429, and so does whoever sends more a second than it may."""
 
 TAGS = [
     {"name": "recommendations", "description": "Slates for users."},
@@ -34,7 +34,8 @@ TAGS = [
 KEY = {
     "type": "http",
     "scheme": "bearer",
-    "description": "A key, if the service was started with keys. A read key may only GET.",
+    "description": "A key, if the service was started with keys. A read key may only GET; "
+    "policies are changed with the key of an administrator.",
 }
 
 

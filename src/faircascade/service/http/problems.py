@@ -14,7 +14,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
 
+from faircascade.service.http.callers import CALLER
 from faircascade.service.http.dependencies import dependencies_of
+from faircascade.service.http.rate_limits import TooFast
 from faircascade.service.http.validation_errors import FieldErrors, describe, field_error
 from faircascade.service.messages import Reason, Refused
 from faircascade.service.stores.base import StoreDown, StoreUnsure
@@ -81,6 +83,11 @@ def too_many_requests(request_id: str) -> Response:
     return answer(request_id, document(503, OVERLOADED), RETRY_AFTER)
 
 
+def too_fast(error: TooFast) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the problem of a caller who asks for more than it may, and its header."""
+    return document(429, str(error)), {"Retry-After": str(error.retry_after)}
+
+
 # what FastAPI is to do with exceptions
 
 
@@ -110,6 +117,11 @@ async def _on_store_unsure(request: Request, error: Any) -> Response:
     log.warning("store is unsure", extra={"reason": str(error), "request_id": _id(request)})
     detail = "the store did not confirm the write; the slate may have been counted as shown"
     return _answer(request, document(504, detail))
+
+
+async def _on_too_fast(request: Request, error: Any) -> Response:
+    dependencies_of(request).metrics.rate_limited(request.scope[CALLER].key)
+    return _answer(request, *too_fast(error))
 
 
 async def _on_http(request: Request, error: Any) -> Response:
@@ -149,6 +161,7 @@ HANDLERS: dict[int | type[Exception], Callable[[Request, Any], Awaitable[Respons
     RequestValidationError: _on_parameters,
     StoreDown: _on_store_down,
     StoreUnsure: _on_store_unsure,
+    TooFast: _on_too_fast,
     HTTPException: _on_http,
 }
 

@@ -11,7 +11,7 @@ Responses = dict[int | str, dict[str, Any]]
 _MEANINGS = {
     400: "The request is not HTTP, or has several `Host` fields.",
     401: "The key is missing or unknown.",
-    403: "The key may only read.",
+    403: "The key may only read, or not change policies.",
     404: "Not found, or not kept any more.",
     406: "`Accept` excludes JSON.",
     409: "It contradicts earlier feedback or the catalogue; nothing changed.",
@@ -19,6 +19,7 @@ _MEANINGS = {
     415: "The body is not `application/json`.",
     421: "The service runs without keys, and `Host` names another machine.",
     422: "A field breaks a rule; `errors` names each. Nothing changed.",
+    429: "The key, or the address, sends more a second than it may; nothing was done, try again.",
     431: "The header fields are too large.",
     500: "Internal error; the log of the service has the `request_id`.",
     503: "The store is unavailable, or there are too many requests; nothing was done, try again.",
@@ -26,9 +27,10 @@ _MEANINGS = {
 }
 _HEADERS = {
     401: {"WWW-Authenticate": "How to give a key."},
+    429: {"Retry-After": "Seconds to wait."},
     503: {"Retry-After": "Seconds to wait."},
 }
-ALWAYS = (400, 401, 406, 421, 431, 500)
+ALWAYS = (400, 401, 406, 421, 429, 431, 500)
 WRITING = (403, 413, 415, 422)
 STORE = (503,)
 UNSURE = (504,)

@@ -48,7 +48,7 @@ async def get_policy(request: Request) -> Response:
     response_class=Response,
     responses={
         200: {"content": {"text/plain": {"schema": {"type": "string"}}}},
-        **problem_responses(400, 401, 421, 431, 500),
+        **problem_responses(400, 401, 421, 429, 431, 500),
     },
 )
 async def get_metrics(request: Request) -> Response:

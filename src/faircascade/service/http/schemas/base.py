@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 from pydantic import Field
 
 from faircascade.service.messages import MOST, Model
 
 LARGEST_PAGE = 1_000
+
+
+class Batch(Model):
+    """Several things at once."""
+
+    @property
+    @abstractmethod
+    def entries(self) -> int:
+        """How many."""
 
 
 class Paging(Model):

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, FiniteFloat
 
+from faircascade.service.http.schemas.base import Batch
 from faircascade.service.ids import LARGEST_FEATURE, Id, Label
 from faircascade.service.limits import Limited
 from faircascade.service.messages import Model, example
@@ -55,11 +56,15 @@ class NewItem(ItemBody):
     item: Id
 
 
-class ItemBatch(Model):
+class ItemBatch(Batch):
     model_config = example(
         {"items": [{"item": "song-12", "features": [0.1, -0.3], "topics": [1.0, 0.0]}]}
     )
     items: Annotated[list[NewItem], Limited("batch")] = Field(min_length=1)
+
+    @property
+    def entries(self) -> int:
+        return len(self.items)
 
 
 class Item(Model):

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from faircascade.service.http.schemas.base import Batch
 from faircascade.service.http.schemas.problem import Problem
 from faircascade.service.limits import Limited
 from faircascade.service.messages import FeedbackRequest, Model, example
@@ -33,11 +34,15 @@ class FeedbackReceipt(Model):
     )
 
 
-class FeedbackBatch(Model):
+class FeedbackBatch(Batch):
     model_config = example(
         {"feedback": [{"impression_id": "1f-Zq3vT0kX5mE", "clicked_position": 2}]}
     )
     feedback: Annotated[list[FeedbackRequest], Limited("batch")] = Field(min_length=1)
+
+    @property
+    def entries(self) -> int:
+        return len(self.feedback)
 
 
 class FeedbackResult(Model):

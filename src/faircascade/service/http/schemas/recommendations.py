@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from faircascade.service.http.schemas.base import Batch
 from faircascade.service.http.schemas.problem import Problem
 from faircascade.service.limits import Limited
 from faircascade.service.messages import Model, RecommendationRequest, example
@@ -36,9 +37,13 @@ class Recommendation(Model):
     policy: PolicyVersion
 
 
-class RecommendationBatch(Model):
+class RecommendationBatch(Batch):
     model_config = example({"requests": [{"user": "user-7", "k": 3}, {"user": "user-8", "k": 3}]})
     requests: Annotated[list[RecommendationRequest], Limited("batch")] = Field(min_length=1)
+
+    @property
+    def entries(self) -> int:
+        return len(self.requests)
 
 
 class RecommendationResult(Model):
