@@ -9,7 +9,7 @@ import typer
 
 from faircascade.cli.command import Command
 from faircascade.cli.console import print_json, print_table, remark
-from faircascade.cli.options import AsJson
+from faircascade.cli.options import AsJson, AuditLogPath
 
 keys = typer.Typer(
     name="keys", help="Create, list and remove API keys of a service.", no_args_is_help=True
@@ -34,15 +34,18 @@ def new(
             show_default="--rate-limit of the service",
         ),
     ] = None,
+    audit_log: AuditLogPath = None,
     as_json: AsJson = False,
 ) -> None:
     """Create a key and print it once; the file keeps only its hash."""
+    from faircascade.service.audit_log import command_noted
     from faircascade.service.keys import new_key
 
     if read_only and admin:
         raise ValueError("--read-only and --admin cannot be combined")
     role = "read" if read_only else "admin" if admin else "write"
-    key = new_key(file, name, role, rate)
+    with command_noted(audit_log, "keys new", {"key": name, "role": role, "rate": rate}):
+        key = new_key(file, name, role, rate)
     if as_json:
         print_json({"name": name, "role": role, "rate": rate, "key": key})
     else:
@@ -76,11 +79,15 @@ def _cell(value: str | float | None) -> str:
 
 
 @keys.command(cls=Command)
-def remove(file: KeysFile, name: KeyName, as_json: AsJson = False) -> None:
+def remove(
+    file: KeysFile, name: KeyName, audit_log: AuditLogPath = None, as_json: AsJson = False
+) -> None:
     """Remove a key; running services stop accepting it within seconds."""
+    from faircascade.service.audit_log import command_noted
     from faircascade.service.keys import remove_key
 
-    remove_key(file, name)
+    with command_noted(audit_log, "keys remove", {"key": name}):
+        remove_key(file, name)
     if as_json:
         print_json({"removed": name})
     else:

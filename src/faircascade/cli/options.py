@@ -50,6 +50,15 @@ MLflow = Annotated[
     str | None,
     typer.Option("--mlflow", help="Also log every finished cell to this MLflow address."),
 ]
+AuditLogPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--audit-log",
+        metavar="FILE",
+        envvar="FAIRCASCADE_AUDIT_LOG",
+        help="File to which a line is added for each change, with the key that made it.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")]
 
 DataName = Annotated[

@@ -18,6 +18,7 @@ from faircascade.cli.console import remark
 from faircascade.cli.log_options import LogSettings, defaults, with_log_options
 from faircascade.cli.options import (
     Alpha,
+    AuditLogPath,
     Beta,
     Epsilon,
     Gamma,
@@ -141,6 +142,7 @@ def serve(
         ),
     ] = None,
     access_log: Annotated[bool, typer.Option("--access-log", help="Log every request.")] = False,
+    audit_log: AuditLogPath = None,
     log_format: Annotated[
         str | None,
         typer.Option(
@@ -158,6 +160,7 @@ def serve(
     """
     flags = locals()
     with _extra():
+        from faircascade.service.audit_log import AuditFile
         from faircascade.service.keys import Keys
         from faircascade.service.logs import configure
         from faircascade.service.server import ServerConfig
@@ -195,6 +198,7 @@ def serve(
             keys=allowed,
             host=host,
             access_log=access_log,
+            audit_log=None if audit_log is None else AuditFile.at(audit_log),
             demo_rate=demo_rate,
         )
         configure(style)

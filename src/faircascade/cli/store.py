@@ -12,7 +12,7 @@ import typer
 
 from faircascade.cli.command import Command
 from faircascade.cli.console import print_json, print_table, remark
-from faircascade.cli.options import AsJson
+from faircascade.cli.options import AsJson, AuditLogPath
 from faircascade.installation import install_command
 from faircascade.progress import progress
 
@@ -29,6 +29,7 @@ def copy(
     source: Annotated[str, typer.Argument(metavar="FROM", help="Address of a store.")],
     target: Annotated[str, typer.Argument(metavar="TO", help="Address of an empty place.")],
     ttl: Days = 7.0,
+    audit_log: AuditLogPath = None,
     as_json: AsJson = False,
 ) -> None:
     """Copy everything that a store holds into an empty one, and check the copy.
@@ -37,9 +38,13 @@ def copy(
     learned afterwards as well. A copy that was interrupted cannot be served; run the command again.
     """
     with _errors():
+        from faircascade.service.audit_log import command_noted
         from faircascade.service.stores.copy import copy_store
+        from faircascade.service.stores.registry import public_address
 
-        with progress("Copying the store") as report:
+        places = {"from": public_address(source), "to": public_address(target)}
+        noted = command_noted(audit_log, "store copy", places)
+        with noted, progress("Copying the store") as report:
             counts = asyncio.run(copy_store(source, target, ttl=ttl * _DAY, watch=report))
     found = asdict(counts)
     if as_json:

@@ -9,9 +9,9 @@ from typing import Any
 
 from faircascade.rerankers.ledger import exposure_units
 from faircascade.service.catalogue.catalogue import Catalogue, Choice
+from faircascade.service.event_log.notes import LOGGED, slate_note
 from faircascade.service.experiments import block_of
 from faircascade.service.experiments.hashing import bucket_of
-from faircascade.service.event_log.notes import LOGGED, slate_note
 from faircascade.service.exposure import ExposureTracker
 from faircascade.service.lineup import Lineup
 from faircascade.service.messages import (

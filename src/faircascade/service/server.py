@@ -19,6 +19,7 @@ import uvicorn
 from threadpoolctl import threadpool_limits
 
 from faircascade.policies import Policy
+from faircascade.service.audit_log import AuditFile, AuditLog
 from faircascade.service.bootstrap import PolicyChoice, start_service
 from faircascade.service.catalogue.sources import Source
 from faircascade.service.demo import Demo, SimulatedUsers
@@ -64,6 +65,7 @@ class ServerConfig:
     host: str = ""
     """The host it listens on, which requests may name."""
     access_log: bool = False
+    audit_log: AuditFile | None = None
     demo_rate: float = 0.0
     """Slates per second that simulated users ask for, if the source is the demo."""
 
@@ -126,6 +128,7 @@ async def _serve(plan: ServerConfig, listener: socket.socket, announce: Announce
         keys=plan.keys,
         beside=beside,
         access_log=plan.access_log,
+        audit_log=AuditLog(plan.audit_log),
         host=plan.host if plan.keys is None and is_local(listener) else None,
     )
     config = uvicorn.Config(

@@ -222,7 +222,7 @@ def test_a_batch_that_is_refused_after_its_body_came_did_nothing(
 def test_probes_pages_and_proxies_are_not_limited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with limited(tmp_path, monkeypatch, rate_limit=1.0) as (client, clock):
+    with limited(tmp_path, monkeypatch, rate_limit=1.0) as (client, _):
         for path in ("/healthz", "/readyz", "/", "/static/dashboard.js", "/openapi.json"):
             assert [client.get(path).status_code for _ in range(3)] == [200] * 3
         assert [client.get("/v1/policy").status_code for _ in range(2)] == [200, 429]

@@ -11,8 +11,10 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from faircascade.service.audit_log import AuditLog
 from faircascade.service.http.access import Access
 from faircascade.service.http.admission import Admission
+from faircascade.service.http.audit import Auditor
 from faircascade.service.http.bodies import Bodies
 from faircascade.service.http.connection_pool import ConnectionPool
 from faircascade.service.http.dependencies import Dependencies
@@ -40,15 +42,18 @@ def create_app(
     keys: Keys | None = None,
     beside: Sequence[Beside] = (),
     access_log: bool = False,
+    audit_log: AuditLog | None = None,
     host: str | None = None,
 ) -> FastAPI:
     """Return the application of a service.
 
     Its lifespan starts the service unless it has started already, runs maintenance and the tasks in
     `beside`, and stops all of it.
+    Changes are noted in the audit log, or else in the log of the service.
     Without keys everybody may do everything. With a `host`, only requests to that host or to
     this machine are answered, so that no page in a browser can reach a service that has no keys.
     """
+    audit_log = audit_log or AuditLog()
     app = FastAPI(
         title="faircascade",
         version=__version__,
@@ -57,7 +62,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        lifespan=lambda _: _running(service, [maintain, *beside]),
+        lifespan=lambda _: _running(service, [maintain, *beside], audit_log),
         exception_handlers=HANDLERS,  # type: ignore[arg-type]
     )
     settings, metrics, limits = service.settings, Metrics(service), Limits.of(service)
@@ -76,6 +81,7 @@ def create_app(
         RequestMiddleware,
         metrics=metrics,
         access=Access(keys, settings),
+        auditor=Auditor(audit_log),
         bodies=Bodies(largest=settings.max_body, together=settings.max_bodies),
         admission=admission,
         access_log=access_log,
@@ -88,7 +94,9 @@ def create_app(
 
 
 @asynccontextmanager
-async def _running(service: Service, beside: Sequence[Beside]) -> AsyncIterator[None]:
+async def _running(
+    service: Service, beside: Sequence[Beside], audit_log: AuditLog
+) -> AsyncIterator[None]:
     if not service.started:
         await service.start()
     tasks = [asyncio.create_task(work(service)) for work in beside]
@@ -100,6 +108,7 @@ async def _running(service: Service, beside: Sequence[Beside]) -> AsyncIterator[
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await audit_log.stop()
         await service.stop()
 
 

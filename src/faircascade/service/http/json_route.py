@@ -23,6 +23,8 @@ from faircascade.service.ids import Id
 
 M = TypeVar("M", bound=BaseModel)
 
+BODY = "faircascade.body"
+"""Where a scope has the body of its request, once it is read."""
 _ID = TypeAdapter(Id)
 _HEADERS = {"Cache-Control": "no-store"}
 
@@ -45,7 +47,7 @@ class JSONRoute(APIRoute):
         request = Request(scope, receive)
         model: Any = self.body_field.field_info.annotation
         check_path(request)
-        body = await read(request, model)
+        body = scope[BODY] = await read(request, model)
         allowance: Allowance | None = scope.get(ALLOWANCE)
         if allowance is not None and isinstance(body, Batch):
             allowance.go_on(body.entries)

@@ -14,9 +14,11 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from faircascade.service.audit_log import NotAudited
 from faircascade.service.http import problems
 from faircascade.service.http.access import Access, NoAccess
 from faircascade.service.http.admission import TICKET, Admission
+from faircascade.service.http.audit import Auditor
 from faircascade.service.http.bodies import Bodies, Body
 from faircascade.service.http.callers import CALLER
 from faircascade.service.http.hosts import is_here
@@ -60,6 +62,7 @@ class RequestMiddleware:
         *,
         metrics: Metrics,
         access: Access,
+        auditor: Auditor,
         bodies: Bodies,
         admission: Admission,
         access_log: bool,
@@ -68,6 +71,7 @@ class RequestMiddleware:
         self._app = app
         self._metrics = metrics
         self._access = access
+        self._auditor = auditor
         self._bodies = bodies
         self._admission = admission
         self._access_log = access_log
@@ -85,14 +89,17 @@ class RequestMiddleware:
         inner = {**scope, problems.REQUEST_ID: name}
         if method == "HEAD":  # whatever can be read has a head
             inner["method"] = "GET"
-        status = 0
+        status, audited = 0, False
         limit, ticket = self._admission.limit_of(scope), scope.get(TICKET)
         if limit is not None and ticket is None:
             ticket = inner[TICKET] = limit.ticket()
 
         async def answer(message: Message) -> None:
-            nonlocal status
+            nonlocal status, audited
             if message["type"] == "http.response.start":
+                if not audited:
+                    audited = True
+                    await self._auditor.note(inner, message["status"])
                 if ticket is not None:  # from now on it is up to the client how long it takes
                     ticket.leave(answered=True)
                 status = message["status"]
@@ -107,13 +114,16 @@ class RequestMiddleware:
             return
         body = Body(self._bodies, receive)
         try:
-            refusal = self._refusal(inner, headers, name)
+            refusal = self._refusal(inner, headers, name) or await self._unaudited(inner, name)
             if refusal is None:
                 await self._app(inner, body.receive, answer)
             else:
                 await refusal(inner, receive, answer)
         except ClientDisconnect:
             status = CLIENT_CLOSED
+        except NotAudited:
+            detail = "the audit log cannot be written; the change may have been made"
+            await problems.answer(name, problems.document(500, detail))(inner, receive, answer)
         except Exception:
             log.exception("request failed", extra={"request_id": name, "route": _route(inner)})
             if status:
@@ -159,6 +169,16 @@ class RequestMiddleware:
         if path.startswith(API) and not accepts_json(headers.get(b"accept", b"").decode("latin-1")):
             detail = "answers are application/json, which Accept excludes"
             return problems.answer(name, problems.document(406, detail))
+        return None
+
+    async def _unaudited(self, scope: Scope, name: str) -> Response | None:
+        """Return the answer to a change that could not be noted."""
+        if self._auditor.is_change(scope):
+            try:
+                await self._auditor.log.check()
+            except NotAudited:
+                detail = "the audit log cannot be written; nothing was changed"
+                return problems.answer(name, problems.document(503, detail), problems.RETRY_AFTER)
         return None
 
     def _account(self, scope: Scope, method: str, status: int, seconds: float) -> None:

@@ -15,8 +15,6 @@ from math import ceil, floor
 
 MOST_CALLERS = 10_000
 """Buckets that are kept; those of further callers are one and the same."""
-FULLEST = 1.0
-"""Seconds in which an empty bucket is full again."""
 ALLOWANCE = "faircascade.allowance"
 """Where a scope has how much its caller may ask for, if that is limited."""
 OTHERS = "others"
@@ -42,8 +40,14 @@ class RateLimits:
     """
 
     def __init__(
-        self, *, most: int = MOST_CALLERS, clock: Callable[[], float] = time.monotonic
+        self,
+        *,
+        seconds: float = 1.0,
+        most: int = MOST_CALLERS,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """Let a bucket hold what comes in so many seconds, and keep so many buckets."""
+        self._seconds = seconds
         self._most = most
         self._clock = clock
         self._full_at: OrderedDict[str, float] = OrderedDict()
@@ -60,7 +64,7 @@ class RateLimits:
         if caller not in self._full_at and not self._has_room(now):
             caller = OTHERS
         full_at = max(self._full_at.get(caller, now), now)
-        most = max(1.0, floor(rate * FULLEST))
+        most = max(1.0, floor(rate * self._seconds))
         left = most - (full_at - now) * rate
         needed = 0.0 if begun else 1.0
         if left < needed - _ROUNDING:
