@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,8 @@ from faircascade.service.messages import (
 from faircascade.service.scoring import RankedSlate, ScoringJob
 from faircascade.service.served import Asked, ServedPolicy, served_policies
 from faircascade.service.stores.base import COUNTED, Impression, Store
+
+log = logging.getLogger(__name__)
 
 LARGE = 1_000_000
 """Pairs of user and item above which scoring runs in a thread."""
@@ -83,15 +86,28 @@ class Ranking:
         if ranked:
             counted = [lineup.counted(user) for user in users]
             for name, share in lineup.shadows.items():
-                beside = replace(asked, policies=[served[name]] * len(users), rates=False)
                 places = [n for n in ranked if names[n] != name and _casts(users[n], name, share)]
-                key = shadow_key(name, served[name].id)
-                for n, slate in (await self._slates(beside, places)).items():
-                    if isinstance(slate, RankedSlate):
-                        shadow = {"block": block_of(users[n], name), "slots": slate.slots.tolist()}
-                        counted[n].setdefault("shadows", {})[key] = shadow
+                if places and lineup.stopped is None:
+                    beside = replace(asked, policies=[served[name]] * len(users), rates=False)
+                    await self._cast(name, beside, places, counted)
             results |= await self._hand_out(asked, ranked, counted, lineup.keeps_accounts)
         return [results[place] for place in range(len(requests))]
+
+    async def _cast(
+        self, name: str, beside: Asked, places: Sequence[int], counted: Sequence[dict[str, Any]]
+    ) -> None:
+        """Rank with a policy in the shadow, and note the slates that it would have shown."""
+        key = shadow_key(name, beside.policies[0].id)
+        try:
+            found = await self._slates(beside, places)
+        except Exception:  # whatever is wrong with it: users get what they asked for
+            log.exception("a policy in the shadow failed", extra={"policy": name})
+            return
+        for n, slate in found.items():
+            if isinstance(slate, RankedSlate):
+                block = block_of(beside.requests[n].user, name)
+                shadow = {"block": block, "slots": slate.slots.tolist()}
+                counted[n].setdefault("shadows", {})[key] = shadow
 
     async def _slates(self, asked: Asked, places: Iterable[int]) -> Slates:
         """Rank for some of the requests."""

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,8 @@ from faircascade.service.exposure import ExposureTracker
 from faircascade.service.ids import LARGEST_FEATURE
 from faircascade.service.learning import model_updates, read_feedback
 from faircascade.service.lineup import Lineup, Model
-from faircascade.service.lineup.models import size_of
+from faircascade.service.lineup.models import size_of, version_of
+from faircascade.service.lineup.policy_changes import serving
 from faircascade.service.messages import (
     FeedbackReceipt,
     FeedbackRequest,
@@ -48,6 +50,8 @@ log = logging.getLogger(__name__)
 
 MAX_BATCH = 64
 """Most separate requests that are processed together."""
+MOST_ATTEMPTS = 20
+"""How often a change of the policies is tried while others change them."""
 LINEUP = "lineup"
 """Under which name the store keeps the policies."""
 _EXPIRY = "expiry"
@@ -87,6 +91,7 @@ class Service:
         self._changing = asyncio.Lock()
         self._free_memory = FreeMemory()
         self._wanted = policy, seed
+        self._unread = ""  # why the policies of the store cannot be followed
         self.lineup = Lineup.of(policy, size=self.size_of(policy), seed=seed or 0, now=clock())
         self._ranking = Ranking(
             self.lineup,
@@ -116,9 +121,8 @@ class Service:
     @property
     def learner(self) -> Policy:
         """What learns where that policy does: another one if it learns nothing."""
-        if self.lineup.default.model is not None or self._model is None:
-            return self.policy
-        return self._model.learner
+        learner = self.lineup.policies[0].learner
+        return self.policy if learner is None else learner.policy
 
     @property
     def seed(self) -> int:
@@ -170,46 +174,70 @@ class Service:
     async def _take_lineup(self, *, new: bool, sums: int) -> None:
         """Go on with the policies that the store knows, and with the one that is wanted."""
         policy, seed = self._wanted
-        plain = await self.store.get_meta(LINEUP)
-        lineup = self.lineup
-        if plain is not None:
-            before = Lineup.from_json(plain, missing=policy)
+
+        def wanted(lineup: Lineup) -> Lineup:
             size = self.size_of(policy)
-            lineup = before.serving(policy, size=size, seed=seed, now=self.clock())
-            if lineup is not before:
-                log.warning("policy changed", extra={"change": lineup.changes[-1].text})
-        elif not new and sums != lineup.width:
+            return serving(lineup, policy, size=size, seed=seed, now=self.clock())
+
+        kept = await self.store.get_meta(LINEUP)
+        if kept is None and not new and sums != self.lineup.width:
             raise ValueError(
-                f"keeps {sums} numbers per user, policy {policy.name!r} learns {lineup.width}; "
-                "use another --store or a policy that learns as many"
+                f"keeps {sums} numbers per user, policy {policy.name!r} learns {self.lineup.width};"
+                " use another --store or a policy that learns as many"
             )
-        await self._change(lineup, keep=plain is None or lineup is not before)
+        if kept is not None:
+            self.lineup = Lineup.from_json(kept, missing=policy)
+        before = self.lineup
+        await self.change(wanted, always=True)
+        if self.lineup is not before and kept is not None:
+            log.warning("policy changed", extra={"change": self.lineup.changes[-1].text})
+        if version_of(self.policy) != version_of(policy):
+            stays = {"stays": self.policy.label, "given": policy.label}
+            log.warning("the policy was changed since the last start; it stays", extra=stays)
 
-    async def change(self, change: Callable[[Lineup], Lineup]) -> None:
+    async def change(self, change: Callable[[Lineup], Lineup], *, always: bool = False) -> None:
         """Change the policies: of this service at once, of others on the same store within a
-        second."""
+        second. Nobody's change is lost: what others change meanwhile is changed further."""
         async with self._changing:
-            await self._follow_lineup()
-            lineup = change(self.lineup)
-            if lineup is not self.lineup:
-                await self._change(lineup)
-
-    async def _change(self, lineup: Lineup, *, keep: bool = True) -> None:
-        await self.store.widen(lineup.width)
-        if keep:
-            await self.store.set_meta(LINEUP, lineup.to_json())
-        await self._ranking.change(lineup, self.catalogue)
-        self.lineup = lineup
+            for _ in range(MOST_ATTEMPTS):
+                kept = await self.store.get_meta(LINEUP)
+                await self._follow(kept)
+                lineup = change(self.lineup)
+                if lineup is self.lineup and kept is not None and not always:
+                    return
+                await self.store.widen(lineup.width)
+                if await self.store.replace_meta(LINEUP, kept, lineup.to_json()):
+                    await self._serve(lineup)
+                    return
+        raise Refused(Reason.CONFLICT, "policies", "are changed by others all the time; try again")
 
     async def follow_lineup(self) -> None:
         """Take in how another service changed the policies."""
         async with self._changing:
-            await self._follow_lineup()
+            try:
+                await self._follow(await self.store.get_meta(LINEUP))
+            except Refused as error:
+                if str(error) != self._unread:  # once, not five times a second
+                    log.error("policies cannot be followed", extra={"reason": str(error)})
+                self._unread = str(error)
+            else:
+                self._unread = ""
 
-    async def _follow_lineup(self) -> None:
-        plain = await self.store.get_meta(LINEUP)
-        if plain is not None and plain["number"] != self.lineup.number:
-            await self._change(Lineup.from_json(plain, missing=self.policy), keep=False)
+    async def _follow(self, kept: Any) -> None:
+        """Serve the policies that the store keeps, unless they are served."""
+        if kept is None or kept["number"] == self.lineup.number:
+            return
+        try:
+            lineup = Lineup.from_json(kept, missing=self.policy)
+        except (ValueError, TypeError, KeyError) as error:  # a component that is not installed
+            why = f"of the store cannot be read here: {error}"
+            raise Refused(Reason.CONFLICT, "policies", why) from error
+        await self.store.widen(lineup.width)
+        await self._serve(lineup)
+
+    async def _serve(self, lineup: Lineup) -> None:
+        await self._ranking.change(lineup, self.catalogue)
+        self.lineup = lineup
 
     async def drop_expired(self) -> int:
         """Drop some of the impressions whose time is over; return how many, 0 if none is left."""

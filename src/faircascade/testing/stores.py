@@ -624,6 +624,20 @@ async def what_was_kept_is_there_after_reopening(store: Store) -> None:
 
 
 @_opened
+async def of_services_that_replace_a_value_one_does(store: Store) -> None:
+    values = [{"by": n} for n in range(4)]
+    done = await asyncio.gather(*(store.replace_meta("plan", None, value) for value in values))
+    _equal(sum(done), 1, "replacements of a value that was not there")
+    kept = await store.get_meta("plan")
+    _equal(kept, values[done.index(True)], "get_meta() after a replacement")
+    _equal(await store.replace_meta("plan", {"by": 9}, {"by": 5}), False, "of another value")
+    _equal(await store.get_meta("plan"), kept, "get_meta() after none")
+    _equal(await store.replace_meta("plan", kept, {"by": 5}), True, "replacement of the value")
+    _equal(await store.replace_meta("plan", kept, {"by": 5}), True, "the same once more")
+    _equal(await store.get_meta("plan"), {"by": 5}, "get_meta() after the last replacement")
+
+
+@_opened
 async def users_may_have_any_names(store: Store) -> None:
     users = ["ada", "ada:", "Bö b", "日本 \U0001f3b5*?[a]", "x" * 256, "%s'\"; --"]
     ids = await store.record(
@@ -689,6 +703,7 @@ STORE_CHECKS: tuple[Check, ...] = (
     rounds_begun_at_once_differ,
     of_feedback_that_comes_at_once_one_is_learned,
     older_counts_do_not_replace_newer_ones,
+    of_services_that_replace_a_value_one_does,
     what_was_kept_is_there_after_reopening,
     users_may_have_any_names,
     any_text_may_be_asked_for_as_an_impression,

@@ -80,6 +80,12 @@ class MemoryStore(Store):
     async def set_meta(self, name: str, value: Any) -> None:
         self._meta[name] = value
 
+    async def replace_meta(self, name: str, before: Any, value: Any) -> bool:
+        if self._meta.get(name) not in (before, value):
+            return False
+        self._meta[name] = value
+        return True
+
     async def catalogue_version(self) -> int:
         return self._version
 

@@ -288,6 +288,26 @@ class StoreMachine(RuleBasedStateMachine):
         self.wait(self.store.set_meta(name, value))
         self.model.meta[name] = value
 
+    @rule(
+        name=st.sampled_from(["a", "shapes"]),
+        value=st.none() | st.dictionaries(st.text(), NUMBERS),
+        expected=st.none() | st.dictionaries(st.text(), NUMBERS),
+        knows=st.booleans(),
+    )
+    def replace_meta(
+        self,
+        name: str,
+        value: dict[str, int] | None,
+        expected: dict[str, int] | None,
+        knows: bool,
+    ) -> None:
+        kept = self.model.meta.get(name)
+        before = kept if knows else expected
+        replaced = kept in (before, value)
+        assert self.wait(self.store.replace_meta(name, before, value)) == replaced
+        if replaced:
+            self.model.meta[name] = value
+
     @rule()
     def get_meta(self) -> None:
         for name in ("a", "shapes", "never set"):

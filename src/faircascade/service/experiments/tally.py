@@ -16,7 +16,7 @@ from faircascade.service.stores.base import Event, Slots
 MOST_ITEMS = 10_000
 """Catalogues up to which it is measured how equally arms share exposure."""
 MOST_TALLIES = 32
-"""Experiments that are counted side by side; the oldest go first."""
+"""Experiments that are kept counted; those go first that were not counted for longest."""
 MOST_USERS = 100_000
 """Users of an arm that are told apart; of more, every second one is, every fourth, and so on."""
 SHOWN, SHADOW = "shown", "shadow"
@@ -85,7 +85,7 @@ class Tallies:
     """Arms by experiment: `name/period`, or `shadow/name/version`."""
 
     arms: dict[str, Arms] = field(default_factory=dict)
-    """Newest last."""
+    """Last counted last."""
 
     def count(self, events: Sequence[Event], now: float) -> None:
         """Count the events that say to which arm they belong."""
@@ -111,10 +111,9 @@ class Tallies:
             self._arm(key, SHADOW).common += len(np.intersect1d(slots, event.slots))
 
     def _arm(self, key: str, arm: str) -> ArmTally:
-        if key not in self.arms:
-            self.arms[key] = {}
-            for oldest in list(self.arms)[:-MOST_TALLIES]:
-                del self.arms[oldest]
+        self.arms[key] = self.arms.pop(key, {})  # now the newest
+        if len(self.arms) > MOST_TALLIES:
+            del self.arms[next(iter(self.arms))]
         return self.arms[key].setdefault(arm, ArmTally())
 
     def counts(self, key: str, arms: Iterable[str], slots: Slots) -> dict[str, ArmCounts]:

@@ -18,11 +18,12 @@ class Experiment:
     """Arms are names of policies; the control is served to everybody outside of it."""
 
     assignment: Assignment
-    since: float
+    since: float = 0.0
     """When it began."""
-    period: int = 1
-    """Grows with every change of shares: counts begin anew, as other users are compared."""
-    period_since: float
+    period: int = 0
+    """The number of the lineup since which the same users get the same policies; whatever changes
+    that begins counts anew. No two experiments share one, not even under one name."""
+    period_since: float = 0.0
     level: float = 0.95
     relevant: float = 0.03
     first_look: int = 0
@@ -39,6 +40,11 @@ class Experiment:
     def key(self) -> str:
         """What its events are counted under."""
         return f"{self.name}/{self.period}"
+
+    @property
+    def plan(self) -> Mapping[str, Any]:
+        """What was asked for when it began."""
+        return {**self.to_json(), "since": None, "period": None, "period_since": None}
 
     @property
     def running(self) -> bool:
@@ -65,9 +71,9 @@ class Experiment:
             first_look=self.first_look,
         )
 
-    def with_assignment(self, assignment: Assignment, now: float) -> Experiment:
-        """Return it with other shares; what was counted is of the past."""
-        return replace(self, assignment=assignment, period=self.period + 1, period_since=now)
+    def begun_anew(self, number: int, now: float) -> Experiment:
+        """Return it with counts that begin with the lineup of this number."""
+        return replace(self, period=number, period_since=now)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""

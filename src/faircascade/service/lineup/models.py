@@ -23,13 +23,11 @@ from faircascade.types import Floats, Items, Users
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """What policies that learn alike know of a user."""
+    """Where it is kept what policies that learn alike know of a user."""
 
     first: int
     """Where its numbers begin among the sums of a user."""
     size: int
-    learner: Policy
-    """A policy that learns it."""
     base: tuple[int, ...] = ()
     """Where the numbers begin that it was branched from."""
 
@@ -37,36 +35,39 @@ class Model:
     def end(self) -> int:
         return self.first + self.size
 
+    @property
+    def branch_base(self) -> tuple[int, ...]:
+        """Where the numbers begin that a branch of it begins with."""
+        return (*self.base, self.first)
+
     def of(self, sums: Floats) -> Floats:
         """Return what it knows of users, (n, size), from all of their sums, (n, s)."""
-        found = sums[:, self.first : self.end]
-        for first in self.base:
-            found = sums[:, first : first + self.size] + found
+        places = [slice(first, first + self.size) for first in self.branch_base]
+        found = sums[:, places[0]]
+        for place in places[1:]:  # its own last, so that those of a new branch change no bit
+            found = found + sums[:, place]
         return np.ascontiguousarray(found)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
-        return {
-            "first": self.first,
-            "size": self.size,
-            "learner": plain_spec(self.learner),
-            "base": list(self.base),
-        }
+        return {"first": self.first, "size": self.size, "base": list(self.base)}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], missing: Policy | None = None) -> Model:
+    def from_json(cls, data: Mapping[str, Any]) -> Model:
         """Return what `to_json` was called on."""
-        return cls(
-            first=data["first"],
-            size=data["size"],
-            learner=read_policy(data["learner"], missing),
-            base=tuple(data["base"]),
-        )
+        return cls(first=data["first"], size=data["size"], base=tuple(data["base"]))
 
 
 def learn_alike(one: Policy, other: Policy) -> bool:
     """Say whether feedback teaches both the same."""
     return _learning(one) == _learning(other)
+
+
+def comparable(one: Policy, other: Policy) -> bool:
+    """Say whether the numbers of both mean the same, however each comes by them."""
+    if isinstance(one, ComposedPolicy) and isinstance(other, ComposedPolicy):
+        return type(one.parts.estimator) is type(other.parts.estimator)
+    return type(one) is type(other)
 
 
 def _learning(policy: Policy) -> Sequence[Any]:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from faircascade.policies import Policy
 from faircascade.service.lineup.models import plain_spec, read_policy, version_of
+
+Knowledge = Literal["shared", "branched", "new"]
+"""What a new version knows: `shared` goes on with the model of the one before, `branched` begins
+with what that knows now and learns by itself, `new` knows nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,21 +24,30 @@ class PolicyVersion:
     """Number of its model in the lineup; None if it needs none."""
     since: float
     """When it became the version of its name last, seconds since 1970."""
+    knowledge: Knowledge = "new"
+    """How it began to know users."""
+    copy: int = 1
+    """Tells it from versions with the same policy that know other things."""
 
     @cached_property
     def id(self) -> str:
-        """A short text that changes with any parameter of the policy, and with its model."""
-        return version_of(self.policy)
+        """A short text that changes with any parameter of the policy, and with what it knows."""
+        return f"{version_of(self.policy)}{f'-{self.copy}' if self.copy > 1 else ''}"
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
-        return {"policy": plain_spec(self.policy), "model": self.model, "since": self.since}
+        return {
+            "policy": plain_spec(self.policy),
+            "model": self.model,
+            "since": self.since,
+            "knowledge": self.knowledge,
+            "copy": self.copy,
+        }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], missing: Policy | None = None) -> PolicyVersion:
         """Return what `to_json` was called on."""
-        policy = read_policy(data["policy"], missing)
-        return cls(policy=policy, model=data["model"], since=data["since"])
+        return cls(**{**data, "policy": read_policy(data["policy"], missing)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,21 +65,47 @@ class NamedPolicy:
         return self.versions[self.chosen]
 
     @property
+    def learner(self) -> PolicyVersion | None:
+        """The version that learns from feedback: the one that is served, or the last one before
+        that learns anything."""
+        before = reversed(self.versions[: self.chosen + 1])
+        return next((version for version in before if version.model is not None), None)
+
+    @property
     def taught(self) -> int | None:
-        """The model that feedback teaches: its own, or the last one if it needs none."""
-        models = [self.versions[n].model for n in (self.chosen, *range(self.chosen - 1, -1, -1))]
-        return next((model for model in models if model is not None), None)
+        """The model that feedback teaches."""
+        return None if self.learner is None else self.learner.model
+
+    @property
+    def before(self) -> PolicyVersion | None:
+        """The version before the one that is served, if there was one."""
+        return self.versions[self.chosen - 1] if self.chosen else None
 
     def with_version(self, version: PolicyVersion) -> NamedPolicy:
-        """Return it with another version in force."""
-        versions = (*self.versions, version)
-        return replace(self, versions=versions, chosen=len(versions) - 1)
+        """Return it with another version in force, the last one; it may have been there before."""
+        others = [one for one in self.versions if one.id != version.id]
+        return replace(self, versions=(*others, version), chosen=len(others))
 
-    def back_to(self, place: int, now: float) -> NamedPolicy:
-        """Return it with an earlier version in force again."""
+    def without_oldest(self) -> NamedPolicy:
+        """Return it without the oldest of the versions that are not served."""
+        oldest = 1 if self.chosen == 0 else 0
+        versions = self.versions[:oldest] + self.versions[oldest + 1 :]
+        return replace(self, versions=versions, chosen=self.chosen - (oldest < self.chosen))
+
+    def with_chosen(self, id: str, now: float) -> NamedPolicy:
+        """Return it with another of its versions in force."""
         versions = list(self.versions)
+        place = [version.id for version in versions].index(id)
         versions[place] = replace(versions[place], since=now)
         return replace(self, versions=tuple(versions), chosen=place)
+
+    def with_models(self, places: Mapping[int, int]) -> NamedPolicy:
+        """Return it with other models in the place of some."""
+        versions = tuple(
+            replace(one, model=None if one.model is None else places.get(one.model, one.model))
+            for one in self.versions
+        )
+        return replace(self, versions=versions)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""

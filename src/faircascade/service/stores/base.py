@@ -251,6 +251,14 @@ class Store(ABC):
     async def set_meta(self, name: str, value: Any) -> None:
         """Keep a JSON value."""
 
+    @abstractmethod
+    async def replace_meta(self, name: str, before: Any, value: Any) -> bool:
+        """Keep a JSON value in the place of another, None if there was none.
+
+        False if yet another one is kept: then nothing changed. Of several services that replace
+        one value by values of their own, one does.
+        """
+
     # catalogue
 
     @abstractmethod

@@ -153,6 +153,19 @@ class PostgreSQLStore(Store):
             json.dumps(value),
         )
 
+    async def replace_meta(self, name: str, before: Any, value: Any) -> bool:
+        old, new = json.dumps(before), json.dumps(value)
+        rows = await self._guarded(
+            "INSERT INTO meta (name, value) SELECT $2, $3 WHERE {guard} "
+            "AND coalesce((SELECT value FROM meta WHERE name = $2), 'null') IN ($3, $4) "
+            "ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE meta.value IN ($3, $4) "
+            "RETURNING 1",
+            name,
+            new,
+            old,
+        )
+        return bool(rows)
+
     # catalogue
 
     async def catalogue_version(self) -> int:

@@ -156,6 +156,11 @@ class RedisStore(Store):
         await self._send([])
         await self._connection.send([("HSET", self._key("meta"), name, json.dumps(value))])
 
+    async def replace_meta(self, name: str, before: Any, value: Any) -> bool:
+        given = [name, json.dumps(before), json.dumps(value)]
+        (replaced,) = await self._call("replace_meta", [([self._key("meta")], given)])
+        return bool(replaced)
+
     # catalogue
 
     def _catalogue(self) -> list[bytes]:

@@ -167,6 +167,18 @@ class SQLiteStore(Store):
             lambda db: db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", [name, text])
         )
 
+    async def replace_meta(self, name: str, before: Any, value: Any) -> bool:
+        text = json.dumps(value)
+
+        def job(db: sqlite3.Connection) -> bool:
+            found = db.execute("SELECT value FROM meta WHERE name = ?", [name]).fetchone()
+            if (None if found is None else json.loads(found[0])) not in (before, value):
+                return False
+            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", [name, text])
+            return True
+
+        return bool(await self._file.write(job))
+
     # catalogue
 
     async def catalogue_version(self) -> int:
