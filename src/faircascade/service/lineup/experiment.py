@@ -60,8 +60,8 @@ class Experiment:
             "user": bucket_of(user, salt, "user", _HASHES),
         }
 
-    def monitor(self) -> Monitor:
-        """Return what looks at its counts, at the first look."""
+    def monitor(self, origins: Mapping[str, float]) -> Monitor:
+        """Return what looks at its counts; its sequences began with these origins."""
         shares = self.assignment.shares
         return Monitor(
             shares=shares,
@@ -69,6 +69,7 @@ class Experiment:
             level=self.level,
             relevant=self.relevant,
             first_look=self.first_look,
+            origins=dict(origins),
         )
 
     def begun_anew(self, number: int, now: float) -> Experiment:

@@ -87,10 +87,8 @@ class NamedPolicy:
         return replace(self, versions=(*others, version), chosen=len(others))
 
     def without_oldest(self) -> NamedPolicy:
-        """Return it without the oldest of the versions that are not served."""
-        oldest = 1 if self.chosen == 0 else 0
-        versions = self.versions[:oldest] + self.versions[oldest + 1 :]
-        return replace(self, versions=versions, chosen=self.chosen - (oldest < self.chosen))
+        """Return it without its oldest version; a later one is served."""
+        return replace(self, versions=self.versions[1:], chosen=self.chosen - 1)
 
     def with_chosen(self, id: str, now: float) -> NamedPolicy:
         """Return it with another of its versions in force."""

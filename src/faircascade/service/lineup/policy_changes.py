@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 from faircascade.policies import Policy
@@ -12,6 +11,8 @@ from faircascade.service.lineup.lineup import DEFAULT, Lineup
 from faircascade.service.lineup.models import comparable, version_of
 from faircascade.service.lineup.policies import Knowledge, NamedPolicy, PolicyVersion
 from faircascade.service.messages import Reason, Refused, invalid
+
+Versions = tuple[PolicyVersion, ...]
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """What names of policies and experiments look like: they stand in paths."""
@@ -79,11 +80,9 @@ def with_policy(
     copy = _copy_of(lineup, policy, model)
     version = PolicyVersion(policy=policy, model=model, since=now, knowledge=begins, copy=copy)
     new = NamedPolicy(name=name, versions=(version,), chosen=0)
-    retired: Sequence[PolicyVersion] = ()
+    retired: Versions = ()
     if before is not None:
-        new = before.with_version(version)
-    if len(new.versions) > MOST_VERSIONS:
-        new, retired = new.without_oldest(), new.versions
+        new, retired = _with_version(before, version)
     return lineup.changed(
         now,
         f"{name} is {policy.label}",
@@ -94,19 +93,30 @@ def with_policy(
 
 
 def with_chosen(lineup: Lineup, name: str, id: str, now: float) -> Lineup:
-    """Return a lineup with another version of a policy in force, an earlier one say.
+    """Return a lineup with another version in force: one that the name had, or that another has.
 
     What feedback taught since belongs to the model of the version that it leaves, unless both share
-    one.
+    one. A version of another name comes with what it knows, which both go on sharing.
     """
     named = lineup.named(name)
     if id == named.current.id:
         return lineup
-    if id not in [version.id for version in named.versions]:
-        raise Refused(Reason.UNKNOWN, "version", f"{id!r} is no version of {name!r}")
-    back = named.with_chosen(id, now)
-    text = f"{name} is {back.current.policy.label} again"
-    return lineup.changed(now, text, policies=_replaced(lineup, back))
+    if id in [version.id for version in named.versions]:
+        chosen, retired = named.with_chosen(id, now), named.versions[:0]
+        text = f"{name} is {chosen.current.policy.label} again"
+    else:
+        version = next((one for one in lineup.versions if one.id == id), None)
+        if version is None:
+            raise Refused(Reason.UNKNOWN, "version", f"{id!r} is no version of any policy")
+        version = replace(version, since=now, knowledge="shared")
+        chosen, retired = _with_version(named, version)
+        text = f"{name} is {version.policy.label}, as another name"
+    return lineup.changed(
+        now,
+        text,
+        policies=_replaced(lineup, chosen),
+        retired=_with_retired(lineup, retired),
+    )
 
 
 def without(lineup: Lineup, name: str, now: float) -> Lineup:
@@ -148,6 +158,14 @@ def with_kill_switch(lineup: Lineup, policy: Policy | None, now: float) -> Lineu
     return lineup.changed(now, text, stopped=policy)
 
 
+def _with_version(named: NamedPolicy, version: PolicyVersion) -> tuple[NamedPolicy, Versions]:
+    """Return a policy with another version in force, and the version that had to go for it."""
+    new = named.with_version(version)
+    if len(new.versions) <= MOST_VERSIONS:
+        return new, ()
+    return new.without_oldest(), new.versions[:1]
+
+
 def _comparable_learner(lineup: Lineup, named: NamedPolicy, size: int) -> PolicyVersion | None:
     """Return what learns for a name, if it keeps `size` numbers of a user."""
     fits = named.taught is not None and lineup.models[named.taught].size == size
@@ -171,7 +189,7 @@ def _copy_of(lineup: Lineup, policy: Policy, model: int | None) -> int:
     return highest + 1
 
 
-def _with_retired(lineup: Lineup, more: Sequence[PolicyVersion]) -> tuple[PolicyVersion, ...]:
+def _with_retired(lineup: Lineup, more: Versions) -> Versions:
     """Return the retired versions with others, each once."""
     found = {version.id: version for version in (*lineup.retired, *more)}
     return tuple(found.values())[-MOST_RETIRED:]
