@@ -243,7 +243,7 @@ def test_the_kill_switch_serves_everybody_and_counts_nobody() -> None:
         (lambda it: policies.without(it, DEFAULT, 1.0), "must stay"),
         (lambda it: policies.without(it, "fairer", 1.0), "in an experiment; end it first"),
         (lambda it: policies.without(it, "none", 1.0), "'none' is not the name of a policy"),
-        (lambda it: policies.with_chosen(it, DEFAULT, "none", 1.0), "is no version of 'default'"),
+        (lambda it: policies.with_chosen(it, DEFAULT, "none", 1.0), "is no version of any policy"),
         (lambda it: put(it, "a/b", Random()), "must be 1 to 64 letters"),
         (lambda it: put(it, "fairer", Random(), knowledge="new"), None),
         (lambda it: put(it, "bolder", EALinUCB(), knowledge="shared"), "learn it differently"),
