@@ -244,6 +244,67 @@ async def in_batches(
     return seen
 
 
+async def in_closed_loop(
+    host: str, port: int, *, seconds: float, users: int, connections: int, k: int
+) -> Seen:
+    """Clients that ask for a slate, answer it and ask for the next, for some seconds."""
+    seen, clock = Seen(), time.perf_counter
+    loop = asyncio.get_running_loop()
+    end, turn = clock() + seconds, 0
+    over: list[asyncio.Future[None]] = []
+
+    def post(asker: Asker, path: bytes, body: bytes) -> None:
+        asker.transport.write(
+            b"POST %b HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: %d\r\n\r\n%b" % (path, len(body), body)
+        )
+
+    def ask(asker: Asker) -> None:
+        nonlocal turn
+        turn += 1
+        asker.due = clock()
+        user = turn * 7919 % users
+        post(asker, b"/v1/recommendations", b'{"user":"user-%d","k":%d}' % (user, k))
+
+    def told(asker: Asker, status: bytes, answer: bytes) -> None:
+        now = clock()
+        asked = asker.due > 0
+        if status != b"200":
+            seen.errors.append(f"{status!r} {answer[-300:]!r}")
+        else:
+            seen.add("recommend" if asked else "feedback", now - abs(asker.due))
+        if asked and status == b"200":
+            start = answer.find(b'"impression_id":"') + 17
+            name = answer[start : answer.find(b'"', start)]
+            asker.due = -now
+            clicked = b"1" if turn % 10 < 6 else b"null"
+            body = b'{"impression_id":"%b","clicked_position":%b}' % (name, clicked)
+            post(asker, b"/v1/feedback", body)
+            return
+        seen.pairs += not asked
+        if now < end and status != b"lost":
+            ask(asker)
+            return
+        done = over.pop()
+        done.set_result(None)
+
+    begin = clock()
+    askers = []
+    for _ in range(connections):
+        over.append(loop.create_future())
+        _, asker = await loop.create_connection(lambda: Asker(told), host, port)
+        askers.append(asker)
+    waited = list(over)
+    for asker in askers:
+        ask(asker)
+    await asyncio.wait(waited)
+    seen.wall = clock() - begin
+    for asker in askers:
+        asker._told = lambda *_: None
+        asker.transport.close()
+    return seen
+
+
 @dataclass
 class Overload:
     """What clients saw who ask however slowly they are answered."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import random
 import re
 import subprocess
@@ -34,6 +35,7 @@ import uvloop
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.http_load import at_rate, in_batches, in_open_loop, one_client
+from benchmarks.workers import figures, memory_of, single_requests
 from tests.service.crashes import Fleet, Witness, check, live_through
 from tests.service.crashes import write_items as write_few_items
 from tests.service.postgresql_server import PostgreSQLServer
@@ -285,6 +287,33 @@ def start(folder: Path) -> dict[str, Any]:
     return {"ready_s": times, "store_mb": round(megabytes)}
 
 
+def workers(folder: Path) -> dict[str, Any]:
+    """One worker and one for each core, on SQLite, in one run; then memory at a million items."""
+    write_items(folder / "items.parquet", ITEMS)
+    out: dict[str, Any] = {}
+    for count in (1, os.cpu_count() or 1, 1, os.cpu_count() or 1):
+        store = f"sqlite:{len(out)}.db"
+        arguments = ["--items", "items.parquet", "--store", store, "--workers", str(count)]
+        with serving(folder, *arguments) as server:
+            out[f"{len(out)}: {count} workers"] = figures(server.pid, server.port)
+    return out
+
+
+def workers_large(folder: Path) -> dict[str, Any]:
+    """A million items and a worker for each core: memory of each, and seconds to ready."""
+    write_items(folder / "items.parquet", 1_000_000)
+    count = str(os.cpu_count() or 1)
+    with serving(folder, "--items", "items.parquet", "--workers", count) as server:
+        out: dict[str, Any] = {"with import_s": round(server.ready, 2)}
+    with serving(folder, "--workers", count) as server:
+        out["restart_s"] = round(server.ready, 2)
+        while len(memory_of(server.pid)) <= int(count):
+            time.sleep(0.1)
+        uvloop.run(single_requests(server.port))
+        out["memory_mb"] = memory_of(server.pid)
+    return out
+
+
 async def moments(minutes: float | None, draw: random.Random) -> AsyncIterator[int]:
     """Number the moments for a kill, at random intervals: `KILLS` of them, or for some minutes."""
     end = None if minutes is None else time.monotonic() + 60 * minutes
@@ -367,6 +396,8 @@ PARTS: dict[str, Callable[..., dict[str, Any]]] = {
     "memory": memory,
     "large": large,
     "start": start,
+    "workers": workers,
+    "workers-large": workers_large,
     "killed": killed,
     "killed-redis": killed_redis,
     "killed-postgresql": killed_postgresql,

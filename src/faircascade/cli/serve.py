@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from faircascade.service.history import History
     from faircascade.service.logs import Style
     from faircascade.service.server import ServerInfo
+    from faircascade.service.worker import Worker
 
 DEFAULT_STORE = "sqlite:faircascade.db"
 
@@ -104,6 +105,9 @@ def serve(
             show_default=DEFAULT_STORE,
         ),
     ] = None,
+    workers: Annotated[
+        int, typer.Option(help="Processes that share the work; as many as there are cores.")
+    ] = 1,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.")] = 8000,
     keys: Annotated[
@@ -166,15 +170,19 @@ def serve(
         from faircascade.service.server import ServerConfig
         from faircascade.service.server import serve as run
         from faircascade.service.settings import DAY, ServiceSettings
-        from faircascade.service.sockets import listen
         from faircascade.service.stores.base import StoreDown
+        from faircascade.service.worker import Worker
 
+    worker = Worker.current()
     if no_keys and _on_the_command_line(command_line, "keys"):
         raise ValueError("--keys and --no-keys cannot be combined")
     style = _style(log_format)
     if demo_rate < 0:
         raise ParameterError("demo_rate", "must be at least 0", demo_rate)
-    chosen, source, history = _policy(flags), _source(flags), _history(flags)
+    if worker is None and workers != 1:
+        raise typer.Exit(_supervise(flags))
+    begins = worker is None or worker.leading
+    chosen, history = (_policy(flags), _history(flags)) if begins else (None, None)
     limits = ServiceSettings(
         ttl=ttl * DAY,
         max_k=max_k,
@@ -185,21 +193,20 @@ def serve(
         proxies=tuple(proxy or ()),
         rate_limit=rate_limit,
     )
-    with listen(host, port) as listener, _place(store, demo=demo) as address:
-        allowed = None if keys is None or no_keys else Keys.load(keys)
-        _check_reach(listener, known=allowed is not None or no_keys)
+    with _opened(worker, flags) as (listener, address):
         plan = ServerConfig(
             store=address,
-            source=source,
+            source=_source(flags) if begins else None,
             history=history,
             policy=chosen,
-            seed=seed,
+            seed=seed if begins else None,
             settings=limits,
-            keys=allowed,
+            keys=None if keys is None or no_keys else Keys.load(keys),
             host=host,
             access_log=access_log,
             audit_log=None if audit_log is None else AuditFile.at(audit_log),
             demo_rate=demo_rate,
+            worker=worker,
         )
         configure(style)
         try:
@@ -207,6 +214,42 @@ def serve(
         except StoreDown as error:
             remark(f"Error: {error}")
             raise typer.Exit(1) from None
+
+
+def _supervise(flags: Mapping[str, Any]) -> int:
+    """Serve with several processes; return the exit code."""
+    from faircascade.service.logs import configure
+    from faircascade.service.settings import DAY
+    from faircascade.service.stores.registry import store_at
+    from faircascade.service.supervisor import MOST_WORKERS, supervise
+
+    if not 1 <= flags["workers"] <= MOST_WORKERS:
+        raise ParameterError("workers", f"must be between 1 and {MOST_WORKERS}", flags["workers"])
+    with _opened(None, flags) as (listener, address):
+        files = store_at(address, ttl=flags["ttl"] * DAY).share()
+        configure(_style(flags["log_format"]))
+        return supervise(flags["workers"], listener, store=address, files=files)
+
+
+@contextmanager
+def _opened(worker: Worker | None, flags: Mapping[str, Any]) -> Iterator[tuple[socket, str]]:
+    """Yield the socket to listen on and the address of the store."""
+    from faircascade.service.keys import Keys
+    from faircascade.service.sockets import listen
+
+    if worker is not None:
+        with socket(fileno=worker.listener) as listener:
+            yield listener, worker.store
+        return
+    known = flags["no_keys"] or flags["keys"] is not None
+    with (
+        listen(flags["host"], flags["port"]) as listener,
+        _place(flags["store"], demo=flags["demo"]) as address,
+    ):
+        if known and not flags["no_keys"]:
+            Keys.load(flags["keys"])
+        _check_reach(listener, known=known)
+        yield listener, address
 
 
 @contextmanager

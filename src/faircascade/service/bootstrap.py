@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from faircascade.policies import EALinUCB, Policy
 from faircascade.registry import declared
@@ -34,16 +34,19 @@ async def start_service(
     seed: int | None = None,
     settings: ServiceSettings | None = None,
     history: History | None = None,
+    files: Sequence[int] = (),
 ) -> Service:
     """Return a service whose store is open and holds the contents of the source, and what a log
     of the past teaches about users, if there is one.
 
     Without a source, the store must have items already. The default policy is that of a ranker, or
     the one that the store was last served with, or `EALinUCB()`; likewise the seed, or 0. A
-    function gets the last policy, if any, and returns the one to serve.
+    function gets the last policy, if any, and returns the one to serve. `files` are those of
+    `Store.share`, if other processes use the store as well.
     """
     settings = settings or ServiceSettings()
     store = store_at(address, ttl=settings.ttl)
+    store.join(files)
     kept = await store.stored_shape()
     if isinstance(source, RankerFile):
         last: Policy | None = source.ranker.policy

@@ -31,6 +31,7 @@ from faircascade.service.service import Service
 from faircascade.service.settings import ServiceSettings
 from faircascade.service.sockets import address_of, is_local
 from faircascade.service.stores.registry import public_address
+from faircascade.service.worker import Worker
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +69,8 @@ class ServerConfig:
     audit_log: AuditFile | None = None
     demo_rate: float = 0.0
     """Slates per second that simulated users ask for, if the source is the demo."""
+    worker: Worker | None = None
+    """Which worker it is, if there are several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +122,7 @@ async def _serve(plan: ServerConfig, listener: socket.socket, announce: Announce
         seed=plan.seed,
         settings=plan.settings,
         history=plan.history,
+        files=() if plan.worker is None else plan.worker.files,
     )
     beside = []
     if isinstance(plan.source, Demo) and plan.demo_rate > 0:
@@ -144,7 +148,14 @@ async def _serve(plan: ServerConfig, listener: socket.socket, announce: Announce
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         backlog=BACKLOG,
     )
-    server = _Server(config, service, lambda: announce(_facts(plan, service, listener)))
+
+    def listening() -> None:
+        if plan.worker is None or plan.worker.leading:
+            announce(_facts(plan, service, listener))
+        if plan.worker is not None:
+            plan.worker.ready()
+
+    server = _Server(config, service, listening)
     for number in _SIGNALS:
         # Uvicorn has handlers of its own while it runs, and afterwards raises what it got again.
         signal.signal(number, lambda *_: server.stop())

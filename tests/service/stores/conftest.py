@@ -13,6 +13,7 @@ from tests.service.stores.locations import (
     SQLiteLocation,
     StoreLocation,
 )
+from tests.service.stores.two_stores import SharedLocation
 
 
 @pytest.fixture(scope="session")
@@ -51,7 +52,7 @@ def own_postgresql() -> Iterator[PostgreSQLServer]:
         yield server
 
 
-@pytest.fixture(params=["sqlite", "redis", "postgresql"])
+@pytest.fixture(params=["sqlite", "shared-sqlite", "redis", "postgresql"])
 def new_location(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], StoreLocation]:
     """Makes empty places, for each kind of store."""
     if request.param == "redis":
@@ -60,6 +61,8 @@ def new_location(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[],
     if request.param == "postgresql":
         postgresql: PostgreSQLServer = request.getfixturevalue("postgresql_server")
         return lambda: PostgreSQLLocation(postgresql.url)
+    if request.param == "shared-sqlite":
+        return lambda: SharedLocation(tmp_path)
     return lambda: SQLiteLocation(tmp_path)
 
 

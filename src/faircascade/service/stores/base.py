@@ -218,6 +218,18 @@ class Store(ABC):
         A malformed address raises a `ValueError`.
         """
 
+    def share(self) -> Sequence[int]:
+        """Keep the store for the processes of one service; return the open files that each of them
+        has to inherit. To be called by the process that starts them, which does not open it.
+
+        A store that any number of services may use at once has nothing to do.
+        """
+        return ()
+
+    def join(self, files: Sequence[int]) -> None:  # noqa: B027 - most stores need not do anything
+        """Use the store together with the processes that inherited the files of `share`; without
+        any, alone."""
+
     @abstractmethod
     async def stored_shape(self) -> StoreShape | None:
         """Return the shape of what it holds, before it is opened; None if it holds nothing."""

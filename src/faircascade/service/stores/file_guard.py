@@ -15,6 +15,8 @@ log = logging.getLogger(__name__)
 
 _MARK = "SELECT value FROM meta WHERE name = 'file'"
 
+IN_USE = "another service is using this store"
+
 Identity = tuple[int, int] | None
 """Device and inode of the file at a path; None if there is none."""
 
@@ -41,6 +43,13 @@ def real_file(path: Path) -> Path:
             f"together, run: sqlite3 {path} 'PRAGMA wal_checkpoint(TRUNCATE)'"
         )
     return real
+
+
+def lockable_file(path: Path) -> Path:
+    """Return the real file of a path, which need not exist yet, but its folder must."""
+    if not (folder := path.resolve().parent).is_dir():
+        raise ValueError(f"{path}: the folder {folder} does not exist")
+    return real_file(path)
 
 
 def mark(db: sqlite3.Connection, file: Path) -> None:
@@ -73,18 +82,21 @@ class FileGuard:
     the file was replaced writes into one that nobody will open again.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Lock the file of a path, or refuse if another service has."""
-        self.file = real_file(path)
+    def __init__(self, path: Path, *, shared: bool = False) -> None:
+        """Lock the file of a path, or refuse if another service has; one that is shared is locked
+        by all processes that share it.
+        """
+        self.file = lockable_file(path)
         self.lost = ""
         """What happened to the file and what to do; empty as long as it is there."""
         self._path = path
         self._known: dict[Path, Identity] = {}
         self._lock = FileLock(f"{self.file}.lock", thread_local=False)
         try:
-            self._lock.acquire(timeout=0)
+            if not shared:
+                self._lock.acquire(timeout=0)
         except Timeout:
-            raise ValueError(f"{path}: another service is using this store") from None
+            raise ValueError(f"{path}: {IN_USE}") from None
 
     def release(self) -> None:
         """Let other services have the file."""
@@ -99,6 +111,11 @@ class FileGuard:
         """Remember which write-ahead log and index are beside it."""
         for path in (Path(f"{self.file}-wal"), Path(f"{self.file}-shm")):
             self._known[path] = _identity(path)
+
+    def give_up(self) -> None:
+        """Refuse everything from now on: the disk may have lost what was written."""
+        self.lost = _DISK_FAILED
+        log.error("the store is lost", extra={"file": str(self._path), "reason": self.lost})
 
     def check(self) -> None:
         """Raise `StoreLost` if one of these files is not there, now or ever before."""
@@ -128,4 +145,8 @@ _FILE_LOST = (
 _LOG_LOST = (
     "its write-ahead log (-wal, -shm) was removed while the service ran; stop the service with "
     "SIGTERM, which saves what it holds, then start"
+)
+_DISK_FAILED = (
+    "the disk could not write what was learned (see the log of the system); stop the service, "
+    "check the disk, then start"
 )

@@ -6,12 +6,13 @@ import asyncio
 import json
 import secrets
 import sqlite3
-from collections import OrderedDict
+from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,10 +29,11 @@ from faircascade.service.stores.base import (
     UserRecord,
     UserStates,
 )
-from faircascade.service.stores.file_guard import mark, real_file
+from faircascade.service.stores.file_guard import IN_USE, lockable_file, mark, real_file
 from faircascade.service.stores.item_columns import PAGE, ItemColumns
 from faircascade.service.stores.packing import fitting, pack_note, read_note, widened
 from faircascade.service.stores.registry import register_store
+from faircascade.service.stores.round_numbers import OwnRounds, RoundNumbers
 from faircascade.service.stores.sqlite_contents import SQLiteContents
 from faircascade.service.stores.sqlite_file import SQLiteFile
 from faircascade.service.stores.sqlite_rows import (
@@ -49,6 +51,9 @@ from faircascade.service.stores.sqlite_rows import (
     value,
 )
 from faircascade.types import Floats, Ints
+
+if TYPE_CHECKING:
+    from faircascade.service.stores.file_share import FileShare
 
 VERSION = 2
 _MARK = 0x66616972
@@ -68,8 +73,9 @@ _NEWEST = f"""
 ) ORDER BY round DESC, number DESC
 """
 _COUNT = "SELECT count(*) FROM impressions WHERE user = ?"
-_ALLOTTED = 65_536
-"""Users whose last round is remembered until the database knows it."""
+READING_TIME = 120.0
+"""Seconds for which events stay after they were counted, if other processes read them too."""
+_EVENTS_AT_ONCE = 2_000
 _EXPIRE_AT_ONCE = 1_000
 _NOBODY = (None, 0, b"")
 """Key, rounds and sums of an unknown user."""
@@ -91,7 +97,25 @@ class SQLiteStore(Store):
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._shape = StoreShape(dim=0, sums=0)
-        self._allotted: OrderedDict[str, int] = OrderedDict()
+        self._share: FileShare | None = None
+        self._rounds: RoundNumbers = OwnRounds()
+        self._counted: deque[tuple[float, int]] = deque()
+        """When counts were kept, and up to which event."""
+
+    def share(self) -> Sequence[int]:
+        from faircascade.service.stores.file_share import FileShare
+
+        self._share = FileShare.make(lockable_file(self.path))
+        if self._share is None:
+            raise ValueError(f"{self.path}: {IN_USE}")
+        return self._share.files
+
+    def join(self, files: Sequence[int]) -> None:
+        from faircascade.service.stores.file_share import FileShare
+
+        if files:
+            self._share = FileShare(files)
+            self._rounds = self._share.rounds
 
     async def stored_shape(self) -> StoreShape | None:
         return await asyncio.to_thread(self._stored_shape)
@@ -121,32 +145,34 @@ class SQLiteStore(Store):
 
     async def open(self, shape: StoreShape) -> None:
         self._shape = shape
-        self._file = await SQLiteFile.open(self.path, self._prepare)
+        self._file = await SQLiteFile.open(self.path, self._prepare, self._share)
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         """Make the tables of a new file; check those of an old one."""
         if value(db, "SELECT count(*) FROM sqlite_schema") == 0:
-            db.execute("PRAGMA journal_mode = WAL")
             db.executescript(
                 f"BEGIN; {SCHEMA} PRAGMA application_id = {_MARK}; "
                 f"PRAGMA user_version = {VERSION}; COMMIT;"
             )
         self._check_kind(db)
+        db.execute("PRAGMA journal_mode = WAL")  # also of a backup, which may have none
         known = db.execute("SELECT value FROM meta WHERE name = 'shape'").fetchone()
         if known is None:
-            self._keep_shape(db)
+            self._keep_shape(db, self._shape)
         elif reason := StoreShape(**json.loads(known[0])).refuses(self._shape):
             raise ValueError(f"{self.path}: {reason}")
         mark(db, self.path)
 
-    def _keep_shape(self, db: sqlite3.Connection) -> None:
-        plain = json.dumps(self._shape.plain())
+    def _keep_shape(self, db: sqlite3.Connection, shape: StoreShape) -> None:
+        plain = json.dumps(shape.plain())
         db.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('shape', ?)", [plain])
 
     async def widen(self, sums: int) -> None:
-        kept = await self._file.read("SELECT value FROM meta WHERE name = 'shape'")
-        self._shape = StoreShape(**json.loads(kept[0][0])).widened(sums)
-        await self._file.write(self._keep_shape)
+        def job(db: sqlite3.Connection) -> None:
+            kept = json.loads(value(db, "SELECT value FROM meta WHERE name = 'shape'"))
+            self._keep_shape(db, StoreShape(**kept).widened(sums))
+
+        await self._file.write(job)
         self._shape = replace(self._shape, sums=sums)
 
     async def close(self) -> None:
@@ -242,21 +268,12 @@ class SQLiteStore(Store):
             return known, [dict(db.execute(_ACCOUNT, [key])) for key in keys]
 
         known, owed = await self._file.snapshot(job)
+        found = [known.get(name, _NOBODY) for name in users]
         sums = np.zeros((len(users), self._shape.sums))
-        rounds = np.empty(len(users), dtype=np.int64)
-        for place, name in enumerate(users):
-            _, last, packed = known.get(name, _NOBODY)
+        for place, (_, _, packed) in enumerate(found):
             sums[place] = widened(np.frombuffer(packed), self._shape.sums)
-            rounds[place] = self._allot(name, last)
-        return UserStates(sums=sums, rounds=rounds, accounts=owed)
-
-    def _allot(self, name: str, last: int) -> int:
-        """Number a user's next slate; those numbered before may not be written yet."""
-        number = max(self._allotted.pop(name, 0), last) + 1
-        self._allotted[name] = number
-        if len(self._allotted) > _ALLOTTED:
-            self._allotted.popitem(last=False)
-        return number
+        rounds = await self._rounds.allot(users, [last for _, last, _ in found])
+        return UserStates(sums=sums, rounds=np.array(rounds, dtype=np.int64), accounts=owed)
 
     async def record(self, impressions: Sequence[Impression], *, units: Ints | None) -> list[str]:
         def job(db: sqlite3.Connection) -> list[str]:
@@ -352,11 +369,11 @@ class SQLiteStore(Store):
             for table in ("impressions", "accounts"):
                 db.execute(f"DELETE FROM {table} WHERE user = ?", row)
             db.execute("DELETE FROM users WHERE key = ?", row)
-            self._allotted.pop(user, None)
             self._file.drop_log()
             return True
 
         known: bool = await self._file.write(job)
+        await self._rounds.forget(user)
         return known
 
     async def put_users(self, users: Sequence[str], sums: Floats, rounds: Ints) -> None:
@@ -404,10 +421,27 @@ class SQLiteStore(Store):
                 "WHERE excluded.cursor > counts.cursor",
                 [int(cursor or 0), counts],
             )
-            # the last one stays, so that its number is not given again
-            db.execute("DELETE FROM events WHERE number < ?", [int(cursor or 0)])
 
         await self._file.write(job)
+        now = monotonic()
+        self._counted.append((now, int(cursor or 0)))
+        others = self._share is not None
+        while self._counted and self._counted[0][0] <= now - others * READING_TIME:
+            await self._drop_events(self._counted.popleft()[1])
+
+    async def _drop_events(self, before: int) -> None:
+        """Drop events, a few at a time; the last one stays, so that nobody gets its number."""
+
+        def job(db: sqlite3.Connection) -> bool:
+            db.execute(
+                "DELETE FROM events WHERE number < ? AND number < "
+                "(SELECT min(number) FROM events) + ?",
+                [before, _EVENTS_AT_ONCE],
+            )
+            return bool(value(db, f"SELECT coalesce(min(number), {before}) < {before} FROM events"))
+
+        while await self._file.write(job):
+            pass
 
     # time
 

@@ -2,8 +2,9 @@
 
 Statements take microseconds and run on the event loop; waiting for the disk is left to a thread.
 What is to be written meanwhile goes into the next transaction together, so that many requests share
-one `fsync`. While another program has locked the file, statements fail at once and are tried again,
-so that the event loop never waits for a lock.
+one `fsync`. Processes that share a file write in turn; a turn ends before the `fsync`, so that
+several of them wait for the disk together. While another program has locked the file, statements
+fail at once and are tried again, so that the event loop never waits for a lock.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from faircascade.service.batching import reject, resolve
 from faircascade.service.stores.base import StoreDown, StoreLost
 from faircascade.service.stores.file_guard import FileGuard
 from faircascade.service.stores.worker_thread import WorkerThread
+
+if TYPE_CHECKING:
+    from faircascade.service.stores.file_share import FileShare, ProcessLock
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +39,8 @@ PATIENCE = 5.0
 
 _PAUSE = 0.005
 """Seconds until a statement is tried again."""
+_LONG_TURN = 0.5
+"""Seconds after which those who wait for another process are looked at."""
 _LITTLE_PATIENCE = 20
 """Milliseconds that all writers may wait for one that reads, such as a backup."""
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL)
@@ -55,20 +61,27 @@ class _Waiting:
 
 
 class SQLiteFile:
-    """One file, used by one process; `synchronous=FULL`, write-ahead log."""
+    """One file with a write-ahead log, used by one process or by those that share it."""
 
     @classmethod
-    async def open(cls, path: Path, prepare: Job) -> SQLiteFile:
+    async def open(cls, path: Path, prepare: Job, share: FileShare | None = None) -> SQLiteFile:
         """Open the file and let `prepare` make or check its tables, in a thread."""
-        if not (folder := path.resolve().parent).is_dir():
-            raise ValueError(f"{path}: the folder {folder} does not exist")
-        return cls(path, *await asyncio.to_thread(_open, path, prepare))
+        opened = await asyncio.to_thread(_open, path, prepare, shared=share is not None)
+        return cls(path, *opened, turn=None if share is None else share.writing)
 
-    def __init__(self, path: Path, guard: FileGuard, connections: _Connections) -> None:
-        """Take over an open file; `open` makes one."""
+    def __init__(
+        self,
+        path: Path,
+        guard: FileGuard,
+        connections: _Connections,
+        *,
+        turn: ProcessLock | None,
+    ) -> None:
+        """Take over an open file; `open` makes one. Who writes has the `turn`."""
         self.path = path
         self._guard = guard
         self._connections = connections
+        self._turn = turn
         self._clock = asyncio.get_running_loop().time
         self._disk = WorkerThread("commit")
         self._waiting: list[_Waiting] = []
@@ -145,13 +158,29 @@ class SQLiteFile:
         while self._waiting or self._alone:
             if self._next_log:
                 await self._disk.do(self._renew_log)
+            await self._take_turn()
             try:
                 self._connections.writer.execute("BEGIN IMMEDIATE")
             except sqlite3.Error as error:
+                self._end_turn()
                 self._give_up(error)
                 await asyncio.sleep(_PAUSE)
             else:
                 await self._commit(self._next_batch())
+
+    async def _take_turn(self) -> None:
+        """Wait until no other process of this service writes, which takes a moment."""
+        if self._turn is None or self._turn.take():
+            return
+        taken = asyncio.ensure_future(self._disk.do(self._turn.wait))
+        while not taken.done():
+            await asyncio.wait([taken], timeout=_LONG_TURN)
+            if not taken.done():
+                self._give_up(_StoppedWriter())
+
+    def _end_turn(self) -> None:
+        if self._turn is not None:
+            self._turn.give_back()
 
     def _next_batch(self) -> list[_Waiting]:
         if self._alone:
@@ -177,6 +206,7 @@ class SQLiteFile:
         except BaseException as error:
             if writer.in_transaction:
                 writer.execute("ROLLBACK")
+                self._end_turn()
             if not isinstance(error, Exception):
                 raise
             if len(batch) > 1 and not isinstance(error, StoreDown):
@@ -197,6 +227,11 @@ class SQLiteFile:
         """
         self._guard.check()
         self._connections.writer.execute("COMMIT")
+        self._end_turn()
+        try:
+            self._connections.sync()
+        except OSError:
+            self._guard.give_up()
         self._guard.check()
 
     async def _tidy(self) -> None:
@@ -232,6 +267,8 @@ class SQLiteFile:
     def _renew_log(self) -> None:
         """Restart the log; if it is being read, try again later."""
         writer, how, busy = self._connections.writer, self._next_log, True
+        if self._turn is not None:
+            self._turn.wait()
         try:
             self._guard.check()
             writer.execute(f"PRAGMA busy_timeout = {_LITTLE_PATIENCE}")
@@ -240,6 +277,7 @@ class SQLiteFile:
             log.warning("the write-ahead log could not be restarted", extra={"reason": str(error)})
         finally:
             writer.execute("PRAGMA busy_timeout = 0")
+            self._end_turn()
         self._next_log, self._unfinished = "", how if busy else ""
 
 
@@ -250,15 +288,22 @@ class _Connections:
     writer: sqlite3.Connection
     reader: sqlite3.Connection
     tidier: sqlite3.Connection
+    log: int
+    """The write-ahead log."""
+
+    def sync(self) -> None:
+        """Wait until all that was written to the log is on disk."""
+        _sync(self.log)
 
     def close(self) -> None:
+        os.close(self.log)
         for connection in (self.reader, self.tidier, self.writer):
             connection.close()
 
 
-def _open(path: Path, prepare: Job) -> tuple[FileGuard, _Connections]:
+def _open(path: Path, prepare: Job, *, shared: bool) -> tuple[FileGuard, _Connections]:
     """Open a file, which may take a while if another program has locked it."""
-    guard = FileGuard(path)
+    guard = FileGuard(path, shared=shared)
     try:
         return guard, _connections(guard, prepare)
     except sqlite3.Error as error:
@@ -276,7 +321,8 @@ def _connections(guard: FileGuard, prepare: Job) -> _Connections:
     writer = _connect(guard.file)
     prepare(writer)
     writer.execute("PRAGMA wal_autocheckpoint = 0")  # see `SQLiteFile._tidy`
-    opened = _Connections(writer, _connect(guard.file), _connect(guard.file))
+    log_file = os.open(f"{guard.file}-wal", os.O_RDWR)
+    opened = _Connections(writer, _connect(guard.file), _connect(guard.file), log_file)
     for connection in (opened.writer, opened.reader):  # used on the event loop
         connection.execute("PRAGMA busy_timeout = 0")
     guard.remember_log()
@@ -289,9 +335,18 @@ def _connect(path: Path) -> sqlite3.Connection:
         path, PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=64
     )
     connection.execute("PRAGMA secure_delete = ON")  # what is erased is overwritten
-    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA synchronous = NORMAL")  # `SQLiteFile` syncs each transaction
     connection.execute("PRAGMA cache_size = -32768")  # 32 MB
     return connection
+
+
+_sync = getattr(os, "fdatasync", os.fsync)
+
+
+class _StoppedWriter(sqlite3.OperationalError):
+    """Another process of this service has its turn for very long."""
+
+    sqlite_errorcode = sqlite3.SQLITE_BUSY
 
 
 def _is_locked(error: sqlite3.Error) -> bool:
