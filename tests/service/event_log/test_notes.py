@@ -81,6 +81,7 @@ def test_slates_say_nothing_where_no_log_is_wanted(tmp_path: Path) -> None:
         async with serving(tmp_path, registry.build("policy", "epsilon-greedy")) as service:
             shown = await recommend(service)
             (kept,) = await service.store.impressions([shown.impression_id])
-            assert kept is not None and set(kept.note) == {"policy"}
+            assert kept is not None
+            assert set(kept.note) == {"policy"}
 
     asyncio.run(story())
