@@ -24,6 +24,14 @@ from faircascade.service.stores.base import (
     StoreShape,
     UpdateOutcome,
 )
+from faircascade.service.stores.changes import (
+    Answered,
+    Change,
+    Erased,
+    Expired,
+    Imported,
+    Shown,
+)
 from faircascade.types import Floats
 
 SHAPE = StoreShape(dim=3, sums=5, topics=1)
@@ -133,6 +141,16 @@ async def all_events(store: Store) -> list[tuple[float, list[int], bool]]:
     while some := await store.events(cursor, 100):
         cursor = some[-1][0]
         found += [(event.time, event.slots.tolist(), event.answered) for _, event in some]
+    return found
+
+
+async def all_changes(store: Store) -> list[Change]:
+    """Return all logged changes, a few at a time."""
+    found: list[Change] = []
+    cursor = ""
+    while some := await store.changes(cursor, 100):
+        cursor = some[-1][0]
+        found += [change for _, change in some]
     return found
 
 
@@ -676,6 +694,108 @@ async def what_is_not_expired_stays(store: Store) -> None:
     _equal(len(await all_events(store)), 7, "events")
 
 
+@_opened
+async def changes_are_kept_in_full_if_they_are_logged(store: Store) -> None:
+    await hand_out(store, "bob")
+    _equal(len(await all_changes(store)), 0, "changes of a store that does not log them")
+    store.log_changes(True)
+    note = {"policy": "p", "logged": {"scores": [0.5, 0.25]}}
+    new = replace(new_impression("日本 ada", (7, 2)), note=note)
+    units = np.array([2**40, 20, 1])
+    (name,) = await store.record([new], units=units)
+    (shown,) = await store.impressions([name])
+    assert shown is not None, "an impression is there"
+    gained = np.array([1.5, -0.0, 1e-300])
+    update = replace(new_update(shown, 1, 2, examined=1, increments=gained), note={"shown": 2})
+    await store.learn([update, update])
+    await store.put_users(["eve", "日本 ada"], np.ones((2, SHAPE.sums)), np.array([3, 4]))
+    await store.erase("日本 ada")
+    await store.erase("日本 ada")
+    await store.put_users(["日本 ada"], np.ones((1, SHAPE.sums)), np.array([5]))
+    first, second, third, *rest = await all_changes(store)
+    assert isinstance(first, Shown), f"a slate comes first, got {first}"
+    _same_slate(first.impression, shown, "slate")
+    _same(first.impression.features, shown.features, "features as shown")
+    _equal(first.units.tolist(), units[:2].tolist(), "units of its positions")
+    assert isinstance(second, Answered), f"its answer comes second, once, got {second}"
+    _same_slate(second.impression, replace(shown, clicked=(1, 2), examined=1), "answered slate")
+    _same(second.increments, gained, "increments")
+    _equal((second.time, dict(second.note)), (update.time, {"shown": 2}), "time and note")
+    assert isinstance(third, Imported), f"a new user comes third, got {third}"
+    _equal((third.user, third.rounds), ("eve", 3), "imported user")
+    _same(third.sums, np.ones(SHAPE.sums), "imported sums")
+    kinds = [(type(one), getattr(one, "user", "")) for one in rest]
+    _equal(kinds, [(Erased, "日本 ada"), (Imported, "日本 ada")], "changes after that")
+
+
+def _same_slate(found: Impression, expected: Impression, what: str) -> None:
+    def plain(one: Impression) -> tuple[Any, ...]:
+        answer = one.clicked, one.examined, dict(one.note)
+        return (one.id, one.user, one.slots.tolist(), one.round, one.time, *answer)
+
+    _equal(plain(found), plain(expected), what)
+
+
+@_opened
+async def changes_stay_until_they_are_dropped(store: Store) -> None:
+    store.log_changes(True)
+    ids = [one.id for one in await hand_out(store, "ada", 12)]
+    known = await store.changes("", 5)
+    cursors = [cursor for cursor, _ in [*known, *await store.changes(known[-1][0], 100)]]
+    _equal(len(set(cursors)), 12, "different cursors")
+    await store.drop_changes("")
+    _equal(len(await all_changes(store)), 12, "changes after none was dropped")
+    await store.drop_changes(cursors[4])
+    await _reopen(store)
+    left = [one.impression.id for one in await all_changes(store) if isinstance(one, Shown)]
+    _equal(left, ids[5:], "slates after five were dropped")
+    await store.drop_changes(cursors[-1])
+    _equal(await store.changes("", 100), [], "changes after all were dropped")
+    await _reopen(store)
+    store.log_changes(True)
+    (new,) = await hand_out(store, "bob")
+    ((cursor, change),) = await store.changes(cursors[-1], 100)
+    assert cursor not in cursors, f"cursor {cursor!r} was given before"
+    assert isinstance(change, Shown), "the new slate is there"
+    _equal(change.impression.id, new.id, "the slate after the last cursor")
+
+
+@_opened
+async def changes_come_in_the_order_in_which_sums_grew(store: Store) -> None:
+    store.log_changes(True)
+    rng = np.random.default_rng(0)
+    shown = [one for user in ("ada", "bob") for one in await hand_out(store, user, 40)]
+    updates = [
+        new_update(one, 1, increments=rng.normal(size=SHAPE.sums) * 10.0 ** rng.integers(-9, 9))
+        for one in shown
+    ]
+    order = rng.permutation(len(updates)).tolist()
+    batches = [[updates[n] for n in order[i::16]] for i in range(16)]
+    await asyncio.gather(*map(store.learn, batches))
+    for user in ("ada", "bob"):
+        total = np.zeros(SHAPE.sums)
+        for change in await all_changes(store):
+            if isinstance(change, Answered) and change.impression.user == user:
+                total = total + change.increments
+        found = (await sums_of(store, user)).tobytes()
+        _equal(found, total.tobytes(), f"sums of {user}, added in the order of the changes")
+
+
+@_opened
+async def what_expires_without_an_answer_is_a_change(store: Store) -> None:
+    store.log_changes(True)
+    shown = await hand_out(store, "ada", 4)
+    await store.learn([new_update(shown[0], 1)])
+    await store.erase("bob")
+    while await store.expire(shown[2].time):
+        pass
+    found = [one for one in await all_changes(store) if isinstance(one, Expired)]
+    _equal([one.impression.id for one in found], [shown[1].id], "expired slates")
+    _same_slate(found[0].impression, shown[1], "expired slate")
+    outcomes = await store.learn([new_update(shown[1], 1)])
+    _equal(outcomes, [UpdateOutcome.UNKNOWN], "an answer after that")
+
+
 STORE_CHECKS: tuple[Check, ...] = (
     another_shape_is_refused,
     the_shape_is_known_before_opening,
@@ -708,5 +828,9 @@ STORE_CHECKS: tuple[Check, ...] = (
     users_may_have_any_names,
     any_text_may_be_asked_for_as_an_impression,
     what_is_not_expired_stays,
+    changes_are_kept_in_full_if_they_are_logged,
+    changes_stay_until_they_are_dropped,
+    changes_come_in_the_order_in_which_sums_grew,
+    what_expires_without_an_answer_is_a_change,
 )
 """Every check, by what it asserts."""

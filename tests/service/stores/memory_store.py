@@ -22,6 +22,15 @@ from faircascade.service.stores.base import (
     UserRecord,
     UserStates,
 )
+from faircascade.service.stores.changes import (
+    Answered,
+    Change,
+    Erased,
+    Expired,
+    Imported,
+    Shown,
+    read_change,
+)
 from faircascade.service.stores.packing import fitting, widened
 from faircascade.service.stores.registry import register_store
 from faircascade.types import Floats, Ints
@@ -51,6 +60,9 @@ class MemoryStore(Store):
         self._impressions: dict[str, Impression] = {}
         self._events: list[Event] = []
         self._counts: tuple[str, bytes | None] = ("", None)
+        self._logged = False
+        self._changes: list[tuple[int, bytes]] = []
+        self._changed = 0
 
     @classmethod
     def from_address(cls, address: str, *, ttl: float) -> MemoryStore:
@@ -151,6 +163,7 @@ class MemoryStore(Store):
             gains = () if units is None else units.tolist()
             for slot, gain in zip(shown.slots.tolist(), gains, strict=False):
                 user.account[slot] += gain
+            self._log(Shown.of(shown, name, units))
         return ids
 
     async def impressions(self, ids: Sequence[str]) -> list[Impression | None]:
@@ -177,6 +190,7 @@ class MemoryStore(Store):
         self._events.append(
             Event(time=update.time, slots=update.clicked_slots, answered=True, note=shown.counted)
         )
+        self._log(Answered.of(update))
         return UpdateOutcome.LEARNED
 
     async def user(self, user: str, *, impressions: int) -> UserRecord | None:
@@ -194,11 +208,16 @@ class MemoryStore(Store):
     async def erase(self, user: str) -> bool:
         kept = {name: one for name, one in self._impressions.items() if one.user != user}
         self._impressions = kept
-        return self._users.pop(user, None) is not None
+        known = self._users.pop(user, None) is not None
+        if known:
+            self._log(Erased(user=user))
+        return known
 
     async def put_users(self, users: Sequence[str], sums: Floats, rounds: Ints) -> None:
         for name, row, number in zip(users, sums, rounds.tolist(), strict=True):
-            self._users.setdefault(name, User(row.copy(), number))
+            if name not in self._users:
+                self._users[name] = User(row.copy(), number)
+                self._log(Imported(user=name, sums=row, rounds=number))
 
     async def events(self, after: str, limit: int) -> list[tuple[str, Event]]:
         first = int(after or 0)
@@ -212,8 +231,28 @@ class MemoryStore(Store):
         if int(cursor or 0) >= int(self._counts[0] or 0):
             self._counts = cursor, counts
 
+    def log_changes(self, on: bool) -> None:
+        self._logged = on
+
+    def _log(self, change: Change) -> None:
+        if self._logged:
+            assert self._shape is not None
+            self._changed += 1
+            self._changes.append((self._changed, change.pack(self._shape.dim)))
+
+    async def changes(self, after: str, limit: int) -> list[tuple[str, Change]]:
+        assert self._shape is not None
+        dim, first = self._shape.dim, int(after or 0)
+        some = [(number, body) for number, body in self._changes if number > first][:limit]
+        return [(str(number), read_change(body, dim)) for number, body in some]
+
+    async def drop_changes(self, until: str) -> None:
+        self._changes = [one for one in self._changes if one[0] > int(until or 0)]
+
     async def expire(self, before: float) -> int:
         old = [name for name, one in self._impressions.items() if one.time < before]
         for name in old:
-            del self._impressions[name]
+            one = self._impressions.pop(name)
+            if one.clicked is None:
+                self._log(Expired(impression=one))
         return len(old)

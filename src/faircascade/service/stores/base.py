@@ -20,6 +20,7 @@ from faircascade.service.stores.item_columns import PAGE, ItemColumns
 from faircascade.types import Floats, Ints
 
 if TYPE_CHECKING:
+    from faircascade.service.stores.changes import Change
     from faircascade.service.stores.contents import StoreContents
 
 COUNTED = "counted"
@@ -139,6 +140,8 @@ class ModelUpdate:
     increments: Floats
     """For the first numbers of the user's sums, or all of them; more are refused."""
     time: float
+    note: Mapping[str, Any] = field(default_factory=dict)
+    """What else an event log should know of it, as a JSON object."""
 
     @property
     def clicked_slots(self) -> Slots:
@@ -377,6 +380,28 @@ class Store(ABC):
         Events that the counts cover may be dropped, but only after other services had minutes to
         read them.
         """
+
+    # event log
+
+    @abstractmethod
+    def log_changes(self, on: bool) -> None:
+        """Say whether what this store does from now on is kept for `changes`; at first it is not.
+
+        To be called before or after it is opened.
+        """
+
+    @abstractmethod
+    async def changes(self, after: str, limit: int) -> list[tuple[str, Change]]:
+        """Return the changes after a cursor, oldest first, each with its own cursor.
+
+        Slates, answers, erasures, and imports of users that were not known: each once, in the order
+        in which they came to one user, kept by the transaction that did it. Impressions that
+        `expire` drops unanswered are there, too. The cursor before the first change is "".
+        """
+
+    @abstractmethod
+    async def drop_changes(self, until: str) -> None:
+        """Drop the changes up to a cursor: the log has them. Later ones have other cursors."""
 
     # time
 

@@ -176,7 +176,7 @@ def pack_patch(patch: ItemPatch, dim: int) -> bytes:
     numbers = (math.nan if n is None else n for n in (patch.merit, patch.popularity))
     labels = (text for label in patch.groups.items() for text in label)
     return b"".join(
-        [_NUMBERS.pack(*numbers), pack_floats(patch.features, dim), *map(_pack_part, labels)]
+        [_NUMBERS.pack(*numbers), pack_floats(patch.features, dim), *map(pack_part, labels)]
     )
 
 
@@ -184,7 +184,7 @@ def pack_item(item: StoredItem, dim: int) -> bytes:
     """Return an item as `read_item` takes it."""
     head = _ITEM.pack(item.slot, item.removed, item.merit, item.popularity)
     labels = (text for label in item.groups.items() for text in label)
-    return b"".join([head, pack_floats(item.features, dim), *map(_pack_part, labels)])
+    return b"".join([head, pack_floats(item.features, dim), *map(pack_part, labels)])
 
 
 def read_item(name: str, packed: bytes, dim: int) -> StoredItem:
@@ -202,7 +202,8 @@ def read_item(name: str, packed: bytes, dim: int) -> StoredItem:
     )
 
 
-def _pack_part(text: str) -> bytes:
+def pack_part(text: str) -> bytes:
+    """Return text after its length."""
     packed = pack_text(text)
     return _LENGTH.pack(len(packed)) + packed
 

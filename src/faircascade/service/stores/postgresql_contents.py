@@ -67,7 +67,7 @@ FROM unnest($1::float8[], $2::boolean[], $3::bytea[], $4::bytea[])
   WITH ORDINALITY AS g (time, answered, slots, note, place) ORDER BY g.place
 """
 _CLEAR = """
-DROP TABLE store, meta, items, users, accounts, impressions, events, counts;
+DROP TABLE store, meta, items, users, accounts, impressions, events, counts, changes;
 DROP SEQUENCE event_numbers
 """
 

@@ -36,6 +36,13 @@ WHERE {{guard}} AND u.name = $2
 """
 """Rows that `read_user` takes: the newest impressions of a user, or one without any."""
 
+EXPIRED = f"""
+DELETE FROM impressions WHERE id = ANY (ARRAY(
+  SELECT i.id FROM impressions i WHERE i.time < $1 ORDER BY i.time LIMIT $2 FOR UPDATE SKIP LOCKED
+)) RETURNING {IMPRESSION}
+"""
+"""Drops some impressions and returns what `read_impression` takes."""
+
 _MANY = 500
 """Rows sent together at most."""
 _MUCH = 2**20

@@ -170,5 +170,6 @@ class RedisContents(StoreContents):
         for kind in ("user", "account", "shown", "impression"):
             async for keys in self._keys(kind):
                 await self._send([("UNLINK", *keys)])
-        rest = ("items", "changed", "version", "live", "events", "counts", "meta", "ping", "shape")
+        rest = ["items", "changed", "version", "live", "events", "counts", "meta", "ping", "shape"]
+        rest += ["changes", "open"]
         await self._send([("UNLINK", *(self._key(kind) for kind in rest))])

@@ -34,7 +34,7 @@ WHERE slot > ? ORDER BY slot LIMIT ?
 _USERS = "SELECT key, name, rounds, sums FROM users WHERE key > ? ORDER BY key LIMIT ?"
 _ACCOUNTS = "SELECT user, slot, units FROM accounts WHERE user BETWEEN ? AND ?"
 _LEAST = -(2**63)
-_TABLES = ("meta", "items", "users", "accounts", "impressions", "events", "counts")
+_TABLES = ("meta", "items", "users", "accounts", "impressions", "events", "counts", "changes")
 
 
 class SQLiteContents(StoreContents):

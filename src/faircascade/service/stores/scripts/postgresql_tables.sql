@@ -32,6 +32,9 @@ CREATE TABLE events (
     answered boolean NOT NULL, slots bytea NOT NULL, note bytea NOT NULL,
     added timestamptz NOT NULL DEFAULT clock_timestamp()
 );
+CREATE TABLE changes ( -- numbered with the events: what is settled of one is of the other
+    number bigint PRIMARY KEY DEFAULT nextval('event_numbers'), body bytea NOT NULL
+);
 CREATE TABLE counts (
     one boolean PRIMARY KEY DEFAULT true CHECK (one), cursor bigint NOT NULL, body bytea NOT NULL
 );
@@ -40,5 +43,6 @@ ALTER TABLE items ALTER features SET STORAGE EXTERNAL;
 ALTER TABLE users ALTER sums SET STORAGE EXTERNAL;
 ALTER TABLE impressions ALTER features SET STORAGE EXTERNAL;
 ALTER TABLE counts ALTER body SET STORAGE EXTERNAL;
+ALTER TABLE changes ALTER body SET STORAGE EXTERNAL;
 -- From now on the sequence tells the last number that was given.
 SELECT nextval('event_numbers');

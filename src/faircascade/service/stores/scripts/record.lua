@@ -1,6 +1,8 @@
 -- Keeps one slate that is handed out, and counts it, once.
--- KEYS: impression, user, shown (the user's impressions by round), account, events.
--- ARGV: body, id, round, milliseconds to live, event, stem of impression keys, slot, units, ...
+-- KEYS: impression, user, shown (the user's impressions by round), account, events,
+-- changes, open (ids of slates without an answer by time, of a store that is logged).
+-- ARGV: body, id, round, milliseconds to live, event, stem of impression keys, change
+-- (nothing if changes are not logged), time, slot, units, ...
 if redis.call('EXISTS', KEYS[1]) == 1 then return end -- sent again: the first reply was lost
 
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[4])
@@ -13,5 +15,9 @@ redis.call('PEXPIRE', KEYS[3], ARGV[4])
 for _, oldest in ipairs(redis.call('ZRANGE', KEYS[3], 0, 1)) do
   if redis.call('EXISTS', ARGV[6] .. oldest) == 0 then redis.call('ZREM', KEYS[3], oldest) end
 end
-for at = 7, #ARGV, 2 do redis.call('HINCRBY', KEYS[4], ARGV[at], ARGV[at + 1]) end
+for at = 9, #ARGV, 2 do redis.call('HINCRBY', KEYS[4], ARGV[at], ARGV[at + 1]) end
 redis.call('XADD', KEYS[5], '*', 'e', ARGV[5])
+if #ARGV[7] > 0 then
+  redis.call('XADD', KEYS[6], '*', 'c', ARGV[7])
+  redis.call('ZADD', KEYS[7], ARGV[8], ARGV[2])
+end
