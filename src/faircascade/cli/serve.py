@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -182,6 +183,7 @@ def serve(
     if worker is None and workers != 1:
         raise typer.Exit(_supervise(flags))
     begins = worker is None or worker.leading
+    simulates = demo and (worker is None or worker.is_first)
     chosen, history = (_policy(flags), _history(flags)) if begins else (None, None)
     limits = ServiceSettings(
         ttl=ttl * DAY,
@@ -196,7 +198,7 @@ def serve(
     with _opened(worker, flags) as (listener, address):
         plan = ServerConfig(
             store=address,
-            source=_source(flags) if begins else None,
+            source=_source(flags) if begins or simulates else None,
             history=history,
             policy=chosen,
             seed=seed if begins else None,
@@ -225,6 +227,8 @@ def _supervise(flags: Mapping[str, Any]) -> int:
 
     if not 1 <= flags["workers"] <= MOST_WORKERS:
         raise ParameterError("workers", f"must be between 1 and {MOST_WORKERS}", flags["workers"])
+    if os.name != "posix":
+        raise ParameterError("workers", "must be 1 on this system", flags["workers"])
     with _opened(None, flags) as (listener, address):
         files = store_at(address, ttl=flags["ttl"] * DAY).share()
         configure(_style(flags["log_format"]))

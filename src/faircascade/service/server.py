@@ -25,7 +25,9 @@ from faircascade.service.catalogue.sources import Source
 from faircascade.service.demo import Demo, SimulatedUsers
 from faircascade.service.history import History
 from faircascade.service.http import create_app
+from faircascade.service.http.app import Beside
 from faircascade.service.http.connections import GuardedProtocol
+from faircascade.service.http.metrics import share_values
 from faircascade.service.keys import Keys
 from faircascade.service.service import Service
 from faircascade.service.settings import ServiceSettings
@@ -124,7 +126,10 @@ async def _serve(plan: ServerConfig, listener: socket.socket, announce: Announce
         history=plan.history,
         files=() if plan.worker is None else plan.worker.files,
     )
-    beside = []
+    beside: list[Beside] = []
+    if (worker := plan.worker) is not None:
+        share_values(worker)
+        beside.append(lambda _: worker.beat())
     if isinstance(plan.source, Demo) and plan.demo_rate > 0:
         beside.append(SimulatedUsers(plan.source.environment, rate=plan.demo_rate).run)
     app = create_app(
@@ -133,6 +138,7 @@ async def _serve(plan: ServerConfig, listener: socket.socket, announce: Announce
         beside=beside,
         access_log=plan.access_log,
         audit_log=AuditLog(plan.audit_log),
+        worker=plan.worker,
         host=plan.host if plan.keys is None and is_local(listener) else None,
     )
     config = uvicorn.Config(
