@@ -20,12 +20,19 @@ class Activity:
         """Answers by what became of them."""
         self.clicks = 0
         """Clicks that were learned."""
+        self.positions = 0
+        """Positions of the slates that were handed out."""
+        self.unshown = 0
+        """Of these, those of which answers say that they were not shown."""
         self.clicked = 0
         """Answers with a click that were learned."""
 
     def recommended(self, results: Iterable[Recommendation | Refused]) -> None:
         """Count slates."""
-        self.recommendations += sum(isinstance(result, Recommendation) for result in results)
+        for result in results:
+            if isinstance(result, Recommendation):
+                self.recommendations += 1
+                self.positions += len(result.items)
 
     def learned(self, results: Iterable[FeedbackReceipt | Refused]) -> None:
         """Count answers."""
@@ -38,3 +45,4 @@ class Activity:
                 self.answers["learned"] += 1
                 self.clicks += len(result.clicked_positions)
                 self.clicked += bool(result.clicked_positions)
+                self.unshown += result.unshown

@@ -38,6 +38,9 @@ class ActivityCollector(Collector):
         for outcome, count in activity.answers.items():
             answers.add_metric([outcome], count)
         yield answers
+        yield _counter("positions", "Positions of slates handed out.", activity.positions)
+        meaning = "Positions of which answers say that they were not shown."
+        yield _counter("positions_not_shown", meaning, activity.unshown)
         yield _counter("clicks", "Clicks that were learned.", activity.clicks)
         yield _counter("clicked", "Answers with a click that were learned.", activity.clicked)
 

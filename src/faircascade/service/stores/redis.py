@@ -41,7 +41,7 @@ from faircascade.service.stores.redis_contents import RedisContents
 from faircascade.service.stores.registry import register_store
 from faircascade.types import Floats, Ints
 
-FORMAT = 3
+FORMAT = 4
 """Format of keys and values; a store in another one is refused."""
 MARGIN = 3600.0
 """Seconds that an impression outlives its time to live: clocks differ."""
@@ -296,11 +296,14 @@ class RedisStore(Store):
             self._key("impression", shown.id),
             self._key("user", shown.user),
             self._key("events"),
+            self._key("account", shown.user),
         ]
         given = packing.fitting(update.increments, self._shape.sums)
         increments = packing.pack_floats(given, len(given))
         head, tail = packing.pack_feedback(update)
-        return keys, [head, increments, packing.pack_answered(update), tail]
+        event, dim = packing.pack_answered(update), self._shape.dim
+        refunds = [part for pair in update.refunds.items() for part in pair]
+        return keys, [head, increments, event, tail, dim, *refunds]
 
     # users
 

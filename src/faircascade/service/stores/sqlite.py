@@ -55,7 +55,7 @@ from faircascade.types import Floats, Ints
 if TYPE_CHECKING:
     from faircascade.service.stores.file_share import FileShare
 
-VERSION = 2
+VERSION = 3
 _MARK = 0x66616972
 """Tells our files from those of other programs (application_id)."""
 _ITEMS = """
@@ -64,7 +64,7 @@ FROM items WHERE version > ? ORDER BY slot
 """
 _ACCOUNT = "SELECT slot, units FROM accounts WHERE user = ?"
 _IMPRESSION = """
-SELECT number, token, name, slots, features, round, time, note, clicked, examined
+SELECT number, token, name, slots, features, round, time, note, clicked, examined, details
 FROM impressions JOIN users ON users.key = impressions.user
 """
 _NEWEST = f"""
@@ -298,7 +298,7 @@ class SQLiteStore(Store):
         return [found.get(text) for text in ids]
 
     def _impression(self, row: Any) -> Impression:
-        number, token, user, slots, features, round_, time, note, clicked, examined = row
+        number, token, user, slots, features, round_, time, note, clicked, examined, details = row
         return Impression(
             id=make_id(number, token),
             user=user,
@@ -309,6 +309,7 @@ class SQLiteStore(Store):
             note=read_note(note),
             clicked=clicked_positions(clicked),
             examined=examined,
+            details=read_note(details),
         )
 
     async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
@@ -329,7 +330,7 @@ class SQLiteStore(Store):
                         update.time,
                         len(update.clicked),
                         update.clicked_slots.tobytes(),
-                        pack_note(update.impression.counted),
+                        pack_note(update.counted),
                     )
                     for update, outcome in zip(updates, outcomes, strict=True)
                     if outcome is UpdateOutcome.LEARNED
