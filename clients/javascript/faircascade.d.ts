@@ -55,6 +55,10 @@ export interface Exposure {
   clicked: number;
   /** Clicks per answered slate; null if nothing was answered. */
   click_rate: number | null;
+  /** Positions of all slates that were handed out. */
+  positions: number;
+  /** Of these, without those that feedback says were not shown. */
+  positions_shown: number;
   /** Items in the catalogue. */
   items: number;
   /** 1 - Gini over the catalogue by notion, and the share of items shown at all. */
@@ -100,7 +104,10 @@ export interface FeedbackRequest {
   clicked_positions?: number[] | null;
   /** The only clicked item, in place of its position. */
   clicked_item?: string | null;
-  /** How many positions were shown, counted from the top, if not all. */
+  /**
+   * How many positions were shown, counted from the top, if not all: the others do not count as
+   * exposure.
+   */
   shown?: number | null;
 }
 
@@ -208,6 +215,8 @@ export interface Moment {
   clicked: number;
   /** Null if nothing was answered. */
   click_rate: number | null;
+  positions: number;
+  positions_shown: number;
   /** As in the summary, of this step. */
   fairness: Record<"equality_b" | "equality_p" | "equity_b" | "equity_p" | "coverage", number | null>;
 }
@@ -283,6 +292,10 @@ export interface Recipient {
   appearances: number;
   /** Exposure E_P: appearances weighed by position. */
   exposure: number;
+  /** How often it was handed out, shown or not. */
+  handed_out: number;
+  /** The same weighed by position. */
+  exposure_handed_out: number;
   clicks: number;
   /** Of the exposure E_P of all items in the catalogue. */
   exposure_share: number;

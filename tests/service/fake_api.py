@@ -83,6 +83,8 @@ def _holder(
         items=items,
         appearances=int(exposure * 2e6),
         exposure=exposure * 1e6,
+        handed_out=int(exposure * 2.1e6),
+        exposure_handed_out=exposure * 1.02e6,
         clicks=clicks,
         exposure_share=exposure,
         merit_share=merit,
@@ -125,6 +127,8 @@ def exposure(window: str, limit: int, now: datetime, mood: Mood | None = None) -
         clicks=mood.clicks * round(answers * 0.37),
         clicked=round(answers * 0.37),
         click_rate=None if empty else mood.clicks * round(answers * 0.37) / answers,
+        positions=10 * slates,
+        positions_shown=9 * slates,
         items=ITEMS,
         fairness=dict.fromkeys(_fairness(shown, merit)) if empty else _fairness(shown, merit),
         lorenz=schemas.LorenzCurve(
@@ -190,6 +194,8 @@ def history(window: str, now: datetime, mood: Mood) -> schemas.History:
                 clicks=mood.clicks * int(answers * learned),
                 clicked=int(answers * learned),
                 click_rate=mood.clicks * int(answers * learned) / answers if answers else None,
+                positions=10 * slates,
+                positions_shown=9 * slates,
                 fairness=fairness if slates else {**dict.fromkeys(fairness), "coverage": 0.0},
             )
         )

@@ -129,6 +129,10 @@ class Policy(Component):
         """Learn from feedback: late, in batches, in any order; each user at most once a call."""
         return
 
+    def give_back(self, state: Any, users: Rows, feedback: Feedback) -> None:
+        """Take exposure that `recommend` entered in an account back, if it was not shown."""
+        return
+
     @property
     def is_random(self) -> bool:
         """Whether chance has a say in its slates, beyond ties; it has unless a class denies it."""

@@ -212,6 +212,10 @@ class ComposedPolicy(Policy):
     def update(self, state: BanditState, users: Rows, feedback: Feedback) -> None:
         self.parts.estimator.update(state.learned, users, self._evidence(feedback))
 
+    def give_back(self, state: BanditState, users: Rows, feedback: Feedback) -> None:
+        if state.ledger is not None:
+            state.ledger.give_back(users, feedback.items, feedback.shown)
+
     def sums(self, state: BanditState) -> Floats:
         return self.parts.estimator.sums(state.learned)
 

@@ -30,10 +30,10 @@ class Activity:
             follower(name, count)
 
     def recommended(self, results: Iterable[Recommendation | Refused]) -> None:
-        """Count slates that were handed out, as `recommendations`."""
-        self._count(
-            "recommendations", sum(isinstance(result, Recommendation) for result in results)
-        )
+        """Count slates that were handed out, as `recommendations`, and their `positions`."""
+        lengths = [len(one.items) for one in results if isinstance(one, Recommendation)]
+        self._count("recommendations", len(lengths))
+        self._count("positions", sum(lengths))
 
     def learned(self, results: Iterable[FeedbackReceipt | Refused]) -> None:
         """Count answers by outcome, and of those that were learned the `clicks` and how many were
@@ -48,3 +48,5 @@ class Activity:
                 if result.clicked_positions:
                     self._count("clicks", len(result.clicked_positions))
                     self._count("clicked")
+                if result.unshown:
+                    self._count("unshown", result.unshown)

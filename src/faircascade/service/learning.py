@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from faircascade.policies import Policy
+from faircascade.rerankers.ledger import exposure_units
 from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.lineup import Lineup
 from faircascade.service.messages import FeedbackRequest, Reason, Refused, invalid
-from faircascade.service.stores.base import Impression, ModelUpdate
+from faircascade.service.stores.base import CHARGED, SHOWN, Impression, ModelUpdate
 from faircascade.types import Feedback, Floats
 
 Outcome = tuple[Impression, tuple[int, ...], int]
@@ -125,11 +126,21 @@ def _updates(
             examined=last,
             increments=gained,
             time=now,
+            details={SHOWN: shown} if shown < len(positions) else {},
+            refunds=_refunds(impression, shown),
         )
-        for (impression, clicked, _), last, gained in zip(
+        for (impression, clicked, shown), last, gained in zip(
             outcomes, examined.tolist(), increments, strict=True
         )
     ]
+
+
+def _refunds(impression: Impression, shown: int) -> dict[int, int]:
+    """Return what the account of the user was charged for items that were not shown."""
+    if not impression.note.get(CHARGED):
+        return {}
+    units = exposure_units(len(impression.slots))[shown:]
+    return dict(zip(impression.slots[shown:].tolist(), units.tolist(), strict=True))
 
 
 def _increments(feedback: Feedback, lineup: Lineup) -> Floats:

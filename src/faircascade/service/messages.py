@@ -159,7 +159,9 @@ class FeedbackRequest(Model):
         default=None, description="The only clicked item, in place of its position."
     )
     shown: Count | None = Field(
-        default=None, description="How many positions were shown, counted from the top, if not all."
+        default=None,
+        description="How many positions were shown, counted from the top, if not all: the others "
+        "do not count as exposure.",
     )
 
 
@@ -173,6 +175,8 @@ class FeedbackReceipt:
     """The items at these positions."""
     shown: int
     """Positions learned from, counted from the top."""
+    unshown: int = 0
+    """Positions that were not shown."""
     repeated: bool = False
     """True if it had been learned before; not sent, so that a repeated answer is the same."""
 

@@ -23,7 +23,7 @@ from faircascade.service.messages import (
 )
 from faircascade.service.scoring import RankedSlate, ScoringJob
 from faircascade.service.served import Asked, ServedPolicy, served_policies
-from faircascade.service.stores.base import COUNTED, Impression, Store
+from faircascade.service.stores.base import CHARGED, COUNTED, Impression, Store
 
 log = logging.getLogger(__name__)
 
@@ -146,7 +146,8 @@ class Ranking:
                 features=slate.features,
                 round=int(asked.states.rounds[place]),
                 time=now,
-                note=self._note(asked.policies[place], counted[place], slate),
+                note=self._note(asked.policies[place], counted[place], slate)
+                | ({CHARGED: True} if keeps_accounts else {}),
             )
             for place, slate in ranked.items()
         ]

@@ -352,6 +352,7 @@ class Service:
             clicked_positions=update.clicked,
             clicked_items=self.catalogue.names(update.clicked_slots),
             shown=update.examined,
+            unshown=update.unshown,
             repeated=outcome is UpdateOutcome.REPEATED,
         )
 

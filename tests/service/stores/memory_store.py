@@ -180,15 +180,20 @@ class MemoryStore(Store):
         if shown is None:
             return UpdateOutcome.UNKNOWN
         if shown.clicked is not None:
-            same = (shown.clicked, shown.examined) == (update.clicked, update.examined)
+            before = (shown.clicked, shown.examined, shown.details)
+            same = before == (update.clicked, update.examined, update.details)
             return UpdateOutcome.REPEATED if same else UpdateOutcome.CONFLICT
-        answered = replace(shown, clicked=update.clicked, examined=update.examined)
+        answered = replace(
+            shown, clicked=update.clicked, examined=update.examined, details=update.details
+        )
         self._impressions[shown.id] = answered
         user = self._user(shown.user)
         more, size = update.increments, max(len(user.sums), len(update.increments))
         user.sums = widened(user.sums, size) + widened(more, size)
+        for slot, units in update.refunds.items():
+            user.account[slot] -= units
         self._events.append(
-            Event(time=update.time, slots=update.clicked_slots, answered=True, note=shown.counted)
+            Event(time=update.time, slots=update.clicked_slots, answered=True, note=update.counted)
         )
         self._log(Answered.of(update))
         return UpdateOutcome.LEARNED

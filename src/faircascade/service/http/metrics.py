@@ -74,6 +74,14 @@ class Metrics:
             "recommendations": Counter(
                 "faircascade_recommendations", "Slates handed out.", registry=registry
             ),
+            "positions": Counter(
+                "faircascade_positions", "Positions of slates handed out.", registry=registry
+            ),
+            "unshown": Counter(
+                "faircascade_positions_not_shown",
+                "Positions of which answers say that they were not shown.",
+                registry=registry,
+            ),
             "clicks": Counter("faircascade_clicks", "Clicks that were learned.", registry=registry),
             "clicked": Counter(
                 "faircascade_clicked", "Answers with a click that were learned.", registry=registry

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
 COUNTED = "counted"
 """Under which name the note of an impression has what its events need."""
+CHARGED = "charged"
+"""Under which name the note of an impression says that the user's account has its exposure."""
+ANSWER = "answer"
+"""Under which name the note of an event has what the answer says beside clicks."""
+SHOWN = "shown"
+"""Under which name an answer says how many positions were shown, if not all."""
 
 Slots = NDArray[np.int32]
 """Numbers that a store gives to items, from 0; never reused, not even after a removal."""
@@ -122,7 +128,9 @@ class Impression:
     clicked: tuple[int, ...] | None = None
     """Answer: the clicked positions from 1, ascending; None while there is no answer."""
     examined: int | None = None
-    """Answer: how many positions count as seen, from the top."""
+    """Answer: how many positions count as seen by the policy, from the top."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """Answer: what else it says, as a JSON object; `SHOWN`, if not all was shown."""
 
     @property
     def counted(self) -> Mapping[str, Any]:
@@ -140,6 +148,10 @@ class ModelUpdate:
     increments: Floats
     """For the first numbers of the user's sums, or all of them; more are refused."""
     time: float
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """What else the answer says, see `Impression`. Another answer has to say the same."""
+    refunds: Mapping[int, int] = field(default_factory=dict)
+    """Units to take from the user's account, by slot: those of items that were not shown."""
     note: Mapping[str, Any] = field(default_factory=dict)
     """What else an event log should know of it, as a JSON object."""
 
@@ -147,6 +159,26 @@ class ModelUpdate:
     def clicked_slots(self) -> Slots:
         """The items that were clicked, from the top."""
         return self.impression.slots[[position - 1 for position in self.clicked]]
+
+    @property
+    def unshown(self) -> int:
+        """How many positions were not shown."""
+        size = len(self.impression.slots)
+        return size - int(self.details.get(SHOWN, size))
+
+    @property
+    def counted(self) -> Mapping[str, Any]:
+        """What goes with its event: the items that were not shown, if any, where they stood and
+        when the slate was handed out, beside what goes with all events of the impression."""
+        shown = self.details.get(SHOWN)
+        if shown is None:
+            return self.impression.counted
+        unshown = {
+            "time": self.impression.time,
+            "below": shown,
+            "slots": self.impression.slots[shown:].tolist(),
+        }
+        return {**self.impression.counted, ANSWER: {"unshown": unshown}}
 
 
 class UpdateOutcome(Enum):
@@ -198,7 +230,8 @@ class Event:
     answered: bool = False
     """False: a slate was handed out. True: it was answered."""
     note: Mapping[str, Any] = field(default_factory=dict)
-    """What the note of the impression has under `COUNTED`."""
+    """What the note of the impression has under `COUNTED`, and under `ANSWER` what else the answer
+    says: see `ModelUpdate.counted`."""
 
 
 class Store(ABC):
@@ -335,7 +368,8 @@ class Store(ABC):
 
     @abstractmethod
     async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
-        """Learn each update at most once: answer, sums and count change together or not at all.
+        """Learn each update at most once: answer, sums, account and count change together or not
+        at all.
 
         Updates are applied in order; several may be about one impression. A ValueError if one has
         more increments than there are sums: then nothing changed.

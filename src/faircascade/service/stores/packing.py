@@ -93,6 +93,7 @@ def read_impression(name: str, packed: bytes, dim: int) -> Impression:
     features = slots + 4 * k
     answered = clicked != _NOTHING
     end = features + 8 * k * dim
+    said = end + (-4 * clicked if answered and clicked < 0 else 0)
     return Impression(
         id=name,
         user=read_text(packed[_IMPRESSION.size : note]),
@@ -101,8 +102,9 @@ def read_impression(name: str, packed: bytes, dim: int) -> Impression:
         round=number,
         time=time,
         note=read_note(packed[note:slots]),
-        clicked=_read_clicked(clicked, packed[end:]) if answered else None,
+        clicked=_read_clicked(clicked, packed[end:said]) if answered else None,
         examined=examined if answered else None,
+        details=read_note(packed[said:]),
     )
 
 
@@ -115,16 +117,20 @@ def _read_clicked(head: int, tail: bytes) -> tuple[int, ...]:
 def pack_feedback(update: ModelUpdate) -> tuple[bytes, bytes]:
     """Return what goes over the first bytes of an impression, and what is added to its end.
 
-    A single click is its position, none is 0; of n clicks, -n goes first and all positions last.
+    A single click is its position, none is 0; of n clicks, -n goes first and all positions to the
+    end. What else the answer says comes last.
     """
-    return _pack_answer(update.clicked, update.examined)
+    return _pack_answer(update.clicked, update.examined, update.details)
 
 
-def _pack_answer(clicked: tuple[int, ...], examined: int) -> tuple[bytes, bytes]:
+def _pack_answer(
+    clicked: tuple[int, ...], examined: int, details: Mapping[str, Any]
+) -> tuple[bytes, bytes]:
+    said = pack_note(details)
     if len(clicked) > 1:
         tail = np.array(clicked, dtype="<i4").tobytes()
-        return _ANSWER.pack(-len(clicked), examined), tail
-    return _ANSWER.pack(sum(clicked), examined), b""
+        return _ANSWER.pack(-len(clicked), examined), tail + said
+    return _ANSWER.pack(sum(clicked), examined), said
 
 
 def pack_answered_impression(impression: Impression, dim: int) -> bytes:
@@ -132,7 +138,7 @@ def pack_answered_impression(impression: Impression, dim: int) -> bytes:
     packed = pack_impression(impression, dim)
     if impression.clicked is None or impression.examined is None:
         return packed
-    head, tail = _pack_answer(impression.clicked, impression.examined)
+    head, tail = _pack_answer(impression.clicked, impression.examined, impression.details)
     return head + packed[_ANSWER.size :] + tail
 
 
@@ -143,8 +149,7 @@ def pack_shown(impression: Impression) -> bytes:
 
 def pack_answered(update: ModelUpdate) -> bytes:
     """Return the event of an answer: the clicked items alone."""
-    counted = update.impression.counted
-    return _pack_event(update.time, len(update.clicked), counted, update.clicked_slots)
+    return _pack_event(update.time, len(update.clicked), update.counted, update.clicked_slots)
 
 
 def pack_event(event: Event) -> bytes:

@@ -58,7 +58,7 @@ SELECT * FROM unnest($1::bytea[], $2::int[], $3::bigint[]) ON CONFLICT (name, sl
 _ADD_IMPRESSIONS = f"""
 INSERT INTO impressions ({IMPRESSION})
 SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::float8[], $5::bytea[],
-  $6::bytea[], $7::bytea[], $8::bytea[], $9::int[])
+  $6::bytea[], $7::bytea[], $8::bytea[], $9::int[], $10::bytea[])
 ON CONFLICT (id) DO NOTHING RETURNING 1
 """
 _ADD_EVENTS = """
@@ -187,6 +187,7 @@ class PostgreSQLContents(StoreContents):
             [pack_note(one.note) for one in impressions],
             [None if one.clicked is None else clicked_bytes(one.clicked) for one in impressions],
             [one.examined for one in impressions],
+            [None if one.clicked is None else pack_note(one.details) for one in impressions],
         )
         return len(rows)
 

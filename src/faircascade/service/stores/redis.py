@@ -315,13 +315,16 @@ class RedisStore(Store):
             self._key("events"),
             self._key("changes"),
             self._key("open"),
+            self._key("account", shown.user),
         ]
         # 0 in the place of -0, as if it were added to 0: the first increments are kept as they are
         given = packing.fitting(update.increments, self._shape.sums) + 0.0
         increments = packing.pack_floats(given, len(given))
         head, tail = packing.pack_feedback(update)
-        change = self._packed(Answered.of, update)
-        return keys, [head, increments, packing.pack_answered(update), tail, change, shown.id]
+        event, change = packing.pack_answered(update), self._packed(Answered.of, update)
+        refunds = [part for pair in update.refunds.items() for part in pair]
+        dim = self._shape.dim
+        return keys, [head, increments, event, tail, change, shown.id, dim, *refunds]
 
     # users
 

@@ -73,7 +73,7 @@ FROM items WHERE version > ? ORDER BY slot
 """
 _ACCOUNT = "SELECT slot, units FROM accounts WHERE user = ?"
 _IMPRESSION = """
-SELECT number, token, name, slots, features, round, time, note, clicked, examined
+SELECT number, token, name, slots, features, round, time, note, clicked, examined, details
 FROM impressions JOIN users ON users.key = impressions.user
 """
 _NEWEST = f"""
@@ -314,7 +314,7 @@ class SQLiteStore(Store):
         return [found.get(text) for text in ids]
 
     def _impression(self, row: Any) -> Impression:
-        number, token, user, slots, features, round_, time, note, clicked, examined = row
+        number, token, user, slots, features, round_, time, note, clicked, examined, details = row
         return Impression(
             id=make_id(number, token),
             user=user,
@@ -325,6 +325,7 @@ class SQLiteStore(Store):
             note=read_note(note),
             clicked=clicked_positions(clicked),
             examined=examined,
+            details=read_note(details),
         )
 
     async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
@@ -347,7 +348,7 @@ class SQLiteStore(Store):
                         update.time,
                         len(update.clicked),
                         update.clicked_slots.tobytes(),
-                        pack_note(update.impression.counted),
+                        pack_note(update.counted),
                     )
                     for update in learned
                 ],

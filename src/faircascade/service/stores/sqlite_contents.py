@@ -167,8 +167,8 @@ def _add_user(db: sqlite3.Connection, user: StoredUser) -> bool:
 def _add_impression(db: sqlite3.Connection, shown: Impression) -> bool:
     added = db.execute(
         "INSERT OR IGNORE INTO impressions "
-        "(number, token, user, round, time, slots, features, note, clicked, examined) "
-        "SELECT ?, ?, key, ?, ?, ?, ?, ?, ?, ? FROM users WHERE name = ?",
+        "(number, token, user, round, time, slots, features, note, clicked, examined, "
+        "details) SELECT ?, ?, key, ?, ?, ?, ?, ?, ?, ?, ? FROM users WHERE name = ?",
         [
             foreign_number(shown.id),
             shown.id,
@@ -179,6 +179,7 @@ def _add_impression(db: sqlite3.Connection, shown: Impression) -> bool:
             pack_note(shown.note),
             None if shown.clicked is None else clicked_value(shown.clicked),
             shown.examined,
+            None if shown.clicked is None else pack_note(shown.details),
             shown.user,
         ],
     )

@@ -42,7 +42,8 @@ CREATE TABLE accounts (
 CREATE TABLE impressions (
     number INTEGER PRIMARY KEY, token TEXT NOT NULL, user INTEGER NOT NULL,
     round INTEGER NOT NULL, time REAL NOT NULL, slots BLOB NOT NULL, features BLOB NOT NULL,
-    note BLOB NOT NULL, clicked INTEGER, examined INTEGER
+    note BLOB NOT NULL, clicked INTEGER, examined INTEGER,
+    details BLOB
 );
 CREATE INDEX impressions_user ON impressions (user, number);
 CREATE INDEX impressions_time ON impressions (time);
@@ -183,20 +184,24 @@ def learn_one(
     """Learn one update; what it adds goes to `sums`, by user."""
     name = update.impression.id
     place = [*parse_id(name), foreign_number(name), name]
+    answer = (clicked_value(update.clicked), update.examined, pack_note(update.details))
     answered = db.execute(
-        "UPDATE impressions SET clicked = ?, examined = ? "
+        "UPDATE impressions SET clicked = ?, examined = ?, details = ? "
         f"WHERE {_PLACE} AND clicked IS NULL RETURNING user",
-        [clicked_value(update.clicked), update.examined, *place],
+        [*answer, *place],
     ).fetchone()
     if answered is None:
         before = db.execute(
-            f"SELECT clicked, examined FROM impressions WHERE {_PLACE}", place
+            f"SELECT clicked, examined, details FROM impressions WHERE {_PLACE}", place
         ).fetchone()
         if before is None:
             return UpdateOutcome.UNKNOWN
-        same = before == (clicked_value(update.clicked), update.examined)
-        return UpdateOutcome.REPEATED if same else UpdateOutcome.CONFLICT
+        return UpdateOutcome.REPEATED if before == answer else UpdateOutcome.CONFLICT
     (key,) = answered
+    db.executemany(
+        "UPDATE accounts SET units = units - ? WHERE user = ? AND slot = ?",
+        [(units, key, slot) for slot, units in update.refunds.items()],
+    )
     if key not in sums:
         (packed,) = db.execute("SELECT sums FROM users WHERE key = ?", [key]).fetchone()
         sums[key] = np.frombuffer(packed)

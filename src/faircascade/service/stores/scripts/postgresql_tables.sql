@@ -22,7 +22,7 @@ CREATE TABLE accounts (
 CREATE TABLE impressions (
     id bytea PRIMARY KEY, name bytea NOT NULL, round bigint NOT NULL, time float8 NOT NULL,
     slots bytea NOT NULL, features bytea NOT NULL, note bytea NOT NULL,
-    clicked bytea, examined int -- the answer
+    clicked bytea, examined int, details bytea -- the answer
 ) WITH (autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX impressions_name ON impressions (name, round);
 CREATE INDEX impressions_time ON impressions (time);
