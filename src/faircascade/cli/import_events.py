@@ -169,6 +169,7 @@ def _told() -> Iterator[None]:
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     log = logging.getLogger("faircascade.service.imports")
     log.addHandler(handler)
+    log.setLevel(logging.INFO)
     try:
         yield
     finally:

@@ -9,15 +9,15 @@ from typing import Any
 
 from faircascade.client import ServiceError
 from faircascade.service.imports.events import (
+    FeedbackEvent,
     ItemChange,
     ItemRemoval,
     Malformed,
     Record,
     Refusal,
     UserErasure,
-    read_event,
 )
-from faircascade.service.imports.order import Parsed, feedback_batches, item_runs, stages
+from faircascade.service.imports.order import Parsed, Read, feedback_batches, item_runs
 from faircascade.service.imports.service_client import ServiceClient
 
 MOST_FAILURES = 5
@@ -70,15 +70,25 @@ class Delivery:
         self._batch = batch
         self._free = asyncio.Semaphore(requests)
 
-    async def deliver(self, records: Sequence[Record]) -> Delivered:
-        """Bring events to the service as if they had been sent one after the other."""
-        work = _Work(self._client, self._free, records)
-        for stage in stages(work.read()):
-            batches = feedback_batches(stage.feedback, self._batch)
-            answers = [work.feedback(batch) for batch in batches]
-            await _all([*answers, self._items(work, stage.items)])
-            await _all([work.erase(parsed) for parsed in stage.erasures])
-        work.delivered.counts.events = len(records)
+    async def deliver(self, span: Sequence[Read]) -> Delivered:
+        """Bring events to the service as if they had been sent one after the other.
+
+        They are erasures, all of them, or none is.
+        """
+        work = _Work(self._client, self._free, span)
+        events = work.well_formed()
+        answers = [parsed for parsed in events if isinstance(parsed[1], FeedbackEvent)]
+        changes = [parsed for parsed in events if isinstance(parsed[1], ItemChange | ItemRemoval)]
+        erasures = [parsed for parsed in events if isinstance(parsed[1], UserErasure)]
+        batches = feedback_batches(answers, self._batch)
+        await _all(
+            [
+                *(work.feedback(batch) for batch in batches),
+                self._items(work, changes),
+                *(work.erase(parsed) for parsed in erasures),
+            ]
+        )
+        work.delivered.counts.events = len(span)
         work.delivered.counts.refused = len(work.delivered.refusals)
         return work.delivered
 
@@ -94,22 +104,22 @@ class _Work:
     """The requests about some events, and what came of them."""
 
     def __init__(
-        self, client: ServiceClient, free: asyncio.Semaphore, records: Sequence[Record]
+        self, client: ServiceClient, free: asyncio.Semaphore, span: Sequence[Read]
     ) -> None:
         self._client = client
         self._free = free
-        self._records = records
-        self._place = {id(record): place for place, record in enumerate(records)}
+        self._span = span
+        self._place = {id(record): place for place, (record, _) in enumerate(span)}
         self.delivered = Delivered()
 
-    def read(self) -> list[Parsed]:
+    def well_formed(self) -> list[Parsed]:
         """Return the events; what is none is refused."""
         events: list[Parsed] = []
-        for record in self._records:
-            try:
-                events.append((record, read_event(record)))
-            except Malformed as error:
-                self._refuse(record, str(error))
+        for record, event in self._span:
+            if isinstance(event, Malformed):
+                self._refuse(record, str(event))
+            else:
+                events.append((record, event))
         return events
 
     async def feedback(self, batch: Sequence[Parsed]) -> None:

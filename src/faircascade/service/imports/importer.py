@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from faircascade.service.imports.delivery import Counts, Delivered, Delivery
 from faircascade.service.imports.events import Record, Refusal
+from faircascade.service.imports.order import Read, spans
 from faircascade.service.imports.outage import Outage
 from faircascade.service.imports.refusals import RefusedFile
 from faircascade.service.imports.service_client import ServiceClient
@@ -78,6 +79,7 @@ class Importer:
         self._stop = asyncio.Event()
         self._outage = Outage("source")
         self._counts = Counts()
+        self._committing: asyncio.Task[None] | None = None
 
     def stop(self) -> None:
         """Finish what is under way, and no more."""
@@ -92,6 +94,7 @@ class Importer:
             await self._unless_stopped(self._patiently(self._source.open))
             if self._refused is not None:
                 self._refused.open()
+            log.info("importing %s into %s", self._source.name, self._client.url)
             finished = await self._go_on()
         except _Stopped:
             log.warning("stopped while waiting; what was under way is sent again next time")
@@ -106,25 +109,39 @@ class Importer:
         """Return whether the end of the source was reached."""
         windows: asyncio.Queue[Sequence[Record] | None] = asyncio.Queue(maxsize=1)
         reading = asyncio.create_task(self._read(windows))
-        committing: asyncio.Task[None] | None = None
         records: Sequence[Record] | None = ()
         try:
             while not self._stop.is_set():
                 records = await self._unless_stopped(windows.get())
                 if records is None:
                     break
-                delivered = await self._unless_stopped(self._delivery.deliver(records))
-                if committing is not None:
-                    await self._unless_stopped(committing)
-                committing = asyncio.create_task(self._commit(records, delivered))
-            if committing is not None:
-                await self._unless_stopped(committing)
+                for erasures, span in spans(records):
+                    if not self._stop.is_set():
+                        await self._bring(span, alone=erasures)
+            await self._committed()
             return records is None and await reading
         finally:
-            for task in (reading, committing):
+            for task in (reading, self._committing):
                 if task is not None and not task.done():
                     task.cancel()
                     await asyncio.wait({task})
+
+    async def _bring(self, span: Sequence[Read], *, alone: bool) -> None:
+        """Deliver events while those before them are committed; or, alone, after and before all
+        others."""
+        if alone:
+            await self._committed()
+        delivered = await self._unless_stopped(self._delivery.deliver(span))
+        await self._committed()
+        records = [record for record, _ in span]
+        self._committing = asyncio.create_task(self._commit(records, delivered))
+        if alone:
+            await self._committed()
+
+    async def _committed(self) -> None:
+        """Return when what was delivered so far is committed."""
+        if self._committing is not None:
+            await self._unless_stopped(self._committing)
 
     async def _read(self, windows: asyncio.Queue[Sequence[Record] | None]) -> bool:
         """Read ahead of the delivery; True at the end of the source."""

@@ -3,51 +3,44 @@
 - Feedback on different slates may come in any order; on one slate, the first answer stays.
 - Changes of items are sent one after the other. They do not touch feedback, which is learned from
   what the slate showed.
-- An erasure waits for the feedback before it, and feedback after it waits for the erasure.
+- An erasure waits until all before it is done and committed, and all after it waits until the
+  erasure is. Otherwise, after a crash, feedback from before it would come once more and meet a user
+  who is gone; or the erasure would come once more and take with it what was learned since.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from itertools import groupby
 
 from faircascade.service.imports.events import (
     Event,
     FeedbackEvent,
     ItemChange,
     ItemRemoval,
+    Malformed,
     Record,
     UserErasure,
+    read_event,
 )
 
 Parsed = tuple[Record, Event]
+Read = tuple[Record, Event | Malformed]
 
 
-@dataclass
-class Stage:
-    """Feedback and changes of items, and erasures once these are done."""
+def spans(records: Iterable[Record]) -> Iterator[tuple[bool, list[Read]]]:
+    """Divide records into those up to an erasure, and erasures that come one after the other;
+    with whether they are erasures."""
+    events = ((record, _event(record)) for record in records)
+    for erasures, span in groupby(events, lambda read: isinstance(read[1], UserErasure)):
+        yield erasures, list(span)
 
-    feedback: list[Parsed] = field(default_factory=list)
-    items: list[Parsed] = field(default_factory=list)
-    erasures: list[Parsed] = field(default_factory=list)
 
-
-def stages(events: Iterable[Parsed]) -> Iterator[Stage]:
-    """Divide events into stages, each of which has to be done before the next one begins."""
-    stage = Stage()
-    for parsed in events:
-        match parsed[1]:
-            case UserErasure():
-                stage.erasures.append(parsed)
-                continue
-            case FeedbackEvent():
-                if stage.erasures:
-                    yield stage
-                    stage = Stage()
-                stage.feedback.append(parsed)
-            case _:
-                stage.items.append(parsed)
-    yield stage
+def _event(record: Record) -> Event | Malformed:
+    try:
+        return read_event(record)
+    except Malformed as error:
+        return error
 
 
 def feedback_batches(feedback: Sequence[Parsed], most: int) -> list[list[Parsed]]:

@@ -36,6 +36,8 @@ class EventSource(ABC):
 
     address_form: ClassVar[str]
     """What addresses look like, for messages: `redis://HOST/DB?stream=NAME&group=NAME`."""
+    name: str
+    """For messages; without passwords."""
     endless: bool = True
     """Whether it waits for more at the end."""
     refused_file: Path | None = None

@@ -49,6 +49,7 @@ class KafkaSource(EventSource):
         except ModuleNotFoundError:
             raise ValueError(f"Kafka needs confluent-kafka: {install_command('kafka')}") from None
         self.topic, self.group = topic, group
+        self.name = f"topic {topic!r}"
         self.endless = endless
         self.refused_place = f"{topic}.refused"
         own = {

@@ -60,6 +60,7 @@ class RedisSource(EventSource):
         endless: bool = True,
     ) -> None:
         self.stream, self.group, self.consumer = stream, group, consumer
+        self.name = f"stream {stream!r}"
         self.endless = endless
         self.refused_place = f"{stream}.refused"
         self._field = field.encode()
