@@ -41,7 +41,7 @@ from faircascade.service.stores.redis_contents import RedisContents
 from faircascade.service.stores.registry import register_store
 from faircascade.types import Floats, Ints
 
-FORMAT = 3
+FORMAT = 4
 """Format of keys and values; a store in another one is refused."""
 MARGIN = 3600.0
 """Seconds that an impression outlives its time to live: clocks differ."""
