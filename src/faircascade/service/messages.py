@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from itertools import pairwise
 from typing import Annotated, Any, TypeVar
@@ -13,6 +13,9 @@ from pydantic_core import PydanticCustomError
 
 from faircascade.service.ids import LONGEST_ID, Id
 from faircascade.service.limits import Limited
+from faircascade.service.rules.rules import AtMost, Pin, Pins, repeated
+from faircascade.service.rules.where import Where
+from faircascade.service.stores.attributes import AttributeChanges
 from faircascade.types import Floats
 
 T = TypeVar("T")
@@ -93,11 +96,24 @@ Positions = Annotated[
 SomeIds = Annotated[list[Id], Limited("candidates")]
 
 
+def _each_pin_once(pins: list[Pin]) -> list[Pin]:
+    """Refuse pins that name an item or a position twice."""
+    if rule := repeated(pins):
+        raise PydanticCustomError("limit", "{rule}", {"rule": rule})
+    return pins
+
+
 class RecommendationRequest(Model):
     model_config = example(
         {"user": "user-7", "k": 3},
         {"user": "user-7", "k": 3, "candidates": ["song-1", "song-2", "song-3", "song-4"]},
         {"user": "user-7", "exclude": ["song-9"]},
+        {
+            "user": "user-7",
+            "where": {"group": "jazz", "popularity": {"at_least": 10}},
+            "at_most": {"supplier": 2},
+            "pinned": [{"item": "song-3", "position": 1}],
+        },
     )
     user: Id = Field(description="Whom the slate is for; an unknown user starts cold.")
     k: Annotated[Count, Limited("k")] = Field(
@@ -110,6 +126,23 @@ class RecommendationRequest(Model):
     exclude: SomeIds = Field(
         default=[], description="Items to leave out; those not in the catalogue are ignored."
     )
+    where: Where | None = Field(
+        default=None,
+        description="Conditions on attributes, `group`, `supplier`, `merit` and `popularity`, all "
+        "of which must hold: a value, or an object with `is`, `any`, `all`, `not`, `at_least`, "
+        "`at_most`, `above`, `below` or `known`.",
+    )
+    at_most: AtMost = Field(
+        default={},
+        description="The most items of each supplier, or of each group. Items are taken in the "
+        "order of the policy; one that would be too many is passed over.",
+    )
+    pinned: Annotated[Pins, AfterValidator(_each_pin_once)] = Field(
+        default=[],
+        description="Items that stand at positions of the slate, the others being ranked around "
+        "them. Those that are not in the catalogue, or that `where` or `exclude` rule out, are "
+        "ignored; `candidates` say nothing about them.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,8 +153,8 @@ class Recommendation:
     user: str
     items: Sequence[str]
     """Best first."""
-    scores: Sequence[float]
-    """What the policy ranked the items by."""
+    scores: Sequence[float | None]
+    """What the policy ranked the items by; None for those that are pinned."""
     policy: Mapping[str, str]
     """Its name and version."""
 
@@ -204,3 +237,5 @@ class ItemChange:
     supplier: str | None = None
     topics: Floats | Sequence[float] = ()
     """Never as it was: as many as those of every other item."""
+    attributes: AttributeChanges = field(default_factory=dict)
+    """Those to set; None removes one, and so does an empty text or list."""

@@ -109,10 +109,10 @@ class Ranking:
                 shadow = {"block": block, "slots": slate.slots.tolist()}
                 counted[n].setdefault("shadows", {})[key] = shadow
 
-    async def _slates(self, asked: Asked, places: Iterable[int]) -> Slates:
+    async def _slates(self, asked: Asked, places: Sequence[int]) -> Slates:
         """Rank for some of the requests."""
         found: Slates = {}
-        groups = asked.groups(places)
+        groups = asked.groups(place for place in places if asked.is_ranked(place))
         for group in groups:  # one pool at a time: each may be as large as the catalogue
             try:
                 slates = await self._run(asked.job(group))
@@ -123,6 +123,14 @@ class Ranking:
                 found.update(zip(group, slates, strict=True))
             if len(groups) > 1:
                 await asyncio.sleep(0)  # others have a turn
+        for place in places:
+            slate = found.get(place)
+            if asked.choices[place].pins and not isinstance(slate, Refused):
+                try:
+                    found[place] = asked.pinned(place, slate)
+                except ValueError as error:
+                    rule = f"cannot be {asked.requests[place].k}: {error}"
+                    found[place] = invalid("k", rule)
         return found
 
     async def _run(self, job: ScoringJob) -> list[RankedSlate]:
@@ -170,6 +178,8 @@ class Ranking:
     ) -> dict[str, Any]:
         """Return what is kept with a slate of a policy."""
         note: dict[str, Any] = {"policy": served.version["version"]}
+        if slate.pinned:
+            note["pinned"] = list(slate.pinned)
         if counted:
             note[COUNTED] = counted
         if self._logged:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,10 @@ import numpy as np
 from faircascade.policies import Policy
 from faircascade.service.activity import Activity
 from faircascade.service.batching import Batcher
+from faircascade.service.catalogue.attribute_changes import attribute_changes
 from faircascade.service.catalogue.catalogue import Catalogue, Choice
 from faircascade.service.catalogue.free_memory import FreeMemory
+from faircascade.service.catalogue.selection import Selection
 from faircascade.service.expiry import ExpiryClock, seconds_elapsed
 from faircascade.service.exposure import ExposureTracker
 from faircascade.service.ids import LARGEST_FEATURE
@@ -33,6 +35,9 @@ from faircascade.service.messages import (
     invalid,
 )
 from faircascade.service.ranking import Ranking
+from faircascade.service.rules.quotas import Quotas
+from faircascade.service.rules.rules import most_of_both, pins_of_both
+from faircascade.service.rules.selections import Filters, Selections, check_where, filters_key
 from faircascade.service.settings import ServiceSettings
 from faircascade.service.stores.base import (
     Impression,
@@ -52,6 +57,8 @@ MAX_BATCH = 64
 """Most separate requests that are processed together."""
 MOST_ATTEMPTS = 20
 """How often a change of the policies is tried while others change them."""
+AT_ONCE = 50_000
+"""Items up to which a filter is applied at once; a larger catalogue is filtered in a thread."""
 LINEUP = "lineup"
 """Under which name the store keeps the policies."""
 _EXPIRY = "expiry"
@@ -90,6 +97,7 @@ class Service:
         self._catalogue_version = 0
         self._changing = asyncio.Lock()
         self._free_memory = FreeMemory()
+        self._filtered = Selections()
         self._wanted = policy, seed
         self._unread = ""  # why the policies of the store cannot be followed
         self.lineup = Lineup.of(policy, size=self.size_of(policy), seed=seed or 0, now=clock())
@@ -273,12 +281,13 @@ class Service:
         self, requests: Sequence[RecommendationRequest]
     ) -> list[Recommendation | Refused]:
         catalogue = self.catalogue
+        selections = await self._selections(requests, catalogue)
         results: dict[int, Recommendation | Refused] = {}
         valid: dict[int, RecommendationRequest] = {}
         choices: list[Choice] = []
         for place, request in enumerate(requests):
             try:
-                choices.append(self._choice(request, catalogue))
+                choices.append(self._choice(request, catalogue, selections))
             except Refused as refused:
                 results[place] = refused
             else:
@@ -290,17 +299,78 @@ class Service:
         self.activity.recommended(answers)
         return answers
 
-    def _choice(self, request: RecommendationRequest, catalogue: Catalogue) -> Choice:
+    async def _selections(
+        self, requests: Sequence[RecommendationRequest], catalogue: Catalogue
+    ) -> dict[str, Selection | Refused]:
+        """Return what the filters of requests let through, or why they are refused."""
+        found: dict[str, Selection | Refused] = {}
+        for filters in {filters_key(f): f for r in requests if (f := self._filters(r))}.values():
+            key = filters_key(filters)
+            selection = self._filtered.known(catalogue, key)
+            try:
+                for where in filters[len(self._house) :]:
+                    check_where(catalogue, where)
+                if selection is None and len(catalogue) > AT_ONCE:
+                    select = self._filtered.select
+                    selection = await asyncio.to_thread(select, catalogue, filters)
+                found[key] = selection or self._filtered.select(catalogue, filters)
+            except Refused as refused:
+                found[key] = refused
+        return found
+
+    @property
+    def _house(self) -> Filters:
+        """Filters of all requests."""
+        where = self.settings.rules.where
+        return () if not where else (where,)
+
+    def _filters(self, request: RecommendationRequest) -> Filters:
+        """Return what the items of a request must satisfy."""
+        return self._house if not request.where else (*self._house, request.where)
+
+    def check_rules(self) -> None:
+        """Refuse rules of the house about what no item has: they are misspelt."""
+        for where in self._house:
+            try:
+                check_where(self.catalogue, where)
+            except Refused as refused:
+                raise ValueError(f"rules: {refused}") from None
+
+    def _choice(
+        self,
+        request: RecommendationRequest,
+        catalogue: Catalogue,
+        selections: Mapping[str, Selection | Refused],
+    ) -> Choice:
         """Return what a request may choose from, if it is not refused."""
-        limits = self.settings
+        limits, rules = self.settings, self.settings.rules
         if not 1 <= request.k <= limits.max_k:
             raise invalid("k", f"must be between 1 and {limits.max_k}, got {request.k}")
         for name, given in (("candidates", request.candidates or ()), ("exclude", request.exclude)):
             if len(given) > limits.max_candidates:
                 rule = f"must name at most {limits.max_candidates:,} items, got {len(given):,}"
                 raise invalid(name, rule)
-        choice = catalogue.choice(request.candidates, request.exclude)
-        if choice.left == 0:
+        selection = (
+            selections.get(filters_key(filters)) if (filters := self._filters(request)) else None
+        )
+        if isinstance(selection, Refused):
+            raise selection
+        for pin in request.pinned:
+            if pin.position > request.k:
+                rule = f"must have positions up to k = {request.k}, got {pin.position}"
+                raise invalid("pinned", rule)
+        pins = pins_of_both(rules.pinned, request.pinned, request.k)
+        choice = catalogue.choice(
+            request.candidates,
+            request.exclude,
+            selection=selection,
+            pinned=[(pin.position, pin.item) for pin in pins],
+            quotas=Quotas.of(most_of_both(rules.at_most, request.at_most)),
+        )
+        if choice.left == 0 and not choice.pins:
+            if selection is not None:
+                rule = "leaves no item to recommend, with candidates and exclude"
+                raise Refused(Reason.CONFLICT, "where", rule)
             raise Refused(Reason.CONFLICT, "candidates", "and exclude leave no item to recommend")
         return choice
 
@@ -372,15 +442,20 @@ class Service:
                 catalogue = await asyncio.to_thread(catalogue.changed, items)
             await asyncio.to_thread(self._ranking.prepare, catalogue)
             self.catalogue, self._catalogue_version = catalogue, version
+            self._filtered.follow(catalogue)
             await asyncio.to_thread(self._free_memory.give_back)
 
     async def put_items(self, changes: Sequence[ItemChange]) -> None:
         """Add items, or change features and labels of existing ones; all or none."""
-        await self.store.put_items([self.patch(change) for change in changes])
+        await self.store.put_items(self.patches(changes))
         await self.follow_catalogue()
 
-    def patch(self, change: ItemChange) -> ItemPatch:
-        """Return a change as the store takes it, or refuse it."""
+    def patches(self, changes: Sequence[ItemChange]) -> list[ItemPatch]:
+        """Return changes as the store takes them, or refuse them."""
+        kinds = dict(self.catalogue.attributes)
+        return [self._patch(change, kinds) for change in changes]
+
+    def _patch(self, change: ItemChange, kinds: dict[str, str]) -> ItemPatch:
         features = _numbers("features", change, self.dim, -LARGEST_FEATURE, LARGEST_FEATURE)
         topics = _numbers("topics", change, self.topics, 0.0, 1.0)
         labels = {"group": change.group, "supplier": change.supplier}
@@ -390,6 +465,7 @@ class Service:
             merit=change.merit,
             popularity=change.popularity,
             groups={column: label for column, label in labels.items() if label is not None},
+            attributes=attribute_changes(change.attributes, kinds, change.item),
         )
 
     async def remove_item(self, name: str) -> None:

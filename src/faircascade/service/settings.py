@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import ip_network
 
 from faircascade.errors import ParameterError
+from faircascade.service.rules.rules import Rules
 
 DAY = 24 * 3600.0
 
@@ -36,6 +37,8 @@ class ServiceSettings:
     event_log: bool = False
     """Whether slates say in their notes how they came about, for an event log."""
 
+    rules: Rules = field(default_factory=Rules)
+    """What all slates must keep to."""
     rate_limit: float | None = None
     """Requests, answers and items a second that a caller may send; None: as many as it likes."""
 

@@ -444,6 +444,26 @@ async def what_a_patch_leaves_out_stays(store: Store) -> None:
 
 
 @_opened
+async def attributes_of_all_kinds_are_kept(store: Store) -> None:
+    everything = {"price": 0.1 + 0.2, "sold": False, "language": "d\u00e9\n", "tags": ["a", "b|c"]}
+    await store.put_items([new_item("a", attributes=everything), new_item("b")])
+    await store.put_items([new_item("a", attributes={"price": None, "tags": ["c"], "new": True})])
+    await store.put_items([new_item("a", merit=2.0)])
+    changed = {"sold": False, "language": "d\u00e9\n", "tags": ["c"], "new": True}
+    found = {item.id: dict(item.attributes) for item in (await store.items())[1]}
+    _equal(found, {"a": changed, "b": {}}, "attributes")
+    columns = [page async for page in store.item_columns(0, SHAPE.dim)]
+    names = {
+        name: dict(a) for page in columns for name, a in zip(page.ids, page.attributes, strict=True)
+    }
+    _equal(names, found, "attributes in columns")
+    await store.remove_items(["a"])
+    await store.put_items([new_item("a", attributes={"x": 1.0})])
+    (item,) = (item for item in (await store.items())[1] if item.id == "a")
+    _equal(dict(item.attributes), {"x": 1.0}, "attributes of an item that came back")
+
+
+@_opened
 async def patches_of_one_item_are_made_in_order(store: Store) -> None:
     await store.put_items(
         [

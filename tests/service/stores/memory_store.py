@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from faircascade.service.stores.attributes import changed_attributes
 from faircascade.service.stores.base import (
     Event,
     Impression,
@@ -118,6 +119,7 @@ class MemoryStore(Store):
                 merit=old.merit if change.merit is None else change.merit,
                 popularity=old.popularity if change.popularity is None else change.popularity,
                 groups={column: label for column, label in labels.items() if label},
+                attributes=changed_attributes(old.attributes, change.attributes),
             )
             self._items[change.id] = self._version, new
 

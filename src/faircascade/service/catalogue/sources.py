@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -132,11 +132,16 @@ def recommendable(items: Items) -> tuple[list[ItemChange], int]:
             merit=float(items.merit[row]),
             popularity=float(items.popularity[row]),
             topics=items.topics[row],
-            **{what: str(column[row]) for what, column in labels.items() if column is not None},
+            group=_label(labels["group"], row),
+            supplier=_label(labels["supplier"], row),
         )
         for row in np.flatnonzero(items.eligible).tolist()
     ]
     return changes, len(items) - len(changes)
+
+
+def _label(column: Any, row: int) -> str | None:
+    return None if column is None else str(column[row])
 
 
 def _digest(path: Path) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from faircascade.service.stores.attributes import AttributeChanges, Attributes
 from faircascade.service.stores.item_columns import PAGE, ItemColumns
 from faircascade.types import Floats, Ints
 
@@ -89,6 +90,8 @@ class StoredItem:
     popularity: float = 0.0
     groups: Mapping[str, str] = field(default_factory=dict)
     """Labels by column, such as {"group": "jazz", "supplier": "a|b"}."""
+    attributes: Attributes = field(default_factory=dict)
+    """What else it is, such as {"price": 9.5, "tags": ["sale", "new"]}."""
     slot: int = -1
     """Given by the store."""
     removed: bool = False
@@ -105,6 +108,8 @@ class ItemPatch:
     popularity: float | None = None
     groups: Mapping[str, str] = field(default_factory=dict)
     """Labels to set, by column; an empty one removes the label."""
+    attributes: AttributeChanges = field(default_factory=dict)
+    """Attributes to set; None removes one."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircascade.service.stores.attributes import AttributeChanges
 from faircascade.service.stores.base import Event, Impression, ItemPatch, ModelUpdate, StoredItem
 from faircascade.types import Floats
 
@@ -20,6 +21,8 @@ _EVENT = struct.Struct("<diI")  # time, number of clicks, bytes of the note
 _ITEM = struct.Struct("<i?dd")  # slot, removed, merit, popularity
 _NUMBERS = struct.Struct("<dd")  # merit, popularity; not a number if left out
 _LENGTH = struct.Struct("<I")  # bytes of the text that follows
+_ATTRIBUTE = "\x1e"
+"""Begins the column of an attribute, whose label is its value in JSON; no name has this in it."""
 _NOTHING = -1
 """Stands for None."""
 
@@ -179,7 +182,7 @@ def read_event(packed: bytes) -> Event:
 def pack_patch(patch: ItemPatch, dim: int) -> bytes:
     """Return the change of an item; a store puts slot and `removed` before what comes of it."""
     numbers = (math.nan if n is None else n for n in (patch.merit, patch.popularity))
-    labels = (text for label in patch.groups.items() for text in label)
+    labels = _labels(patch.groups, patch.attributes)
     return b"".join(
         [_NUMBERS.pack(*numbers), pack_floats(patch.features, dim), *map(pack_part, labels)]
     )
@@ -188,14 +191,23 @@ def pack_patch(patch: ItemPatch, dim: int) -> bytes:
 def pack_item(item: StoredItem, dim: int) -> bytes:
     """Return an item as `read_item` takes it."""
     head = _ITEM.pack(item.slot, item.removed, item.merit, item.popularity)
-    labels = (text for label in item.groups.items() for text in label)
+    labels = _labels(item.groups, item.attributes)
     return b"".join([head, pack_floats(item.features, dim), *map(pack_part, labels)])
+
+
+def _labels(groups: Mapping[str, str], attributes: AttributeChanges) -> Iterator[str]:
+    """Yield column, label, column, label, ..."""
+    for column, label in groups.items():
+        yield from (column, label)
+    for name, value in attributes.items():
+        yield from (_ATTRIBUTE + name, "" if value is None else json.dumps(value))
 
 
 def read_item(name: str, packed: bytes, dim: int) -> StoredItem:
     slot, removed, merit, popularity = _ITEM.unpack_from(packed)
     labels = _ITEM.size + 8 * dim
     texts = _read_parts(packed[labels:])
+    found = dict(zip(texts, texts, strict=True))  # column, label, column, label, ...
     return StoredItem(
         id=name,
         slot=slot,
@@ -203,7 +215,12 @@ def read_item(name: str, packed: bytes, dim: int) -> StoredItem:
         features=read_floats(packed[_ITEM.size : labels]),
         merit=merit,
         popularity=popularity,
-        groups=dict(zip(texts, texts, strict=True)),  # column, label, column, label, ...
+        groups={column: text for column, text in found.items() if column[:1] != _ATTRIBUTE},
+        attributes={
+            column[1:]: json.loads(text)
+            for column, text in found.items()
+            if column[:1] == _ATTRIBUTE
+        },
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from faircascade.service.stores.attributes import read_attributes, write_attributes
 from faircascade.service.stores.base import Event, Impression, StoredItem, StoreShape
 from faircascade.service.stores.contents import (
     ContentCounts,
@@ -72,6 +73,21 @@ DROP SEQUENCE event_numbers
 """
 
 
+def _item(row: Any) -> ItemVersion:
+    name, slot, features, merit, popularity, labels, attributes, removed, version = row
+    item = StoredItem(
+        id=read_text(name),
+        slot=slot,
+        features=read_floats(features),
+        merit=merit,
+        popularity=popularity,
+        groups=json.loads(labels),
+        attributes=read_attributes(attributes),
+        removed=removed,
+    )
+    return ItemVersion(item=item, version=version)
+
+
 class PostgreSQLContents(StoreContents):
     """Everything in a schema."""
 
@@ -95,21 +111,7 @@ class PostgreSQLContents(StoreContents):
         sql = f"SELECT {', '.join(COLUMNS)} FROM items WHERE slot > $1 ORDER BY slot LIMIT $2"
         while rows := await self._fetch(sql, last, most):
             last = rows[-1]["slot"]
-            yield [
-                ItemVersion(
-                    item=StoredItem(
-                        id=read_text(name),
-                        slot=slot,
-                        features=read_floats(features),
-                        merit=merit,
-                        popularity=popularity,
-                        groups=json.loads(labels),
-                        removed=removed,
-                    ),
-                    version=version,
-                )
-                for name, slot, features, merit, popularity, labels, removed, version in rows
-            ]
+            yield [_item(row) for row in rows]
 
     async def users(self) -> AsyncIterator[Sequence[StoredUser]]:
         last, most = b"", at_once(8 * self._shape.sums)
@@ -141,6 +143,7 @@ class PostgreSQLContents(StoreContents):
                 one.item.merit,
                 one.item.popularity,
                 json.dumps(dict(one.item.groups)),
+                write_attributes(one.item.attributes),
                 one.item.removed,
                 one.version,
             )

@@ -68,7 +68,7 @@ VERSION = 3
 _MARK = 0x66616972
 """Tells our files from those of other programs (application_id)."""
 _ITEMS = """
-SELECT slot, id, features, merit, popularity, labels, removed
+SELECT slot, id, features, merit, popularity, labels, attributes, removed
 FROM items WHERE version > ? ORDER BY slot
 """
 _ACCOUNT = "SELECT slot, units FROM accounts WHERE user = ?"
@@ -237,7 +237,7 @@ class SQLiteStore(Store):
         version, slot = ("version", "+slot") if after else ("+version", "slot")
         last = -1
         while rows := await self._file.read(
-            "SELECT slot, id, features, merit, popularity, labels, removed FROM items "
+            "SELECT slot, id, features, merit, popularity, labels, attributes, removed FROM items "
             f"WHERE {version} > ? AND {slot} > ? ORDER BY {slot} LIMIT ?",
             [after, last, PAGE],
         ):

@@ -12,6 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from faircascade.service.stores.attributes import (
+    changed_attributes,
+    read_attributes,
+    write_attributes,
+)
 from faircascade.service.stores.base import (
     Impression,
     ItemPatch,
@@ -28,7 +33,7 @@ CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE items (
     slot INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, features BLOB NOT NULL,
     merit REAL NOT NULL, popularity REAL NOT NULL, labels TEXT NOT NULL,
-    removed INTEGER NOT NULL, version INTEGER NOT NULL
+    attributes TEXT NOT NULL, removed INTEGER NOT NULL, version INTEGER NOT NULL
 );
 CREATE INDEX items_version ON items (version);
 CREATE TABLE users (
@@ -88,8 +93,9 @@ def parse_id(text: str) -> tuple[int, str]:
 
 
 def read_item(row: Sequence[Any]) -> StoredItem:
-    """Return the item of a row: slot, id, features, merit, popularity, labels, removed."""
-    slot, name, features, merit, popularity, labels, removed = row
+    """Return the item of a row: slot, id, features, merit, popularity, labels, attributes,
+    removed."""
+    slot, name, features, merit, popularity, labels, attributes, removed = row
     return StoredItem(
         slot=slot,
         id=name,
@@ -97,6 +103,7 @@ def read_item(row: Sequence[Any]) -> StoredItem:
         merit=merit,
         popularity=popularity,
         groups=json.loads(labels),
+        attributes=read_attributes(attributes),
         removed=bool(removed),
     )
 
@@ -104,34 +111,37 @@ def read_item(row: Sequence[Any]) -> StoredItem:
 def patch_item(db: sqlite3.Connection, change: ItemPatch, version: int) -> None:
     """Add or change one item; a removed one comes back empty in its slot."""
     row = db.execute(
-        "SELECT merit, popularity, labels, removed FROM items WHERE id = ?", [change.id]
+        "SELECT merit, popularity, labels, attributes, removed FROM items WHERE id = ?", [change.id]
     ).fetchone()
-    merit, popularity, labels = (1.0, 0.0, "{}") if row is None or row[3] else row[:3]
+    new = row is None or row[-1]
+    merit, popularity, labels, attributes = (1.0, 0.0, "{}", "{}") if new else row[:-1]
     patched = {**json.loads(labels), **change.groups}
     values = [
         change.features.tobytes(),
         merit if change.merit is None else change.merit,
         popularity if change.popularity is None else change.popularity,
         json.dumps({column: label for column, label in patched.items() if label}),
+        write_attributes(changed_attributes(read_attributes(attributes), change.attributes)),
         version,
         change.id,
     ]
     if row is None:
         sql = (
-            "INSERT INTO items (features, merit, popularity, labels, version, id, removed, slot) "
-            "VALUES (?, ?, ?, ?, ?, ?, 0, (SELECT coalesce(max(slot), -1) + 1 FROM items))"
+            "INSERT INTO items (features, merit, popularity, labels, attributes, version, id, "
+            "removed, slot) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, 0, (SELECT coalesce(max(slot), -1) + 1 FROM items))"
         )
     else:
         sql = (
-            "UPDATE items SET features = ?, merit = ?, popularity = ?, labels = ?, version = ?, "
-            "removed = 0 WHERE id = ?"
+            "UPDATE items SET features = ?, merit = ?, popularity = ?, labels = ?, attributes = ?, "
+            "version = ?, removed = 0 WHERE id = ?"
         )
     db.execute(sql, values)
 
 
 def item_columns(rows: Sequence[Any], dim: int) -> ItemColumns:
     """Return rows of the catalogue side by side."""
-    slots, ids, features, merit, popularity, labels, removed = zip(*rows, strict=True)
+    slots, ids, features, merit, popularity, labels, attributes, removed = zip(*rows, strict=True)
     known = [_group_and_supplier(text) for text in labels]
     return ItemColumns(
         slots=np.array(slots, dtype=np.int32),
@@ -141,6 +151,7 @@ def item_columns(rows: Sequence[Any], dim: int) -> ItemColumns:
         popularity=np.array(popularity, dtype=np.float64),
         groups=[group for group, _ in known],
         suppliers=[supplier for _, supplier in known],
+        attributes=json.loads(f"[{','.join(attributes)}]"),
         removed=np.array(removed, dtype=bool),
     )
 

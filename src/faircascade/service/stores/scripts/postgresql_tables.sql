@@ -11,6 +11,7 @@ CREATE TABLE meta (name text PRIMARY KEY, value text NOT NULL);
 CREATE TABLE items (
     id bytea PRIMARY KEY, slot int NOT NULL UNIQUE, features bytea NOT NULL,
     merit float8 NOT NULL, popularity float8 NOT NULL, labels text NOT NULL,
+    attributes text NOT NULL,
     removed boolean NOT NULL, version bigint NOT NULL
 );
 CREATE INDEX items_version ON items (version);

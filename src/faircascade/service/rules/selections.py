@@ -1,0 +1,224 @@
+"""Find the items that filters let through, and remember them while there is room."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from threading import Lock
+from weakref import WeakKeyDictionary, ref
+
+import numpy as np
+
+from faircascade.registry import suggest
+from faircascade.service.catalogue.catalogue import Catalogue
+from faircascade.service.catalogue.pieces import Piece
+from faircascade.service.catalogue.segment import Segment
+from faircascade.service.catalogue.selection import Selection
+from faircascade.service.messages import invalid
+from faircascade.service.rules.comparisons import (
+    COMPARISONS,
+    Comparison,
+    Groups,
+    Numbers,
+    comparison_of,
+)
+from faircascade.service.rules.where import Condition, key_of
+from faircascade.types import Bools, Ints
+
+MEMORY = 64 * 2**20
+"""Bytes that remembered filters may take; the newest is remembered in any case."""
+MOST = 1_000
+"""Filters that are remembered at most."""
+_SPARSE = 4
+"""A segment of which fewer than one in so many items are meant is copied without the others:
+scoring the copy costs less, and it is small. Of other segments the rest is passed over."""
+_NAMED = 20
+"""Attributes that a message names at most."""
+
+Filters = Sequence[Mapping[str, Condition]]
+"""Of which all must be satisfied."""
+FIELDS = ("group", "supplier", "merit", "popularity")
+"""What every item may have, beside attributes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """What a filter lets through of a segment."""
+
+    allowed: Bools
+    rows: Ints | None
+    """Their rows, if they were copied."""
+    copy: Segment | None
+
+    @property
+    def nbytes(self) -> int:
+        copied = (
+            0 if self.copy is None or self.rows is None else self.copy.nbytes + self.rows.nbytes
+        )
+        return self.allowed.nbytes + copied
+
+    def piece(self, segment: Segment, first_row: int) -> Piece | None:
+        """Return what is to be scored, None if there is nothing."""
+        if self.copy is not None:
+            return Piece(self.copy, first_row, self.rows) if len(self.copy) else None
+        return Piece(segment, first_row, None, np.flatnonzero(~self.allowed))
+
+
+@dataclass(eq=False)
+class _Filter:
+    """What is remembered of a filter."""
+
+    found: WeakKeyDictionary[Segment, _Found] = field(default_factory=WeakKeyDictionary)
+    """By segment: a change of the catalogue makes few of them anew."""
+    last: tuple[ref[Catalogue], Selection] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        last = 0 if self.last is None else self.last[1].allowed.nbytes
+        return last + sum(one.nbytes for one in self.found.values())
+
+
+class Selections:
+    """The filters that were used last. Safe for several threads."""
+
+    def __init__(self, memory: int = MEMORY) -> None:
+        self._memory = memory
+        self._filters: OrderedDict[str, _Filter] = OrderedDict()
+        self._lock = Lock()
+
+    def known(self, catalogue: Catalogue, key: str) -> Selection | None:
+        """Return the items of a catalogue that satisfy filters, if they are remembered."""
+        kept = self._filters.get(key)
+        if kept is None or kept.last is None or kept.last[0]() is not catalogue:
+            return None
+        return kept.last[1]
+
+    def select(self, catalogue: Catalogue, filters: Filters) -> Selection:
+        """Return the items of a catalogue that satisfy filters."""
+        key = filters_key(filters)
+        with self._lock:
+            kept = self._filters.setdefault(key, _Filter())
+            self._filters.move_to_end(key)
+            if kept.last is not None and kept.last[0]() is catalogue:
+                return kept.last[1]
+            found = dict(kept.found)
+        for segment in catalogue.segments:
+            if segment not in found:
+                found[segment] = _find(catalogue, segment, filters)
+        pieces = [
+            found[segment].piece(segment, first)
+            for segment, first in zip(
+                catalogue.segments, catalogue.first_rows.tolist(), strict=False
+            )
+        ]
+        allowed = [np.empty(0, bool), *(found[segment].allowed for segment in catalogue.segments)]
+        selection = Selection(
+            key, np.concatenate(allowed), tuple(piece for piece in pieces if piece is not None)
+        )
+        with self._lock:
+            kept.found.update({segment: found[segment] for segment in catalogue.segments})
+            kept.last = ref(catalogue), selection
+            self._forget()
+        return selection
+
+    def follow(self, catalogue: Catalogue) -> None:
+        """Let go of catalogues before this one: what segments have in common stays known."""
+        with self._lock:
+            for kept in self._filters.values():
+                if kept.last is not None and kept.last[0]() is not catalogue:
+                    kept.last = None
+
+    def _forget(self) -> None:
+        """Forget what was not used for longest, until the rest has room."""
+        total = sum(kept.nbytes for kept in self._filters.values())
+        while len(self._filters) > 1 and (total > self._memory or len(self._filters) > MOST):
+            _, oldest = self._filters.popitem(last=False)
+            total -= oldest.nbytes
+
+
+def check_where(catalogue: Catalogue, where: Mapping[str, Condition], field: str = "where") -> None:
+    """Refuse a filter on what no item has, or that compares what cannot be compared."""
+    kinds = kinds_of(catalogue)
+    for name, condition in where.items():
+        if name not in kinds:
+            raise invalid(f"{field}.{name[:60]}", _unknown(name, kinds))
+        for operator, operand in condition.given.items():
+            if not any(_makes_sense(kind, operator, operand) for kind in kinds[name]):
+                raise invalid(f"{field}.{name}", _wrong(kinds[name], operator, operand))
+
+
+def kinds_of(catalogue: Catalogue) -> dict[str, list[type[Comparison]]]:
+    """Return what items have that filters can be about: attributes of any item, and the fields."""
+    kinds: dict[str, list[type[Comparison]]] = {
+        name: [Groups if name in ("group", "supplier") else Numbers] for name in FIELDS
+    }
+    for name, kind in catalogue.attributes:
+        kinds.setdefault(name, []).append(COMPARISONS[kind])
+    return kinds
+
+
+def _makes_sense(kind: type[Comparison], operator: str, operand: object) -> bool:
+    if operator not in kind.operators:
+        return False
+    if operator == "known":
+        return True
+    return all(map(kind.takes, operand if isinstance(operand, list) else [operand]))
+
+
+def _unknown(name: str, kinds: Mapping[str, list[type[Comparison]]]) -> str:
+    there = [f"{other} ({kind.kind})" for other, some in sorted(kinds.items()) for kind in some]
+    more = f" and {len(there) - _NAMED} more" if len(there) > _NAMED else ""
+    hint = suggest(name, list(kinds))
+    return f"is not an attribute of any item{hint}; there are: {', '.join(there[:_NAMED])}{more}"
+
+
+def _wrong(kinds: list[type[Comparison]], operator: str, operand: object) -> str:
+    kind = kinds[0]
+    if operator not in kind.operators:
+        return f"is {kind.kind}, which {operator!r} cannot compare; use {', '.join(kind.operators)}"
+    what = {str: "text", bool: "true or false"}.get(kind.operand[0], "a number")
+    return f"is {kind.kind}: {operator!r} must be {what}"
+
+
+def filters_key(filters: Filters) -> str:
+    """Return a text that is the same for filters that say the same."""
+    return " and ".join(map(key_of, filters))
+
+
+def _find(catalogue: Catalogue, segment: Segment, filters: Filters) -> _Found:
+    """Return what filters let through of a segment."""
+    allowed = np.ones(len(segment), dtype=bool)
+    for name, condition in chain.from_iterable(where.items() for where in filters):
+        values = _values(catalogue, segment, name)
+        for operator, operand in condition.given.items():
+            allowed &= _holds(values, operator, operand, len(segment))
+    count = int(np.count_nonzero(allowed))
+    if count * _SPARSE >= len(segment):
+        return _Found(allowed, None, None)
+    rows = np.flatnonzero(allowed)
+    return _Found(allowed, rows, segment.without_attributes.take(rows))
+
+
+def _values(catalogue: Catalogue, segment: Segment, name: str) -> list[Comparison]:
+    """Return the values of a segment's items, of each kind that there is."""
+    if name in ("group", "supplier"):
+        return [Groups(getattr(segment, f"{name}s"), catalogue.labels)]
+    if name in FIELDS:
+        return [Numbers(getattr(segment, name))]
+    labels = catalogue.vocabulary.of(name)
+    columns = segment.attributes.columns
+    return [comparison_of(column, labels) for (of, _), column in columns.items() if of == name]
+
+
+def _holds(values: list[Comparison], operator: str, operand: object, size: int) -> Bools:
+    """Return which items satisfy a condition; those without a value are none of anything."""
+    useful = [one for one in values if _makes_sense(type(one), operator, operand)]
+    if operator == "known":
+        known = np.logical_or.reduce([np.zeros(size, dtype=bool), *(one.known for one in values)])
+        return np.asarray(known == operand)
+    found = [one.holds(operator, operand) for one in useful]
+    if operator == "not":
+        return np.asarray(np.logical_and.reduce([np.ones(size, dtype=bool), *found]))
+    return np.asarray(np.logical_or.reduce([np.zeros(size, dtype=bool), *found]))
