@@ -55,14 +55,18 @@ class Monitor:
         if self.first_look < 0:
             raise ParameterError("first_look", "must be >= 0 slates", self.first_look)
 
-    def look(self, arms: Mapping[str, ArmCounts]) -> dict[str, Any]:
-        """Return what the counts say, as plain data; numbers that are not known are None."""
+    def look(self, arms: Mapping[str, ArmCounts], *, begin: bool = True) -> dict[str, Any]:
+        """Return what the counts say, as plain data; numbers that are not known are None.
+
+        The first look at which a sequence has enough blocks is its origin, unless it may not
+        `begin`: then there are intervals only of those that have begun.
+        """
         if set(arms) != set(self.shares):
             raise ParameterError("counts", f"must be of {', '.join(self.shares)}", list(arms))
         found = {name: _estimates(arms[name]) for name in self.shares}
         apart = {name: _differences(found[name], found[self.control]) for name in self.treatments}
         slates = {name: int(arms[name].slates.sum()) for name in self.shares}
-        if sum(slates.values()) >= self.first_look:
+        if begin and sum(slates.values()) >= self.first_look:
             self._begin("arm", found)
             self._begin("difference", apart)
         return {

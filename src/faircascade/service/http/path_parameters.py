@@ -14,3 +14,7 @@ ItemPath = Annotated[
 UserPath = Annotated[
     Id, Path(description="The user, percent-encoded; may have slashes.", examples=["user-7"])
 ]
+PolicyPath = Annotated[
+    Id, Path(description="Name of the policy, such as `default`.", examples=["default"])
+]
+ExperimentPath = Annotated[Id, Path(description="The experiment.", examples=["fairer-home"])]

@@ -19,6 +19,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 MOST_POLICIES = 20
 MOST_VERSIONS = 20
 """Versions of a name that one can go back to."""
+MOST_SHADOWS = 4
+"""Policies that rank in the shadow at a time: users wait for all of them."""
 MOST_RETIRED = 50
 """Versions that are kept beside, for feedback on their slates."""
 
@@ -143,6 +145,9 @@ def with_shadow(lineup: Lineup, name: str, share: float, now: float) -> Lineup:
         raise invalid("share", f"must be between 0 and 1, got {share}")
     if share == lineup.shadows.get(name, 0.0):
         return lineup
+    if len({*lineup.shadows, name}) > MOST_SHADOWS:
+        rule = f"would be one more than {MOST_SHADOWS} policies in the shadow; take one out first"
+        raise Refused(Reason.CONFLICT, "name", f"{name!r} {rule}")
     shadows = {**lineup.shadows, name: share}
     if share == 0.0:
         del shadows[name]
