@@ -21,6 +21,12 @@ KILL_SWITCHES: Mapping[str, Policy] = {one.name: one for one in (MostPopular(), 
 """What everybody can be served: policies that need to know nothing, and cannot go wrong."""
 
 
+def new_salt() -> str:
+    """Return what divides users: no two experiments do it alike, and when one has ended, nobody can
+    tell any more which users its counts are about."""
+    return secrets.token_hex(16)
+
+
 class Administration:
     """Changes what a service serves: at once here, and everywhere within a second."""
 
@@ -84,10 +90,7 @@ class Administration:
         if control not in shares:
             raise invalid("control", f"must be one of {', '.join(shares)}, got {control!r}")
         with refusals():
-            # drawn at random: no two experiments divide users alike, and when this one has ended,
-            # nobody can tell any more which users its counts are about
-            salt = secrets.token_hex(16)
-            assignment = Assignment.of(name, shares, fallback=control, salt=salt)
+            assignment = Assignment.of(name, shares, fallback=control, salt=new_salt())
             experiment = Experiment(
                 assignment=assignment, level=level, relevant=relevant, first_look=first_look
             )

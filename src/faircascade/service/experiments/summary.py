@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from faircascade.errors import ParameterError, check_choice
@@ -21,6 +21,8 @@ MEASURES: Mapping[str, Wording] = {
     "equality_p": Wording(more="shares exposure more equally", less="shares it less equally"),
 }
 """What arms are compared by."""
+LARGEST = {"equality_b": 1.0, "equality_p": 1.0}
+"""What a measure can be at most, if there is a bound."""
 
 
 @dataclass(kw_only=True)
@@ -118,7 +120,10 @@ class Monitor:
         for measure, estimate in estimates.items():
             origin = self.origins.get(f"arm/{name}/{measure}")
             ends = _ends(estimate, ConfidenceSequence(level=self.level, origin=origin))
-            said[measure] = {end: None if x is None else max(x, 0.0) for end, x in ends.items()}
+            most = LARGEST.get(measure, inf)
+            said[measure] = {
+                end: None if x is None else min(max(x, 0.0), most) for end, x in ends.items()
+            }
         return said
 
     def _comparison(

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 from faircascade.policies import Policy
+from faircascade.service.ids import NAME, NAME_RULE
 from faircascade.service.lineup.knowledge import chosen_knowledge, with_model
 from faircascade.service.lineup.lineup import DEFAULT, Lineup
 from faircascade.service.lineup.models import comparable, version_of
@@ -14,8 +15,6 @@ from faircascade.service.messages import Reason, Refused, invalid
 
 Versions = tuple[PolicyVersion, ...]
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-"""What names of policies and experiments look like: they stand in paths."""
 MOST_POLICIES = 20
 MOST_VERSIONS = 20
 """Versions of a name that one can go back to."""
@@ -27,9 +26,8 @@ MOST_RETIRED = 50
 
 def check_name(name: str) -> None:
     """Refuse what cannot be the name of a policy or an experiment."""
-    if not NAME.fullmatch(name):
-        rule = "must be 1 to 64 letters, digits, dots, dashes and underscores"
-        raise invalid("name", f"{rule}, the first a letter or digit; got {name!r}")
+    if not re.fullmatch(NAME, name) or name.endswith("\n"):
+        raise invalid("name", f"{NAME_RULE}; got {name!r}")
 
 
 def serving(lineup: Lineup, policy: Policy, *, size: int, seed: int | None, now: float) -> Lineup:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, FiniteFloat
+from pydantic import BeforeValidator, Field, FiniteFloat
 
 from faircascade.service.http.schemas.policies import Change, Share, Time
-from faircascade.service.messages import MOST, Model, example
+from faircascade.service.ids import Name
+from faircascade.service.messages import MOST, Model, example, whole
 
 Measure = Literal["clicks_per_slate", "equality_b", "equality_p"]
 State = Literal["running", "stopped", "ended"]
 Shares = Annotated[
     dict[str, Share],
     Field(
-        min_length=1,
         max_length=20,
         description="Share of all users by name of a policy, in multiples of 0.0001.",
     ),
@@ -48,11 +48,9 @@ _SHARES = {"default": 0.5, "fairer": 0.5}
 
 class ExperimentBody(Model):
     model_config = example({"shares": {"default": 0.01, "fairer": 0.01}})
-    shares: Shares
-    control: str = Field(
+    shares: Annotated[Shares, Field(min_length=2)]
+    control: Name = Field(
         default="default",
-        min_length=1,
-        max_length=64,
         description="The arm that others are compared with, and that everybody outside gets.",
     )
     level: FiniteFloat = Field(
@@ -64,10 +62,8 @@ class ExperimentBody(Model):
         lt=1,
         description="Smallest difference that matters, as a share of the control's value.",
     )
-    first_look: int = Field(
+    first_look: Annotated[int, Field(ge=0, le=MOST), BeforeValidator(whole)] = Field(
         default=0,
-        ge=0,
-        le=MOST,
         description="Slates before the first interval: a third of what it is thought to take makes "
         "later intervals narrower.",
     )
@@ -75,7 +71,7 @@ class ExperimentBody(Model):
 
 class SharesBody(Model):
     model_config = example({"shares": {"default": 0.5, "fairer": 0.5}})
-    shares: Shares
+    shares: Annotated[Shares, Field(min_length=1)]
 
 
 class StateBody(Model):
