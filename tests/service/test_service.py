@@ -129,7 +129,8 @@ def test_exposure_is_counted_by_what_was_shown(tmp_path: Path) -> None:
             shown = dict.fromkeys(names, 2) | dict.fromkeys(slates[0].items[:2], 3)
             assert counts.of(service.catalogue.slots)[0].tolist() == list(shown.values())
             assert counts.columns(service.catalogue.slots)[0].tolist() == [3] * 5
-            assert (service.activity.positions, service.activity.unshown) == (15, 3)
+            counted = service.activity.counts
+            assert (counted["positions"], counted["unshown"]) == (15, 3)
 
     run(work())
 

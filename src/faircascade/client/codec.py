@@ -141,6 +141,11 @@ def decode_readiness(document: Any) -> Readiness:
     return Readiness(ready=document["status"] == "ready", checks=dict(document["checks"]))
 
 
+def decode_kill_switch(document: Any) -> str | None:
+    policy = document["policy"]
+    return None if policy is None else str(policy)
+
+
 def json_object(document: Any) -> Json:
     if not isinstance(document, dict):
         raise TypeError("not a JSON object")

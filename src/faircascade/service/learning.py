@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +14,16 @@ from faircascade.service.lineup import Lineup
 from faircascade.service.messages import FeedbackRequest, Reason, Refused, invalid
 from faircascade.service.stores.base import CHARGED, SHOWN, Impression, ModelUpdate
 from faircascade.types import Feedback, Floats
+
+OBSERVER = "observer"
+"""Under which name the note of an impression has the version that says which positions were seen,
+if the policy that made the slate learns nothing: whatever is served when the answer comes, the same
+answer means the same."""
+
+log = logging.getLogger(__name__)
+
+_FAILED: set[str] = set()
+"""Labels of policies of which was said that they cannot learn."""
 
 Outcome = tuple[Impression, tuple[int, ...], int]
 """An impression, the clicked positions in order, and how many positions were shown."""
@@ -82,15 +93,16 @@ def model_updates(
     Items have `dim` features; the rest of what an impression keeps of them are topics.
     """
     results: dict[int, ModelUpdate | Refused] = {}
-    alike: dict[tuple[int, str], dict[int, Outcome]] = {}
+    alike: dict[tuple[int, str, str], dict[int, Outcome]] = {}
     for place, outcome in enumerate(outcomes):
         if isinstance(outcome, Refused):
             results[place] = outcome
         else:
-            group = len(outcome[0].slots), outcome[0].note.get("policy", "")
+            note = outcome[0].note
+            group = len(outcome[0].slots), note.get("policy", ""), note.get(OBSERVER, "")
             alike.setdefault(group, {})[place] = outcome
-    for (size, version), some in alike.items():
-        served = lineup.version(version) or lineup.default
+    for (size, version, observer), some in alike.items():
+        served = lineup.version(observer or version) or lineup.observer or lineup.default
         try:
             updates = _updates(list(some.values()), served.policy, lineup, now, dim)
         except ValueError as error:  # handed out by another policy, with weights for other lengths
@@ -102,9 +114,9 @@ def model_updates(
 
 
 def _updates(
-    outcomes: Sequence[Outcome], served: Policy, lineup: Lineup, now: float, dim: int
+    outcomes: Sequence[Outcome], observer: Policy, lineup: Lineup, now: float, dim: int
 ) -> list[ModelUpdate]:
-    """Return what is learned of slates of one length that one policy made."""
+    """Return what is learned of slates of one length; one policy says what was seen of them."""
     rows = np.stack([impression.features for impression, _, _ in outcomes])  # (n, K, d + t)
     positions = np.arange(1, len(outcomes[0][0].slots) + 1)
     feedback = Feedback(
@@ -114,9 +126,7 @@ def _updates(
         shown=np.array([shown for _, _, shown in outcomes]),
         topics=rows[:, :, dim:],
     )
-    # a policy that learns nothing does not say what was seen: the first that learns does
-    watching = served if served.learns or not lineup.taught else lineup.taught[0][1]
-    seen = watching.seen(feedback.clicks, feedback.shown) > 0  # (n, K)
+    seen = observer.seen(feedback.clicks, feedback.shown) > 0  # (n, K)
     increments = _increments(feedback, lineup)
     examined = np.where(seen, positions, 0).max(axis=1)
     return [
@@ -146,7 +156,8 @@ def _refunds(impression: Impression, shown: int) -> dict[int, int]:
 def _increments(feedback: Feedback, lineup: Lineup) -> Floats:
     """Return what feedback adds to the sums of its users, (n, s).
 
-    A policy that cannot learn from slates of this length is left out, unless no other can.
+    A policy that cannot learn from slates of this length is left out, unless no other can. So is
+    one that fails, if it serves nobody.
     """
     found = np.zeros((len(feedback.clicks), lineup.width))
     reasons = []
@@ -155,6 +166,13 @@ def _increments(feedback: Feedback, lineup: Lineup) -> Floats:
             found[:, model.first : model.end] = learner.increments(feedback)
         except ValueError as error:
             reasons.append(error)
+        except Exception:
+            if model.first not in lineup.spare:
+                raise
+            if learner.label not in _FAILED:  # once, not at every answer
+                _FAILED.add(learner.label)
+                fields = {"policy": learner.label}
+                log.exception("a policy that serves nobody cannot learn", extra=fields)
     if reasons and len(reasons) == len(lineup.taught):
         raise reasons[0]
     return found

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from contextlib import suppress
 
+from faircascade.service import experiment_reports
 from faircascade.service.service import Service
 from faircascade.service.stores.base import StoreDown
 
@@ -16,21 +18,24 @@ TICK = 0.2
 requests never wait for long."""
 KEEP_EVERY = 30.0
 """Seconds after which counts of exposure are stored, so that a start has few events to read."""
+LOOK_EVERY = 5.0
+"""Seconds between looks at the experiment, of which some are kept."""
 EXPIRE_EVERY = 60.0
 _SHARE = 50.0
-"""Storing counts may take one part in this many of the time: large catalogues have large counts."""
+"""Storing counts, and looking at them, may each take one part in this many of the time: large
+catalogues have large counts."""
 _PAUSE = 0.01
 
 
 async def maintain(service: Service) -> None:
     """Follow the catalogue, count exposure, store the counts and drop old impressions, for ever."""
     keep = expire = time.monotonic() + KEEP_EVERY
+    look = time.monotonic() + LOOK_EVERY
     down = ""
     while True:
         await asyncio.sleep(TICK)
         service.expiry()  # so that it notices when the clock is set
         try:
-            await service.follow_lineup()
             await service.follow_catalogue()
             await service.exposure.catch_up(service.store)
             now = time.monotonic()
@@ -38,6 +43,10 @@ async def maintain(service: Service) -> None:
                 await service.exposure.keep(service.store)
                 took = time.monotonic() - now
                 keep = time.monotonic() + max(KEEP_EVERY, _SHARE * took)
+            if (now := time.monotonic()) >= look:
+                await experiment_reports.look(service)
+                took = time.monotonic() - now
+                look = time.monotonic() + max(LOOK_EVERY, _SHARE * took)
             if time.monotonic() >= expire:
                 await drop_expired(service)
                 expire = time.monotonic() + EXPIRE_EVERY
@@ -48,6 +57,15 @@ async def maintain(service: Service) -> None:
             down = str(error)
         except Exception:  # go on: without maintenance, counts and old impressions pile up
             log.exception("maintenance failed")
+
+
+async def follow_policies(service: Service) -> None:
+    """Follow how other services change the policies, for ever: a kill switch does not wait for
+    maintenance, which may take long."""
+    while True:
+        await asyncio.sleep(TICK)
+        with suppress(StoreDown):  # maintenance says so
+            await service.follow_lineup()
 
 
 async def drop_expired(service: Service) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import pairwise
@@ -11,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from faircascade.errors import ParameterError
 from faircascade.service.ids import LONGEST_ID, Id
 from faircascade.service.limits import Limited
 from faircascade.service.rules.rules import AtMost, Pin, Pins, repeated
@@ -47,6 +49,23 @@ class Refused(Exception):  # noqa: N818 - an answer rather than an error
 def invalid(field: str, message: str) -> Refused:
     """Return a refusal of what can never succeed."""
     return Refused(Reason.INVALID, field, message)
+
+
+@contextmanager
+def refusals(within: str = "") -> Iterator[None]:
+    """Refuse what parts of the service find wrong with parameters; they are `within` a field."""
+    try:
+        yield
+    except ParameterError as error:
+        message = str(error)
+        if message.startswith(f"{error.name} "):
+            field = f"{within}.{error.name}" if within else error.name
+            raise invalid(field, message.removeprefix(f"{error.name} ")) from None
+        raise invalid(within or error.name, f"cannot be used: {message}") from None
+    except (ValueError, TypeError) as error:
+        if not within:
+            raise
+        raise invalid(within, f"cannot be used: {error}") from None
 
 
 MOST = 1_000_000_000

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,7 @@ from faircascade.service.exposure import ExposureTracker
 from faircascade.service.ids import LARGEST_FEATURE
 from faircascade.service.learning import model_updates, read_feedback
 from faircascade.service.lineup import Lineup, Model
-from faircascade.service.lineup.models import size_of, version_of
+from faircascade.service.lineup.models import read_policy, size_of, version_of
 from faircascade.service.lineup.policy_changes import serving
 from faircascade.service.messages import (
     FeedbackReceipt,
@@ -34,7 +36,7 @@ from faircascade.service.messages import (
     Refused,
     invalid,
 )
-from faircascade.service.ranking import Ranking
+from faircascade.service.ranking import Ranking, Served
 from faircascade.service.rules.quotas import Quotas
 from faircascade.service.rules.rules import most_of_both, pins_of_both
 from faircascade.service.rules.selections import Filters, Selections, check_where, filters_key
@@ -95,7 +97,9 @@ class Service:
         self.stopping = False
         """True when new requests should go elsewhere."""
         self._catalogue_version = 0
-        self._changing = asyncio.Lock()
+        self._changing = asyncio.Lock()  # the catalogue
+        self._changing_policies = asyncio.Lock()
+        self._followed: Any = None  # the policies as the store keeps them
         self._free_memory = FreeMemory()
         self._filtered = Selections()
         self._wanted = policy, seed
@@ -193,8 +197,10 @@ class Service:
                 f"keeps {sums} numbers per user, policy {policy.name!r} learns {self.lineup.width};"
                 " use another --store or a policy that learns as many"
             )
-        if kept is not None:
-            self.lineup = Lineup.from_json(kept, missing=policy)
+        try:
+            await self._follow(kept)
+        except Refused as error:
+            raise ValueError(str(error)) from error
         before = self.lineup
         await self.change(wanted, always=True)
         if self.lineup is not before and kept is not None:
@@ -203,28 +209,39 @@ class Service:
             stays = {"stays": self.policy.label, "given": policy.label}
             log.warning("the policy was changed since the last start; it stays", extra=stays)
 
-    async def change(self, change: Callable[[Lineup], Lineup], *, always: bool = False) -> None:
+    async def change(
+        self, change: Callable[[Lineup], Lineup], *, always: bool = False, trial: str | None = None
+    ) -> None:
         """Change the policies: of this service at once, of others on the same store within a
-        second. Nobody's change is lost: what others change meanwhile is changed further."""
-        async with self._changing:
+        second. Nobody's change is lost: what others change meanwhile is changed further.
+
+        A `trial` is the name of a policy that has to rank a slate before anybody gets one.
+        """
+        async with self._changing_policies:
             for _ in range(MOST_ATTEMPTS):
                 kept = await self.store.get_meta(LINEUP)
                 await self._follow(kept)
                 lineup = change(self.lineup)
                 if lineup is self.lineup and kept is not None and not always:
                     return
-                await self.store.widen(lineup.width)
-                if await self.store.replace_meta(LINEUP, kept, lineup.to_json()):
-                    await self._serve(lineup)
+                served = await self._ranking.prepared(lineup, self.catalogue)
+                if trial is not None and len(self.catalogue):
+                    await self._ranking.check(lineup, served[trial], self.catalogue)
+                plain = json.loads(json.dumps(lineup.to_json()))
+                await self._make_room(lineup)
+                if await self.store.replace_meta(LINEUP, kept, plain):
+                    self._serve(lineup, served, plain)
                     return
         raise Refused(Reason.CONFLICT, "policies", "are changed by others all the time; try again")
 
     async def follow_lineup(self) -> None:
         """Take in how another service changed the policies."""
-        async with self._changing:
+        async with self._changing_policies:
             try:
                 await self._follow(await self.store.get_meta(LINEUP))
-            except Refused as error:
+            except StoreDown:
+                raise
+            except Exception as error:
                 if str(error) != self._unread:  # once, not five times a second
                     log.error("policies cannot be followed", extra={"reason": str(error)})
                 self._unread = str(error)
@@ -233,19 +250,35 @@ class Service:
 
     async def _follow(self, kept: Any) -> None:
         """Serve the policies that the store keeps, unless they are served."""
-        if kept is None or kept["number"] == self.lineup.number:
+        if kept is None or kept == self._followed:
             return
         try:
             lineup = Lineup.from_json(kept, missing=self.policy)
         except (ValueError, TypeError, KeyError) as error:  # a component that is not installed
+            await self._follow_kill_switch(kept)
             why = f"of the store cannot be read here: {error}"
             raise Refused(Reason.CONFLICT, "policies", why) from error
-        await self.store.widen(lineup.width)
-        await self._serve(lineup)
+        served = await self._ranking.prepared(lineup, self.catalogue)
+        await self._make_room(lineup)
+        self._serve(lineup, served, kept)
 
-    async def _serve(self, lineup: Lineup) -> None:
-        await self._ranking.change(lineup, self.catalogue)
-        self.lineup = lineup
+    async def _follow_kill_switch(self, kept: Any) -> None:
+        """Follow the kill switch, whatever else of the policies cannot be read here."""
+        stopped = kept.get("stopped")
+        policy = None if stopped is None else read_policy(stopped)
+        if policy != self.lineup.stopped:
+            lineup = replace(self.lineup, stopped=policy)
+            served = await self._ranking.prepared(lineup, self.catalogue)
+            self._serve(lineup, served, self._followed)
+
+    async def _make_room(self, lineup: Lineup) -> None:
+        """Let the store keep as many numbers of a user as policies need."""
+        if lineup.width > self.lineup.width:
+            await self.store.widen(lineup.width)
+
+    def _serve(self, lineup: Lineup, served: Served, kept: Any) -> None:
+        self._ranking.change(lineup, served)
+        self.lineup, self._followed = lineup, kept
 
     async def drop_expired(self) -> int:
         """Drop some of the impressions whose time is over; return how many, 0 if none is left."""

@@ -80,8 +80,9 @@ class MemoryStore(Store):
 
     async def widen(self, sums: int) -> None:
         assert self._kept is not None
+        assert self._shape is not None
         self._kept = self._kept.widened(sums)
-        self._shape = replace(self._kept, sums=sums)
+        self._shape = self._shape.widened(sums)
 
     async def close(self) -> None: ...
 

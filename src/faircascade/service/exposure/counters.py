@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from faircascade.errors import ParameterError
-from faircascade.service.experiments.tally import Tallies
 from faircascade.service.exposure.counts import Counts, EventBatch
 from faircascade.service.exposure.recipients import Recipients
+from faircascade.service.exposure.tally import Tallies
 from faircascade.service.exposure.windows import SPANS, Window
 from faircascade.service.stores.base import Event
 from faircascade.types import Floats, Ints

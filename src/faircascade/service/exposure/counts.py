@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -108,6 +108,18 @@ class EventBatch:
             times=self.times[chosen],
             totals=self.totals[chosen],
             owner=(np.cumsum(chosen) - 1)[self.owner[kept]],
+            slots=self.slots[kept],
+            entries=self.entries[:, kept],
+        )
+
+    def of_slots(self, most: int) -> EventBatch:
+        """Return the same events with entries of the first so many slots only."""
+        kept = self.slots < most
+        if kept.all():
+            return self
+        return replace(
+            self,
+            owner=self.owner[kept],
             slots=self.slots[kept],
             entries=self.entries[:, kept],
         )

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from faircascade.service.experiments.tally import ArmTally, Tallies, UserSample
 from faircascade.service.exposure.counters import ALL, Counters
 from faircascade.service.exposure.counts import TOTALS, Counts
 from faircascade.service.exposure.fairness import MEASURES
+from faircascade.service.exposure.tally import ArmTally, Tallies, UserSample
 from faircascade.service.exposure.windows import (
     OPEN,
     SPANS,
@@ -24,7 +24,7 @@ from faircascade.service.exposure.windows import (
     smallest,
 )
 
-VERSION = 3
+VERSION = 4
 
 _COLUMNS = ("appearances", "units", "clicks", "unshown", "unshown_units")
 
@@ -90,7 +90,7 @@ def _pack_tallies(tallies: Tallies) -> dict[str, NDArray[Any]]:
     for key, arms in tallies.arms.items():
         for arm, tally in arms.items():
             name = f"arm/{len(listed)}"
-            listed.append([key, arm, tally.users.halvings, tally.common])
+            listed.append([key, arm, tally.users.halvings, tally.common, tally.items])
             blocks = sorted(tally.blocks)
             steps = [Step.pack(tally.blocks[block], UNSETTLED) for block in blocks]
             arrays |= _pack(name, blocks, steps)
@@ -101,9 +101,10 @@ def _pack_tallies(tallies: Tallies) -> dict[str, NDArray[Any]]:
 def _tallies(arrays: Mapping[str, NDArray[Any]]) -> Tallies:
     tallies = Tallies()
     listed = json.loads(str(arrays["arms"])) if "arms" in arrays else []
-    for place, (key, arm, halvings, common) in enumerate(listed):
+    for place, (key, arm, halvings, common, items) in enumerate(listed):
         hashes = set(arrays[f"arm/{place}/users"].tolist())
-        tally = ArmTally(users=UserSample(hashes=hashes, halvings=halvings), common=common)
+        users = UserSample(hashes=hashes, halvings=halvings)
+        tally = ArmTally(users=users, common=common, items=items)
         for block, step in _unpack(f"arm/{place}", arrays):
             step.add_to(tally.blocks[block])
         tallies.arms.setdefault(key, {})[arm] = tally

@@ -18,7 +18,7 @@ OPEN = frozenset({"/", "/docs", "/healthz", "/readyz", "/openapi.json"})
 """Paths that need no key and are not limited, besides those of `/static`."""
 PERSONAL = "/v1/users/"
 """Paths that are about users: not for read-only keys."""
-ADMINISTRATION = ("/v1/policies", "/v1/experiment", "/v1/shadow", "/v1/kill-switch", "/v1/lineup")
+ADMINISTRATION = ("/v1/policies", "/v1/experiments", "/v1/kill-switch")
 """Paths that say what everybody is served: only keys of administrators change something there."""
 READING = ("GET", "HEAD")
 
