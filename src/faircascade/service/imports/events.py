@@ -110,8 +110,7 @@ def _fault(error: ValidationError) -> str:
     kind = kinds.get(str(first["loc"][0])) if first["loc"] else None
     plain = [{**one, "loc": one["loc"][1:]} for one in errors] if kind else errors
     found = describe(plain, model=kind)
-    more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
-    return f"{found[0]['field'] or 'it'} {found[0]['message']}{more}"
+    return "; ".join(f"{one['field'] or 'it'} {one['message']}" for one in found[:3])
 
 
 def _wrong_tag(given: Any) -> str:
