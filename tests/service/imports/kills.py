@@ -18,19 +18,21 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 
 from faircascade.policies import EALinUCB
 from faircascade.service.service import Service
 from faircascade.service.stores.sqlite import SQLiteStore
 from tests.service.crashes import DIM, Fleet
-from tests.service.imports.processes import STARTED, ImportProcess, imported
+from tests.service.imports.processes import ImportProcess, imported
 from tests.service.imports.product import ARGUMENTS, ITEMS, answers, make_items, show
 from tests.service.imports.streams import STREAMS, Keyed
 
 POLICY = EALinUCB(weight="log", gamma=0.01)
 ONE_IN = 5
 """Of so many kills, one hits the service."""
+_ANSWERS = "faircascade_answers_total"
 
 
 def story(slates: Sequence[dict[str, Any]], seed: int) -> list[Keyed]:
@@ -136,8 +138,9 @@ def _one_life(
     pace = ("--batch", "8", "--requests", "2")
     process = ImportProcess([*address, "--to", fleet.urls[0], *pace], fleet.folder)
     try:
-        if not process.wait_for(STARTED):
-            raise AssertionError("\n".join(process.lines))
+        before = _answered(fleet.urls[0])
+        while process.process.poll() is None and _answered(fleet.urls[0]) == before:
+            time.sleep(0.01)
         time.sleep(draw.uniform(0.0, 0.35))  # a moment that nobody chose
         if draw.randrange(ONE_IN) == 0:
             asyncio.run(fleet.kill(0))
@@ -149,6 +152,12 @@ def _one_life(
     if alive:
         died["importer"] += 1
     return alive
+
+
+def _answered(url: str) -> str:
+    """Return what a service counted of answers since its start."""
+    text = httpx.get(f"{url}/metrics", timeout=30).text
+    return "".join(line for line in text.splitlines() if line.startswith(_ANSWERS))
 
 
 def _refusals(found: Sequence[dict[str, Any]]) -> Counter[tuple[str, str]]:

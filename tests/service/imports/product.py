@@ -18,13 +18,13 @@ ARGUMENTS = ("--items", "items.parquet", "--weight", "log", "--gamma", "0.01")
 _BATCH = 500
 
 
-def show(url: str, slates: int, users: int) -> list[dict[str, Any]]:
+def show(url: str, slates: int, users: int, k: int = K) -> list[dict[str, Any]]:
     """Ask for slates and return them."""
     found: list[dict[str, Any]] = []
     with httpx.Client(base_url=url, timeout=60) as client:
         while len(found) < slates:
             asked = [
-                {"user": f"user-{n % users}", "k": K}
+                {"user": f"user-{n % users}", "k": k}
                 for n in range(len(found), min(slates, len(found) + _BATCH))
             ]
             answer = client.post("/v1/recommendations/batch", json={"requests": asked})
@@ -33,7 +33,7 @@ def show(url: str, slates: int, users: int) -> list[dict[str, Any]]:
     return found
 
 
-def answers(slates: Sequence[dict[str, Any]], seed: int = 0) -> list[dict[str, Any]]:
+def answers(slates: Sequence[dict[str, Any]], seed: int = 0, k: int = K) -> list[dict[str, Any]]:
     """Return what users did with slates, in an order of its own."""
     draw = random.Random(seed)
     events = []
@@ -41,13 +41,13 @@ def answers(slates: Sequence[dict[str, Any]], seed: int = 0) -> list[dict[str, A
         event: dict[str, Any] = {"type": "feedback", "impression_id": slate["impression_id"]}
         form = draw.randrange(4)
         if form == 0:
-            event["clicked_position"] = draw.randint(1, K)
+            event["clicked_position"] = draw.randint(1, k)
         elif form == 1:
-            event["clicked_positions"] = sorted(draw.sample(range(1, K + 1), 2))
+            event["clicked_positions"] = sorted(draw.sample(range(1, k + 1), 2))
         elif form == 2:
             event["clicked_item"] = draw.choice(slate["items"])["item"]
         else:
-            event["shown"] = draw.randint(1, K)
+            event["shown"] = draw.randint(1, k)
         events.append(event)
     draw.shuffle(events)
     return events

@@ -8,13 +8,17 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 
+def check_folder(path: Path) -> None:
+    """Refuse a file whose folder is not there, before anything is waited for."""
+    if not path.parent.is_dir():
+        raise ValueError(f"{path}: the folder {path.parent} does not exist")
+
+
 class Claim:
     """A lock on a file beside it; the system gives it back when the process ends, however."""
 
     def __init__(self, path: Path, busy: str) -> None:
         """Claim a file, or say what to do if another import has it."""
-        if not path.parent.is_dir():
-            raise ValueError(f"{path}: the folder {path.parent} does not exist")
         self._lock = FileLock(path.with_name(f"{path.name}.lock"), thread_local=False)
         try:
             self._lock.acquire(timeout=0)

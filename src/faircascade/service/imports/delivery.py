@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,8 @@ from faircascade.service.imports.service_client import ServiceClient
 
 MOST_FAILURES = 5
 """How often a request may end in an internal error (500) before it is divided or refused."""
+MOST_REASONS = 3
+"""How many wrong fields a refusal names."""
 _PAUSE = 0.2
 """Seconds before the second such attempt; twice as long before the next."""
 _TOO_MUCH = frozenset({400, 409, 413, 422})
@@ -131,8 +133,9 @@ class _Work:
             if result["status"] == 200:
                 self.delivered.counts.feedback += 1
             else:
-                reason = _plain(result["problem"]["detail"])
-                self._refuse(record, reason, result["status"])
+                problem = result["problem"]
+                errors = [(error["field"], error["message"]) for error in problem["errors"]]
+                self._refuse(record, _reason(problem["detail"], errors), result["status"])
 
     async def put_items(self, batch: Sequence[Parsed]) -> None:
         """Send new states of items."""
@@ -173,7 +176,7 @@ class _Work:
             return await self._request(lambda: self._client.send(path, name, entries))
         except ServiceError as error:
             if len(batch) == 1:
-                self._refuse(batch[0][0], _plain(error.detail), error.status)
+                self._refuse_as_told(batch[0][0], error)
                 return None
         half = len(batch) // 2
         await again(batch[:half])
@@ -186,7 +189,7 @@ class _Work:
             await self._request(call)
         except ServiceError as error:
             if error.status != 404:
-                self._refuse(record, _plain(error.detail), error.status)
+                self._refuse_as_told(record, error)
                 return False
         return True
 
@@ -205,6 +208,10 @@ class _Work:
                     raise
                 else:
                     raise ImportStopped(str(error)) from error
+
+    def _refuse_as_told(self, record: Record, error: ServiceError) -> None:
+        errors = [(one.field, one.message) for one in error.errors]
+        self._refuse(record, _reason(error.detail, errors), error.status)
 
     def _refuse(self, record: Record, reason: str, status: int | None = None) -> None:
         refusal = Refusal(record, reason, status)
@@ -225,10 +232,16 @@ async def _awaited(one: Awaitable[None]) -> None:
     await one
 
 
-def _plain(detail: str) -> str:
-    """Return a message about an entry of a batch as one about an event: without its place."""
-    head, _, rest = detail.partition(" ")
-    words = head.split(".")
-    while words and (words[0] in ("body", "path", "feedback", "items") or words[0].isdecimal()):
+def _reason(detail: str, errors: Iterable[tuple[str, str]]) -> str:
+    """Return what is wrong with an event: fields of a batch are named without their place in it."""
+    found = [f"{_field(field)} {message}" for field, message in errors]
+    return "; ".join(found[:MOST_REASONS]) or detail
+
+
+def _field(name: str) -> str:
+    """Return the name of a field without the places that go before it: body.items.0.features."""
+    words = name.split(".")
+    places = ("body", "path", "feedback", "items")
+    while len(words) > 1 and (words[0] in places or words[0].isdecimal()):
         words.pop(0)
-    return f"{'.'.join(words)} {rest}".strip() if words and head != words[0] else detail
+    return ".".join(words)

@@ -104,18 +104,13 @@ def _fault(error: ValidationError) -> str:
     """Return what is wrong with a text, in the words of the API."""
     errors = error.errors(include_url=False)
     first = errors[0]
+    if first["type"] in ("dict_type", "model_attributes_type"):
+        return "it must be a JSON object"
     if first["type"].startswith("union_tag"):
-        return _wrong_tag(first["input"])
+        got = f", got {value(first['input'][_TAG])}" if _TAG in first["input"] else ""
+        return f"{_TAG} must be one of {', '.join(TAGS)}{got}"
     kinds = {kind.tag: kind for kind in get_args(Event)}
     kind = kinds.get(str(first["loc"][0])) if first["loc"] else None
     plain = [{**one, "loc": one["loc"][1:]} for one in errors] if kind else errors
     found = describe(plain, model=kind)
-    more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
-    return f"{found[0]['field'] or 'it'} {found[0]['message']}{more}"
-
-
-def _wrong_tag(given: Any) -> str:
-    if not isinstance(given, dict):
-        return "it must be a JSON object"
-    got = f", got {value(given[_TAG])}" if _TAG in given else ""
-    return f"{_TAG} must be one of {', '.join(TAGS)}{got}"
+    return "; ".join(f"{one['field'] or 'it'} {one['message']}" for one in found[:3])

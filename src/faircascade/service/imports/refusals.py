@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from faircascade.service.imports.claim import Claim
+from faircascade.service.imports.claim import Claim, check_folder
 from faircascade.service.imports.events import Record, Refusal
 
 TAIL = 32 * 2**20
@@ -37,6 +37,7 @@ class RefusedFile:
     """Adds a line for each refusal, once, also if the import was killed before it went on."""
 
     def __init__(self, path: Path) -> None:
+        check_folder(path)
         self.path = path
         self._claim: Claim | None = None
         self._written: set[bytes] = set()

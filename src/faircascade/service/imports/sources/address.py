@@ -16,11 +16,7 @@ class StreamAddress:
         self._public = public_address(address)
         try:
             self.parts: SplitResult = urlsplit(address)
-            found = (
-                parse_qsl(self.parts.query, keep_blank_values=True, strict_parsing=True)
-                if (self.parts.query)
-                else []
-            )
+            found = parse_qsl(self.parts.query, keep_blank_values=True)
         except ValueError:
             raise self.wrong(f"must be {form}") from None
         self.rest = dict(found)

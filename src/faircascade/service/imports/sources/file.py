@@ -161,19 +161,19 @@ class FileSource(EventSource):
                 f"{self.name} became shorter than what was imported of it; lines may be lost. "
                 "Let it be rotated by renaming, or remove the file of its position"
             )
-        if self._was_replaced(file):
+        if self._was_replaced(file.fileno()):
             return self._reader.next() or self._next_file()
         time.sleep(WAIT_SECONDS)
         return None
 
-    def _was_replaced(self, file: io.FileIO) -> bool:
+    def _was_replaced(self, descriptor: int) -> bool:
         """Return whether another file has the name now, as after a rotation of logs."""
         assert self.path is not None
         try:
             now = self.path.stat()
         except FileNotFoundError:
             return False
-        mine = os.fstat(file.fileno())
+        mine = os.fstat(descriptor)
         return (now.st_dev, now.st_ino) != (mine.st_dev, mine.st_ino)
 
     def _next_file(self) -> Line | None:

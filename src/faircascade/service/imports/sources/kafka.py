@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 
 WAIT_SECONDS = 0.5
 ANSWER_SECONDS = 10.0
+FIND_SECONDS = 3.0
 _FOR_ALL = ("security.", "sasl.", "ssl.", "client.", "socket.", "broker.")
 """How the names of properties begin that are for consumers and producers alike."""
 
@@ -94,7 +95,7 @@ class KafkaSource(EventSource):
 
     def _open(self) -> None:
         with _errors():
-            found = self._consumer.list_topics(self.topic, timeout=ANSWER_SECONDS)
+            found = self._consumer.list_topics(self.topic, timeout=FIND_SECONDS)
             error = found.topics[self.topic].error
             if error is not None:
                 raise ValueError(f"topic {self.topic!r} cannot be read: {error.str()}")

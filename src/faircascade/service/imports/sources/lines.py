@@ -66,7 +66,7 @@ class _Gunzip:
 class LineReader:
     """Reads lines; at the end of the file it can go on when there is more."""
 
-    def __init__(self, file: io.FileIO) -> None:
+    def __init__(self, file: io.FileIO | io.BytesIO) -> None:
         self.file = file
         self.position = 0
         """Bytes up to which lines were given, not compressed."""
@@ -79,6 +79,7 @@ class LineReader:
         self._dropped = 0  # bytes of a line that is too long
         self._unzip: _Gunzip | None = None
         self._begun = False
+        self._start = b""
 
     @property
     def compressed(self) -> bool:
@@ -152,6 +153,10 @@ class LineReader:
         if not data:
             return False
         if not self._begun:
+            data = self._start + data
+            if data == _GZIP[:1]:  # a pipe may give bytes one by one
+                self._start = data
+                return True
             self._begun = True
             if data.startswith(_GZIP):
                 self._unzip = _Gunzip()

@@ -7,7 +7,7 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from faircascade.service.imports.claim import Claim
+from faircascade.service.imports.claim import Claim, check_folder
 from faircascade.storage import replacing, to_disk
 
 _VERSION = 1
@@ -32,6 +32,7 @@ class PositionFile:
     """Keeps a position; one import at a time may use it."""
 
     def __init__(self, path: Path) -> None:
+        check_folder(path)
         self.path = path
         self._claim: Claim | None = None
 
