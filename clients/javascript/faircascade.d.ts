@@ -43,6 +43,24 @@ export class ServiceError extends Error {
 /** The service cannot be reached or cannot answer now; the same call may succeed later. */
 export class ServiceUnavailable extends ServiceError {}
 
+/** All that are given must hold. An item without a value satisfies `not` and `known: false`. */
+export interface Condition {
+  /** It is this, or has this tag. */
+  is?: string | number | boolean | null;
+  /** It is, or has, one of these. */
+  any?: (string | number | boolean)[] | null;
+  /** It has all of these tags. */
+  all?: (string | number | boolean)[] | null;
+  /** It is, or has, none of these. */
+  not?: string | number | boolean | (string | number | boolean)[] | null;
+  at_least?: number | null;
+  at_most?: number | null;
+  above?: number | null;
+  below?: number | null;
+  /** Whether the item has a value. */
+  known?: boolean | null;
+}
+
 export interface Exposure {
   window: Window;
   /** Slates handed out. */
@@ -140,6 +158,8 @@ export interface Item {
   supplier?: string | null;
   /** Empty if items have no topics. */
   topics?: number[];
+  /** What else it is. */
+  attributes?: Record<string, string | number | boolean | string[] | null>;
 }
 
 export interface ItemBatch {
@@ -162,6 +182,11 @@ export interface ItemBody {
    * these have none.
    */
   topics?: number[];
+  /**
+   * What else it is, for filters: text, numbers, true or false, lists of texts. null, an empty text
+   * or an empty list removes one; those left out stay as they were.
+   */
+  attributes?: Record<string, string | number | boolean | string[] | null>;
 }
 
 export interface ItemExposure {
@@ -228,7 +253,19 @@ export interface NewItem {
    * these have none.
    */
   topics?: number[];
+  /**
+   * What else it is, for filters: text, numbers, true or false, lists of texts. null, an empty text
+   * or an empty list removes one; those left out stay as they were.
+   */
+  attributes?: Record<string, string | number | boolean | string[] | null>;
   item: string;
+}
+
+/** An item that stands at a position, whatever the policy thinks of it. */
+export interface Pin {
+  item: string;
+  /** 1 for the first. */
+  position: number;
 }
 
 export interface PolicyDescription {
@@ -264,8 +301,8 @@ export interface Problem {
 
 export interface RankedItem {
   item: string;
-  /** What the policy ranked it by. */
-  score: number;
+  /** What the policy ranked it by; null for an item that is pinned. */
+  score: number | null;
 }
 
 export interface Readiness {
@@ -314,6 +351,23 @@ export interface RecommendationRequest {
   candidates?: string[] | null;
   /** Items to leave out; those not in the catalogue are ignored. */
   exclude?: string[];
+  /**
+   * Conditions on attributes, `group`, `supplier`, `merit` and `popularity`, all of which must
+   * hold: a value, or an object with `is`, `any`, `all`, `not`, `at_least`, `at_most`, `above`,
+   * `below` or `known`.
+   */
+  where?: Record<string, string | number | boolean | Condition> | null;
+  /**
+   * The most items of each supplier, or of each group. Items are taken in the order of the policy;
+   * one that would be too many is passed over.
+   */
+  at_most?: Partial<Record<"group" | "supplier", number>>;
+  /**
+   * Items that stand at positions of the slate, the others being ranked around them. Those that are
+   * not in the catalogue, or that `where` or `exclude` rule out, are ignored; `candidates` say
+   * nothing about them.
+   */
+  pinned?: Pin[];
 }
 
 export interface RecommendationResult {

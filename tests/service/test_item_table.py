@@ -33,7 +33,10 @@ def test_columns_of_numbers_are_features_in_the_order_of_the_file(tmp_path: Path
     assert table.dim == 2
     assert [item.item for item in table.items] == ["x", "y"]
     assert [list(item.features) for item in table.items] == [[1, 2], [3, -0.4]]
-    assert table.notes == ("features: 2 columns ('b', 'a')", "not used: 'title'")
+    assert table.notes == (
+        "features: 2 columns ('b', 'a')",
+        "not used: 'title' (--attributes keeps them)",
+    )
 
 
 def test_what_is_known_of_items_is_not_a_feature(tmp_path: Path) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import StringConstraints
+from pydantic import AfterValidator, StringConstraints
+from pydantic_core import PydanticCustomError
 
 LONGEST_ID = 256
+LONGEST_NAME = 64
+"""Characters of the name of an attribute."""
 LARGEST_FEATURE = 1e4
 """Features are of this size at most, so that no sum of their products gets out of hand."""
 
@@ -16,3 +19,15 @@ Id = Annotated[
 """Text without control characters."""
 Label = Annotated[str, StringConstraints(max_length=LONGEST_ID, pattern=r"^[^\x00-\x1f\x7f]*$")]
 """Text without control characters; an empty one takes the label away."""
+
+
+def _printable(name: str) -> str:
+    if not name.isprintable():
+        rule = "must be text without control characters"
+        raise PydanticCustomError("limit", "{rule}", {"rule": rule})
+    return name
+
+
+AttributeName = Annotated[
+    str, StringConstraints(min_length=1, max_length=LONGEST_NAME), AfterValidator(_printable)
+]

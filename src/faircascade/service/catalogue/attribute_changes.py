@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 from faircascade.service.catalogue.attribute_columns import kind_of
+from faircascade.service.catalogue.attribute_values import attribute_value
 from faircascade.service.messages import invalid
 from faircascade.service.stores.attributes import AttributeChanges, Value
 
@@ -30,7 +28,7 @@ def attribute_changes(
         field = f"attributes.{name[:60]}"
         if name in RESERVED:
             raise invalid(field, "is the name of a field; give it beside the attributes")
-        changes[name] = value = _plain(value)
+        value = changes[name] = attribute_value(value)
         if value is None:
             continue
         if name not in kinds and len(kinds) >= MOST:
@@ -39,14 +37,3 @@ def attribute_changes(
             rule = f"is {kinds[name]} for other items, got {kind_of(value)} for {item!r}"
             raise invalid(field, rule)
     return changes
-
-
-def _plain(value: Any) -> Value | None:
-    """Return a value as it is stored; nothing, an empty text and an empty list are none."""
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, int | float):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, list | tuple):
-        return list(dict.fromkeys(filter(None, value))) or None
-    return value or None

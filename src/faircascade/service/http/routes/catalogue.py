@@ -124,6 +124,7 @@ def _change(name: str, body: ItemBody) -> ItemChange:
         group=body.group,
         supplier=body.supplier,
         topics=body.topics,
+        attributes=body.attributes,
     )
 
 
@@ -144,4 +145,5 @@ def _document(item: StoredItem, dim: int) -> dict[str, Any]:
         "popularity": item.popularity,
         "group": item.groups.get("group"),
         "supplier": item.groups.get("supplier"),
+        "attributes": item.attributes,
     }
