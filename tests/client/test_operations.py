@@ -177,6 +177,7 @@ def test_items_go_through_all_pages(server: Server, client: Any) -> None:
         group=entry["group"],
         supplier="blue",
         popularity=120.0,
+        attributes=entry["attributes"],
         **numbers,
     )
     assert items[0] == expected

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, StringConstraints
-from pydantic_core import PydanticCustomError
+from pydantic import StringConstraints
 
 LONGEST_ID = 256
 LONGEST_NAME = 64
@@ -20,14 +19,5 @@ Id = Annotated[
 Label = Annotated[str, StringConstraints(max_length=LONGEST_ID, pattern=r"^[^\x00-\x1f\x7f]*$")]
 """Text without control characters; an empty one takes the label away."""
 
-
-def _printable(name: str) -> str:
-    if not name.isprintable():
-        rule = "must be text without control characters"
-        raise PydanticCustomError("limit", "{rule}", {"rule": rule})
-    return name
-
-
-AttributeName = Annotated[
-    str, StringConstraints(min_length=1, max_length=LONGEST_NAME), AfterValidator(_printable)
-]
+AttributeName = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME)]
+"""Any text."""

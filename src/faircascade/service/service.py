@@ -32,11 +32,12 @@ from faircascade.service.messages import (
     Recommendation,
     RecommendationRequest,
     Refused,
+    conflict,
     invalid,
 )
 from faircascade.service.ranking import Ranking
 from faircascade.service.rules.quotas import Quotas
-from faircascade.service.rules.rules import most_of_both, pins_of_both
+from faircascade.service.rules.rules import most_of_both, pins_of_both, wrong_pins
 from faircascade.service.rules.selections import Filters, Selections, check_where, filters_key
 from faircascade.service.settings import ServiceSettings
 from faircascade.service.stores.base import (
@@ -355,10 +356,8 @@ class Service:
         )
         if isinstance(selection, Refused):
             raise selection
-        for pin in request.pinned:
-            if pin.position > request.k:
-                rule = f"must have positions up to k = {request.k}, got {pin.position}"
-                raise invalid("pinned", rule)
+        if rule := wrong_pins(request.pinned, request.k):
+            raise conflict("pinned", rule)
         pins = pins_of_both(rules.pinned, request.pinned, request.k)
         choice = catalogue.choice(
             request.candidates,
@@ -370,8 +369,8 @@ class Service:
         if choice.left == 0 and not choice.pins:
             if selection is not None:
                 rule = "leaves no item to recommend, with candidates and exclude"
-                raise Refused(Reason.CONFLICT, "where", rule)
-            raise Refused(Reason.CONFLICT, "candidates", "and exclude leave no item to recommend")
+                raise conflict("where", rule)
+            raise conflict("candidates", "and exclude leave no item to recommend")
         return choice
 
     # learning

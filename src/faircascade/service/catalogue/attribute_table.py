@@ -36,7 +36,7 @@ def check_names(names: Sequence[str], table: Table) -> None:
     except ValidationError as error:
         name = names[int(error.errors()[0]["loc"][0])]
         raise DataError(
-            f"{table.label}: --attributes must name columns of 1 to 64 printable characters, "
+            f"{table.label}: --attributes must name columns of 1 to 64 characters, "
             f"got {name[:80]!r}"
         ) from None
 

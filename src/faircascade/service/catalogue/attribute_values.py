@@ -5,19 +5,18 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, WithJsonSchema
+from pydantic import AfterValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from faircascade.service.ids import LONGEST_ID, AttributeName, Label
+from faircascade.service.ids import LONGEST_ID, AttributeName
 from faircascade.service.stores.attributes import Value
 
 MOST_OF_AN_ITEM = 100
 MOST_TAGS = 100
-_LABEL = TypeAdapter(Label)
 _TEXT = {"type": "string", "maxLength": LONGEST_ID}
 _RULE = (
-    f"must be text of at most {LONGEST_ID} characters without control characters, a number, true "
-    f"or false, or a list of at most {MOST_TAGS} texts"
+    f"must be text of at most {LONGEST_ID} characters, a number, true or false, or "
+    f" a list of at most {MOST_TAGS} texts"
 )
 _SCHEMA: dict[str, Any] = {
     "anyOf": [
@@ -47,13 +46,7 @@ def attribute_value(given: Any) -> Value | None:
 
 
 def _is_text(given: Any) -> bool:
-    if not isinstance(given, str):
-        return False
-    try:
-        _LABEL.validate_python(given)
-    except ValidationError:
-        return False
-    return True
+    return isinstance(given, str) and len(given) <= LONGEST_ID
 
 
 AttributeValue = Annotated[Any, AfterValidator(attribute_value), WithJsonSchema(_SCHEMA)]

@@ -16,7 +16,7 @@ from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.catalogue.pieces import Piece
 from faircascade.service.catalogue.segment import Segment
 from faircascade.service.catalogue.selection import Selection
-from faircascade.service.messages import invalid
+from faircascade.service.messages import conflict
 from faircascade.service.rules.comparisons import (
     COMPARISONS,
     Comparison,
@@ -95,6 +95,10 @@ class Selections:
             return None
         return kept.last[1]
 
+    def remembers(self, catalogue: Catalogue, filters: Filters) -> bool:
+        """Return whether a filter need not be applied anew."""
+        return self.known(catalogue, filters_key(filters)) is not None
+
     def select(self, catalogue: Catalogue, filters: Filters) -> Selection:
         """Return the items of a catalogue that satisfy filters."""
         key = filters_key(filters)
@@ -143,10 +147,10 @@ def check_where(catalogue: Catalogue, where: Mapping[str, Condition], field: str
     kinds = kinds_of(catalogue)
     for name, condition in where.items():
         if name not in kinds:
-            raise invalid(f"{field}.{name[:60]}", _unknown(name, kinds))
+            raise conflict(f"{field}.{name[:60]}", _unknown(name, kinds))
         for operator, operand in condition.given.items():
             if not any(_makes_sense(kind, operator, operand) for kind in kinds[name]):
-                raise invalid(f"{field}.{name}", _wrong(kinds[name], operator, operand))
+                raise conflict(f"{field}.{name}", _wrong(kinds[name], operator, operand))
 
 
 def kinds_of(catalogue: Catalogue) -> dict[str, list[type[Comparison]]]:

@@ -23,13 +23,12 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from faircascade.service.ids import LONGEST_ID, LONGEST_NAME, AttributeName
+from faircascade.service.ids import LONGEST_ID, AttributeName
 
 T = TypeVar("T")
 
 MOST_CONDITIONS = 20
 MOST_OPERANDS = 1_000
-OPERATORS = ("is", "any", "all", "not", "at_least", "at_most", "above", "below", "known")
 
 
 def _operand(given: Any) -> str | float | bool:
@@ -97,16 +96,6 @@ def _conditions(given: Any) -> Any:
     }
 
 
-def _each_says_something(where: dict[str, Condition]) -> dict[str, Condition]:
-    for name, condition in where.items():
-        if not condition.given:
-            rule = (
-                f"has no condition on {name[:LONGEST_NAME]!r}; give one of {', '.join(OPERATORS)}"
-            )
-            raise PydanticCustomError("limit", "{rule}", {"rule": rule})
-    return where
-
-
 _Input = Annotated[
     dict[AttributeName, Annotated[Any, WithJsonSchema(_SCALAR)] | Condition],
     Field(max_length=MOST_CONDITIONS),
@@ -115,7 +104,6 @@ Where = Annotated[
     dict[AttributeName, Condition],
     Field(max_length=MOST_CONDITIONS),
     BeforeValidator(_conditions, json_schema_input_type=_Input),
-    AfterValidator(_each_says_something),
 ]
 """A filter: conditions by the name of what they are about."""
 
