@@ -19,6 +19,7 @@ from faircascade.service.service import Service
 from faircascade.service.stores.base import StoredItem
 from faircascade.service.stores.item_columns import ItemColumns
 from tests.service.in_process import DIM, features_of, recommend, serving
+from tests.service.rules.asynchronous import asynchronous
 
 ATTRIBUTES = [
     {"price": 3.0, "tags": ["sale", "new"], "language": "de", "sold": False},
@@ -53,7 +54,7 @@ async def with_attributes(service: Service) -> None:
 
 
 REFUSED = [
-    ({"prize": 3}, "where.prize", "is not an attribute of any item; did you mean 'price'"),
+    ({"prize": 3}, "where.prize", "is not an attribute of any item (did you mean 'price'?)"),
     ({"prize": 3}, "where.prize", "group (text, or several), language (text), merit (number)"),
     ({"price": "3"}, "where.price", "is number: 'is' must be a number"),
     ({"price": {"all": [3]}}, "where.price", "is number, which 'all' cannot compare; use is, any"),
@@ -65,6 +66,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("where", "field", "message"), REFUSED)
+@asynchronous
 async def test_what_cannot_be_compared_is_refused_with_what_exists(
     where: Any, field: str, message: str, tmp_path: Path
 ) -> None:
@@ -102,6 +104,7 @@ def test_filters_that_say_the_same_are_one() -> None:
     assert key_of(where_of({"x": "1"})) != key_of(where_of({"x": 1}))
 
 
+@asynchronous
 async def test_nothing_that_satisfies_a_filter_is_a_conflict(tmp_path: Path) -> None:
     async with serving(tmp_path) as service:
         await with_attributes(service)
@@ -109,6 +112,7 @@ async def test_nothing_that_satisfies_a_filter_is_a_conflict(tmp_path: Path) -> 
             await recommend(service, where={"price": {"above": 9}})
 
 
+@asynchronous
 async def test_a_change_of_an_item_is_followed(tmp_path: Path) -> None:
     async with serving(tmp_path) as service:
         await with_attributes(service)
@@ -120,6 +124,7 @@ async def test_a_change_of_an_item_is_followed(tmp_path: Path) -> None:
         assert service.catalogue.at("b").attributes == {"price": 9.0, "tags": ["old"], "sold": True}
 
 
+@asynchronous
 async def test_an_attribute_has_one_kind(tmp_path: Path) -> None:
     async with serving(tmp_path) as service:
         await with_attributes(service)
@@ -150,7 +155,7 @@ def test_of_a_changed_catalogue_only_changed_segments_are_filtered_again(
     second = selections.select(after, filters)
     assert first.rows.tolist() == [0, 1, 2]
     assert second.rows.tolist() == [0, 1, 2, 30]
-    assert first.pieces[0].segment is second.pieces[0].segment
+    assert first.make()[0].segment is second.make()[0].segment
     assert selections.select(after, filters) is second
 
 
@@ -160,9 +165,9 @@ def test_filters_used_last_are_remembered_while_there_is_room(
     monkeypatch.setattr(segment, "SIZE", 64)
     catalogue = catalogue_of(512)
     filters = [[where_of({"price": {"at_least": n, "below": n + 30}})] for n in range(20)]
-    selections = Selections(memory=30_000)
+    selections = Selections(memory=9_000)
     for one in filters:
-        selections.select(catalogue, one)
+        selections.select(catalogue, one).make()
     known = [selections.remembers(catalogue, one) for one in filters]
     assert known[-1]
     assert 0 < sum(known) < 20
@@ -173,7 +178,7 @@ def test_filters_do_not_keep_old_catalogues(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(segment, "SIZE", 8)
     catalogue, filters = catalogue_of(32), [where_of({"price": {"below": 30}})]
     selections = Selections()
-    selections.select(catalogue, filters)
+    selections.select(catalogue, filters).make()
     for n in range(5):
         items = ItemColumns.of([stored(n, attributes={"price": 1.0})], 2)
         catalogue = catalogue.changed(items)
