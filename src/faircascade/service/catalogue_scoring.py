@@ -58,7 +58,8 @@ class CatalogueJob(ScoringJob):
 
     @property
     def size(self) -> int:
-        return len(self.users) * self.items
+        copied = 0 if self.selection is None else 2 * len(self.catalogue)  # at most, and once
+        return len(self.users) * self.items + copied
 
     @property
     def items(self) -> int:

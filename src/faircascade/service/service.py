@@ -58,6 +58,8 @@ MAX_BATCH = 64
 """Most separate requests that are processed together."""
 MOST_ATTEMPTS = 20
 """How often a change of the policies is tried while others change them."""
+MOST_FILTERS = 100
+"""Different filters that are applied together: each costs as much as several slates."""
 AT_ONCE = 50_000
 """Items up to which a filter is applied at once; a larger catalogue is filtered in a thread."""
 LINEUP = "lineup"
@@ -305,8 +307,12 @@ class Service:
     ) -> dict[str, Selection | Refused]:
         """Return what the filters of requests let through, or why they are refused."""
         found: dict[str, Selection | Refused] = {}
-        for filters in {filters_key(f): f for r in requests if (f := self._filters(r))}.values():
-            key = filters_key(filters)
+        wanted = {filters_key(f): f for r in requests if (f := self._filters(r))}
+        for count, (key, filters) in enumerate(wanted.items(), start=1):
+            if count > MOST_FILTERS:
+                rule = f"is one too many: a batch may have {MOST_FILTERS} different filters"
+                found[key] = invalid("where", rule)
+                continue
             selection = self._filtered.known(catalogue, key)
             try:
                 for where in filters[len(self._house) :]:

@@ -15,7 +15,7 @@ from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.messages import ItemChange, RecommendationRequest, Refused
 from faircascade.service.rules.selections import Selections
 from faircascade.service.rules.where import key_of
-from faircascade.service.service import Service
+from faircascade.service.service import MOST_FILTERS, Service
 from faircascade.service.stores.base import StoredItem
 from faircascade.service.stores.item_columns import ItemColumns
 from tests.service.in_process import DIM, features_of, recommend, serving
@@ -189,3 +189,19 @@ def test_filters_do_not_keep_old_catalogues(monkeypatch: pytest.MonkeyPatch) -> 
     assert {id(part) for part in catalogue.segments} >= {
         id(one) for one in alive if len(one) == 8 and one.attributes.columns
     }
+
+
+@asynchronous
+async def test_a_batch_may_have_so_many_different_filters(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        await with_attributes(service)
+        requests = [
+            RecommendationRequest(user="ann", k=1, where={"price": {"at_most": 9 + n}})
+            for n in range(MOST_FILTERS + 2)
+        ]
+        answers = await service.recommend(requests)
+        refused = [one for one in answers if isinstance(one, Refused)]
+        assert len(refused) == 2
+        assert refused[0].message == "is one too many: a batch may have 100 different filters"
+        again = await service.recommend(requests[:1] * 200)
+        assert not any(isinstance(one, Refused) for one in again)
