@@ -68,6 +68,24 @@ export interface Comparison {
   slates_left: number | null;
 }
 
+/** All that are given must hold. An item without a value satisfies `not` and `known: false`. */
+export interface Condition {
+  /** It is this, or has this tag. */
+  is?: string | number | boolean | null;
+  /** It is, or has, one of these. */
+  any?: (string | number | boolean)[] | null;
+  /** It has all of these tags. */
+  all?: (string | number | boolean)[] | null;
+  /** It is, or has, none of these. */
+  not?: string | number | boolean | (string | number | boolean)[] | null;
+  at_least?: number | null;
+  at_most?: number | null;
+  above?: number | null;
+  below?: number | null;
+  /** Whether the item has a value. */
+  known?: boolean | null;
+}
+
 export interface Difference {
   /** `same`: no difference that matters. `open`: not known yet. */
   answer: "more" | "less" | "same" | "open";
@@ -284,6 +302,8 @@ export interface Item {
   supplier?: string | null;
   /** Empty if items have no topics. */
   topics?: number[];
+  /** What else it is. */
+  attributes?: Record<string, string | number | boolean | string[] | null>;
 }
 
 export interface ItemBatch {
@@ -306,6 +326,11 @@ export interface ItemBody {
    * these have none.
    */
   topics?: number[];
+  /**
+   * What else it is, for filters: text, numbers, true or false, lists of texts. null, an empty text
+   * or an empty list removes one; those left out stay as they were.
+   */
+  attributes?: Record<string, string | number | boolean | string[] | null>;
 }
 
 export interface ItemExposure {
@@ -409,13 +434,25 @@ export interface NewItem {
    * these have none.
    */
   topics?: number[];
+  /**
+   * What else it is, for filters: text, numbers, true or false, lists of texts. null, an empty text
+   * or an empty list removes one; those left out stay as they were.
+   */
+  attributes?: Record<string, string | number | boolean | string[] | null>;
   item: string;
+}
+
+/** An item that stands at a position, whatever the policy thinks of it. */
+export interface Pin {
+  item: string;
+  /** 1 for the first. */
+  position: number;
 }
 
 export interface PolicyBody {
   /** A recipe, as `--policy` names it. */
   policy: string;
-  /** As in spec files: parts are names, or objects with a `name`. {} by default. */
+  /** As in spec files: parts are names, or objects with a `name`. */
   parameters?: Record<string, unknown>;
   /**
    * `shared`: goes on with what the version before knows of users, and teaches it. `branched`:
@@ -458,8 +495,8 @@ export interface Problem {
 
 export interface RankedItem {
   item: string;
-  /** What the policy ranked it by. */
-  score: number;
+  /** What the policy ranked it by; null for an item that is pinned. */
+  score: number | null;
 }
 
 export interface Readiness {
@@ -512,6 +549,23 @@ export interface RecommendationRequest {
   candidates?: string[] | null;
   /** Items to leave out; those not in the catalogue are ignored. */
   exclude?: string[];
+  /**
+   * Conditions on attributes, `group`, `supplier`, `merit` and `popularity`, all of which must
+   * hold: a value, or an object with `is`, `any`, `all`, `not`, `at_least`, `at_most`, `above`,
+   * `below` or `known`.
+   */
+  where?: Record<string, string | number | boolean | Condition> | null;
+  /**
+   * The most items of each supplier, or of each group. Items are taken in the order of the policy;
+   * one that would be too many is passed over.
+   */
+  at_most?: Partial<Record<"group" | "supplier", number>>;
+  /**
+   * Items that stand at positions of the slate, the others being ranked around them. Those that are
+   * not in the catalogue, or that `where` or `exclude` rule out, are ignored; `candidates` say
+   * nothing about them.
+   */
+  pinned?: Pin[];
 }
 
 export interface RecommendationResult {

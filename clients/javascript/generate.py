@@ -191,7 +191,7 @@ def _interface(name: str, fields: list[str], about: str | None) -> str:
 
 def _field(name: str, schema: Json, required: bool) -> str:
     about = schema.get("description", "")
-    if schema.get("default") not in (None, [], "about:blank"):
+    if schema.get("default") not in (None, [], {}, "about:blank"):
         about = f"{about} {json.dumps(schema['default'])} by default.".strip()
     comment = _comment(about, "  ") + "\n" if about else ""
     return f"{comment}  {name}{'' if required else '?'}: {_type(schema)};"
@@ -213,8 +213,11 @@ def _type(schema: Json) -> str:
         case {"type": "object", "additionalProperties": True}:
             return "Record<string, unknown>"
         case {"type": "object", "additionalProperties": values}:
-            names = schema.get("propertyNames")
-            return f"Record<{_type(names) if names else 'string'}, {_type(values)}>"
+            names = schema.get("propertyNames", {})
+            if "enum" in names and "default" in schema:
+                return f"Partial<Record<{_type(names)}, {_type(values)}>>"
+            named = "enum" in names or "$ref" in names
+            return f"Record<{_type(names) if named else 'string'}, {_type(values)}>"
         case {"type": "integer" | "number"}:
             return "number"
         case {"type": "string" | "boolean" | "null" as kind}:

@@ -177,6 +177,7 @@ def test_items_go_through_all_pages(server: Server, client: Any) -> None:
         group=entry["group"],
         supplier="blue",
         popularity=120.0,
+        attributes=entry["attributes"],
         **numbers,
     )
     assert items[0] == expected
@@ -338,7 +339,16 @@ def test_what_cannot_be_meant_is_refused_before_it_is_sent(
 
 def test_help_shows_what_a_method_takes_and_does() -> None:
     shown = inspect.signature(Client.recommend)
-    assert list(shown.parameters) == ["self", "user", "k", "candidates", "exclude"]
+    assert list(shown.parameters) == [
+        "self",
+        "user",
+        "k",
+        "candidates",
+        "exclude",
+        "where",
+        "at_most",
+        "pinned",
+    ]
     with Client("http://127.0.0.1") as client:
         assert next(iter(inspect.signature(client.recommend).parameters)) == "user"
     assert Client.recommend.__doc__.startswith("Return a slate")

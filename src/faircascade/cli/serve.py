@@ -59,6 +59,10 @@ def serve(
     topics: Annotated[
         str | None, typer.Option(help='Topic columns, from 0 to 1, such as "topic_*".')
     ] = None,
+    attributes: Annotated[
+        str | None,
+        typer.Option(help='Columns that requests can filter by, such as "price,tags".'),
+    ] = None,
     ranker: Annotated[
         Path | None, typer.Option(help="A saved ranker: its policy, items and user models.")
     ] = None,
@@ -121,6 +125,10 @@ def serve(
     ttl: Annotated[
         float, typer.Option(help="Days for which feedback on a slate is accepted.")
     ] = 7.0,
+    rules: Annotated[
+        Path | None,
+        typer.Option(help="File of rules for all slates, TOML or JSON: where, at_most, pinned."),
+    ] = None,
     max_k: Annotated[int, typer.Option(help="Longest slate that may be requested.")] = 100,
     max_body: Annotated[int, typer.Option(help="Largest request body in bytes.")] = 8 * 2**20,
     max_bodies: Annotated[
@@ -168,6 +176,7 @@ def serve(
         from faircascade.service.audit_log import AuditFile
         from faircascade.service.keys import Keys
         from faircascade.service.logs import configure
+        from faircascade.service.rules.rules import Rules
         from faircascade.service.server import ServerConfig
         from faircascade.service.server import serve as run
         from faircascade.service.settings import DAY, ServiceSettings
@@ -187,6 +196,7 @@ def serve(
     chosen, history = (_policy(flags), _history(flags)) if begins else (None, None)
     limits = ServiceSettings(
         ttl=ttl * DAY,
+        rules=Rules() if rules is None else Rules.load(rules),
         max_k=max_k,
         max_body=max_body,
         max_bodies=max_bodies,
@@ -305,11 +315,12 @@ def _source(flags: Mapping[str, Any]) -> Source | None:
     given = [f"--{name}" for name in ("items", "ranker", "demo") if flags[name]]
     if len(given) > 1:
         raise ValueError(f"{' and '.join(given)} cannot be combined: items come from one of them")
-    for option in ("features", "topics"):
+    for option in ("features", "topics", "attributes"):
         if flags[option] is not None and flags["items"] is None:
             raise ValueError(f"--{option} needs --items, whose columns it names")
     if flags["items"] is not None:
-        return ItemsFile(flags["items"], flags["features"], flags["topics"])
+        columns = (flags[name] for name in ("features", "topics", "attributes"))
+        return ItemsFile(flags["items"], *columns)
     if flags["ranker"] is not None:
         return RankerFile(flags["ranker"])
     return Demo() if flags["demo"] else None

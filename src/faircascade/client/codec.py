@@ -37,6 +37,15 @@ def encode_request(ask: RecommendationRequest) -> Json:
         body["candidates"] = _ids("candidates", ask.candidates)
     if exclude := _ids("exclude", ask.exclude):
         body["exclude"] = exclude
+    if ask.where:
+        body["where"] = dict(ask.where)
+    if ask.at_most:
+        body["at_most"] = {name: _whole("at_most", most) for name, most in ask.at_most.items()}
+    if ask.pinned:
+        body["pinned"] = [
+            {"item": item, "position": _whole("pinned", position)}
+            for position, item in ask.pinned.items()
+        ]
     return body
 
 
@@ -73,6 +82,8 @@ def encode_item(item: Item) -> Json:
         body["supplier"] = item.supplier
     if item.popularity is not None:
         body["popularity"] = float(item.popularity)
+    if item.attributes:
+        body["attributes"] = dict(item.attributes)
     return body
 
 
@@ -130,6 +141,7 @@ def decode_item(document: Any) -> Item:
         supplier=document.get("supplier"),
         popularity=document.get("popularity"),
         topics=tuple(document.get("topics", ())),
+        attributes=dict(document.get("attributes", {})),
     )
 
 

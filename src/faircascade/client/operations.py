@@ -37,14 +37,23 @@ def recommend(
     *,
     candidates: Iterable[str] | None = None,
     exclude: Iterable[str] = (),
+    where: Mapping[str, Any] | None = None,
+    at_most: Mapping[str, int] | None = None,
+    pinned: Mapping[int, str] | None = None,
 ) -> Operation[Impression]:
     """Return a slate of k items for a user, or of fewer if there are not enough.
 
-    `candidates` restricts the choice to some items, `exclude` leaves some out. The service counts
-    the slate as shown, so the request is retried only if nothing was counted: if the service could
-    not be reached, or answered 503 or 429. After a 504 or no answer it may have been counted.
+    `candidates` restricts the choice to some items, `exclude` leaves some out. `where` says what
+    items must be, `at_most` how many of a supplier or group a slate may have, and `pinned` which
+    items stand at which positions.
+
+    The service counts the slate as shown, so the request is retried only if nothing was counted: if
+    the service could not be reached, or answered 503 or 429. After a 504 or no answer it may have
+    been counted.
     """
-    ask = codec.encode_request(RecommendationRequest(user, k, candidates, exclude))
+    ask = codec.encode_request(
+        RecommendationRequest(user, k, candidates, exclude, where, at_most or {}, pinned or {})
+    )
     reply = yield _post("/v1/recommendations", ask, RetryRule.IF_NOT_PROCESSED)
     return reply.read(codec.decode_impression)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -57,17 +58,18 @@ class CatalogueJob(ScoringJob):
 
     @property
     def size(self) -> int:
-        return len(self.users) * self.items
+        copied = 0 if self.selection is None else 2 * len(self.catalogue)  # at most, and once
+        return len(self.users) * self.items + copied
 
     @property
     def items(self) -> int:
         """How many items there are, with those that are left out."""
         return len(self.catalogue) if self.selection is None else self.selection.count
 
-    @property
+    @cached_property
     def pieces(self) -> Sequence[Piece]:
         """What is scored, one after the other."""
-        return (self.catalogue if self.selection is None else self.selection).pieces
+        return self.catalogue.pieces if self.selection is None else self.selection.make()
 
     def left(self, row: int) -> int:
         """Return how many items there are for one of the users."""

@@ -7,6 +7,8 @@ from typing import Annotated
 from pydantic import StringConstraints
 
 LONGEST_ID = 256
+LONGEST_NAME = 64
+"""Characters of the name of an attribute."""
 LARGEST_FEATURE = 1e4
 """Features are of this size at most, so that no sum of their products gets out of hand."""
 
@@ -23,3 +25,6 @@ Name = Annotated[str, StringConstraints(pattern=NAME)]
 """A name of a policy or an experiment."""
 Label = Annotated[str, StringConstraints(max_length=LONGEST_ID, pattern=r"^[^\x00-\x1f\x7f]*$")]
 """Text without control characters; an empty one takes the label away."""
+
+AttributeName = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME)]
+"""Any text."""

@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 from faircascade.errors import ParameterError
 from faircascade.service.ids import LONGEST_ID, Id
 from faircascade.service.limits import Limited
-from faircascade.service.rules.rules import AtMost, Pin, Pins, repeated
+from faircascade.service.rules.rules import AtMost, Pins
 from faircascade.service.rules.where import Where
 from faircascade.service.stores.attributes import AttributeChanges
 from faircascade.types import Floats
@@ -49,6 +49,11 @@ class Refused(Exception):  # noqa: N818 - an answer rather than an error
 def invalid(field: str, message: str) -> Refused:
     """Return a refusal of what can never succeed."""
     return Refused(Reason.INVALID, field, message)
+
+
+def conflict(field: str, message: str) -> Refused:
+    """Return a refusal of what contradicts the catalogue, or what else is known."""
+    return Refused(Reason.CONFLICT, field, message)
 
 
 @contextmanager
@@ -115,13 +120,6 @@ Positions = Annotated[
 SomeIds = Annotated[list[Id], Limited("candidates")]
 
 
-def _each_pin_once(pins: list[Pin]) -> list[Pin]:
-    """Refuse pins that name an item or a position twice."""
-    if rule := repeated(pins):
-        raise PydanticCustomError("limit", "{rule}", {"rule": rule})
-    return pins
-
-
 class RecommendationRequest(Model):
     model_config = example(
         {"user": "user-7", "k": 3},
@@ -156,7 +154,7 @@ class RecommendationRequest(Model):
         description="The most items of each supplier, or of each group. Items are taken in the "
         "order of the policy; one that would be too many is passed over.",
     )
-    pinned: Annotated[Pins, AfterValidator(_each_pin_once)] = Field(
+    pinned: Pins = Field(
         default=[],
         description="Items that stand at positions of the slate, the others being ranked around "
         "them. Those that are not in the catalogue, or that `where` or `exclude` rule out, are "

@@ -126,7 +126,8 @@ class NewUsers:
         if key not in orders:
             if selection is not None and sum(map(len, list(orders.values()))) > _REMEMBERED:
                 orders.clear()
-            orders[key] = self._order((catalogue if selection is None else selection).pieces, depth)
+            pieces = catalogue.pieces if selection is None else selection.make()
+            orders[key] = self._order(pieces, depth)
         return orders[key].first(k, lot, without)
 
     def _order(self, pieces: Sequence[Piece], depth: int) -> _Order:

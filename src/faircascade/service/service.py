@@ -34,11 +34,12 @@ from faircascade.service.messages import (
     Recommendation,
     RecommendationRequest,
     Refused,
+    conflict,
     invalid,
 )
 from faircascade.service.ranking import Ranking, Served
 from faircascade.service.rules.quotas import Quotas
-from faircascade.service.rules.rules import most_of_both, pins_of_both
+from faircascade.service.rules.rules import most_of_both, pins_of_both, wrong_pins
 from faircascade.service.rules.selections import Filters, Selections, check_where, filters_key
 from faircascade.service.settings import ServiceSettings
 from faircascade.service.stores.base import (
@@ -59,6 +60,8 @@ MAX_BATCH = 64
 """Most separate requests that are processed together."""
 MOST_ATTEMPTS = 20
 """How often a change of the policies is tried while others change them."""
+MOST_FILTERS = 100
+"""Different filters that are applied together: each costs as much as several slates."""
 AT_ONCE = 50_000
 """Items up to which a filter is applied at once; a larger catalogue is filtered in a thread."""
 LINEUP = "lineup"
@@ -337,8 +340,12 @@ class Service:
     ) -> dict[str, Selection | Refused]:
         """Return what the filters of requests let through, or why they are refused."""
         found: dict[str, Selection | Refused] = {}
-        for filters in {filters_key(f): f for r in requests if (f := self._filters(r))}.values():
-            key = filters_key(filters)
+        wanted = {filters_key(f): f for r in requests if (f := self._filters(r))}
+        for count, (key, filters) in enumerate(wanted.items(), start=1):
+            if count > MOST_FILTERS:
+                rule = f"is one too many: a batch may have {MOST_FILTERS} different filters"
+                found[key] = invalid("where", rule)
+                continue
             selection = self._filtered.known(catalogue, key)
             try:
                 for where in filters[len(self._house) :]:
@@ -388,10 +395,8 @@ class Service:
         )
         if isinstance(selection, Refused):
             raise selection
-        for pin in request.pinned:
-            if pin.position > request.k:
-                rule = f"must have positions up to k = {request.k}, got {pin.position}"
-                raise invalid("pinned", rule)
+        if rule := wrong_pins(request.pinned, request.k):
+            raise conflict("pinned", rule)
         pins = pins_of_both(rules.pinned, request.pinned, request.k)
         choice = catalogue.choice(
             request.candidates,
@@ -403,8 +408,8 @@ class Service:
         if choice.left == 0 and not choice.pins:
             if selection is not None:
                 rule = "leaves no item to recommend, with candidates and exclude"
-                raise Refused(Reason.CONFLICT, "where", rule)
-            raise Refused(Reason.CONFLICT, "candidates", "and exclude leave no item to recommend")
+                raise conflict("where", rule)
+            raise conflict("candidates", "and exclude leave no item to recommend")
         return choice
 
     # learning

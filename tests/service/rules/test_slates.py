@@ -31,7 +31,7 @@ from tests.service.rules.slow import Oracle, expected
 from tests.service.stores.memory_store import MemoryStore
 
 DIM, TOPICS = 3, 2
-EXAMPLES = 40
+EXAMPLES = 100
 POLICIES: list[Policy] = [
     LinUCB(),
     Bandit(exploration=UCB(alpha=50.0), reranker=EARS(tolerance=0.5)),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 from faircascade.service.catalogue.attribute_columns import kind_of
-from faircascade.service.messages import invalid
+from faircascade.service.catalogue.attribute_values import attribute_value
+from faircascade.service.messages import conflict
 from faircascade.service.stores.attributes import AttributeChanges, Value
 
 RESERVED = ("item", "features", "topics", "group", "supplier", "merit", "popularity")
@@ -29,24 +27,13 @@ def attribute_changes(
     for name, value in given.items():
         field = f"attributes.{name[:60]}"
         if name in RESERVED:
-            raise invalid(field, "is the name of a field; give it beside the attributes")
-        changes[name] = value = _plain(value)
+            raise conflict(field, "is the name of a field; give it beside the attributes")
+        value = changes[name] = attribute_value(value)
         if value is None:
             continue
         if name not in kinds and len(kinds) >= MOST:
-            raise invalid(field, f"would be one too many: items have {MOST} attributes already")
+            raise conflict(field, f"would be one too many: items have {MOST} attributes already")
         if kinds.setdefault(name, kind_of(value)) != kind_of(value):
             rule = f"is {kinds[name]} for other items, got {kind_of(value)} for {item!r}"
-            raise invalid(field, rule)
+            raise conflict(field, rule)
     return changes
-
-
-def _plain(value: Any) -> Value | None:
-    """Return a value as it is stored; nothing, an empty text and an empty list are none."""
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, int | float):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, list | tuple):
-        return list(dict.fromkeys(filter(None, value))) or None
-    return value or None

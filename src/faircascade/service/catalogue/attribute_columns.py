@@ -311,8 +311,9 @@ class AttributeColumns:
 
     def row(self, row: int, vocabulary: Vocabulary) -> dict[str, Value]:
         """Return the attributes of an item."""
-        found = {
-            name: column.value(row, vocabulary.of(name))
-            for (name, _), column in self.columns.items()
-        }
-        return {name: value for name, value in found.items() if value is not None}
+        found: dict[str, Value] = {}
+        for (name, _), column in self.columns.items():
+            value = column.value(row, vocabulary.of(name))
+            if value is not None:
+                found[name] = value
+        return found

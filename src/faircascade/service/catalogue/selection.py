@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,8 +20,9 @@ class Selection:
     """Of the filter."""
     allowed: Bools
     """Which rows of the catalogue are meant, (m,)."""
-    pieces: tuple[Piece, ...]
-    """They, segment by segment; segments without any are left out."""
+    make: Callable[[], tuple[Piece, ...]]
+    """Returns them segment by segment, without segments that have none. They may take much more
+    memory than the rest: whoever scores them lets go of them then."""
 
     @cached_property
     def count(self) -> int:

@@ -61,11 +61,16 @@ class ItemsFile(Source):
     kind = "items"
 
     def __init__(
-        self, path: str | Path, features: str | None = None, topics: str | None = None
+        self,
+        path: str | Path,
+        features: str | None = None,
+        topics: str | None = None,
+        attributes: str | None = None,
     ) -> None:
         self.path = Path(path).expanduser()
         self.features = features
         self.topics = topics
+        self.attributes = attributes
         self.label = str(path)
 
     @cached_property
@@ -73,10 +78,11 @@ class ItemsFile(Source):
         check_is_file(self.path)
         features = f" {self.features}" if self.features else ""
         topics = f" topics {self.topics}" if self.topics else ""
-        return _digest(self.path) + features + topics
+        attributes = f" attributes {self.attributes}" if self.attributes else ""
+        return _digest(self.path) + features + topics + attributes
 
     def contents(self) -> SourceContents:
-        table = read_items(self.path, self.features, self.topics)
+        table = read_items(self.path, self.features, self.topics, self.attributes)
         return SourceContents(
             items=table.items, dim=table.dim, topics=table.topics, notes=table.notes
         )

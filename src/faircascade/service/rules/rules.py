@@ -67,7 +67,7 @@ class Rules(BaseModel):
 
             first = describe(error.errors(include_url=False), "", cls)[0]
             raise ValueError(f"{path}: {first['field']} {first['message']}") from None
-        if wrong := repeated(rules.pinned):
+        if wrong := wrong_pins(rules.pinned, LARGEST):
             raise ValueError(f"{path}: pinned {wrong}")
         return rules
 
@@ -76,8 +76,10 @@ def _format(path: Path) -> str:
     return "JSON" if path.suffix.lower() == ".json" else "TOML"
 
 
-def repeated(pins: Sequence[Pin]) -> str:
-    """Return what is wrong with pins that name an item or a position twice, or nothing."""
+def wrong_pins(pins: Sequence[Pin], k: int) -> str:
+    """Return what is wrong with the pins of a slate of k items, or nothing."""
+    if (last := max((pin.position for pin in pins), default=0)) > k:
+        return f"must have positions up to k = {k}, got {last}"
     for name in ("position", "item"):
         values = [getattr(pin, name) for pin in pins]
         if twice := [value for value, count in Counter(values).items() if count > 1]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from threading import Lock
 from weakref import WeakKeyDictionary, ref
@@ -16,7 +17,7 @@ from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.catalogue.pieces import Piece
 from faircascade.service.catalogue.segment import Segment
 from faircascade.service.catalogue.selection import Selection
-from faircascade.service.messages import invalid
+from faircascade.service.messages import conflict
 from faircascade.service.rules.comparisons import (
     COMPARISONS,
     Comparison,
@@ -44,40 +45,36 @@ FIELDS = ("group", "supplier", "merit", "popularity")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Found:
-    """What a filter lets through of a segment."""
+class _Copy:
+    """Some items of a segment, without the others."""
 
-    allowed: Bools
-    rows: Ints | None
-    """Their rows, if they were copied."""
-    copy: Segment | None
+    rows: Ints
+    segment: Segment
+    nbytes: int
 
-    @property
-    def nbytes(self) -> int:
-        copied = (
-            0 if self.copy is None or self.rows is None else self.copy.nbytes + self.rows.nbytes
-        )
-        return self.allowed.nbytes + copied
-
-    def piece(self, segment: Segment, first_row: int) -> Piece | None:
-        """Return what is to be scored, None if there is nothing."""
-        if self.copy is not None:
-            return Piece(self.copy, first_row, self.rows) if len(self.copy) else None
-        return Piece(segment, first_row, None, np.flatnonzero(~self.allowed))
+    @classmethod
+    def of(cls, segment: Segment, allowed: Bools) -> _Copy:
+        rows = np.flatnonzero(allowed)
+        copy = segment.without_attributes.take(rows)
+        return cls(rows, copy, rows.nbytes + copy.nbytes)
 
 
 @dataclass(eq=False)
 class _Filter:
-    """What is remembered of a filter."""
+    """What is remembered of a filter, by segment: a change of the catalogue makes few of them anew.
 
-    found: WeakKeyDictionary[Segment, _Found] = field(default_factory=WeakKeyDictionary)
-    """By segment: a change of the catalogue makes few of them anew."""
+    A segment that goes takes what is said of it along.
+    """
+
+    allowed: WeakKeyDictionary[Segment, Bools] = field(default_factory=WeakKeyDictionary)
+    copies: WeakKeyDictionary[Segment, _Copy] = field(default_factory=WeakKeyDictionary)
     last: tuple[ref[Catalogue], Selection] | None = None
 
     @property
     def nbytes(self) -> int:
-        last = 0 if self.last is None else self.last[1].allowed.nbytes
-        return last + sum(one.nbytes for one in self.found.values())
+        """Memory that it takes, about."""
+        copied = sum(copy.nbytes for copy in self.copies.values())
+        return copied + 2 * sum(map(len, self.allowed.values()))
 
 
 class Selections:
@@ -86,42 +83,66 @@ class Selections:
     def __init__(self, memory: int = MEMORY) -> None:
         self._memory = memory
         self._filters: OrderedDict[str, _Filter] = OrderedDict()
+        self._sizes: dict[str, int] = {}
         self._lock = Lock()
 
     def known(self, catalogue: Catalogue, key: str) -> Selection | None:
         """Return the items of a catalogue that satisfy filters, if they are remembered."""
         kept = self._filters.get(key)
-        if kept is None or kept.last is None or kept.last[0]() is not catalogue:
-            return None
-        return kept.last[1]
+        last = None if kept is None else kept.last
+        return last[1] if last is not None and last[0]() is catalogue else None
+
+    def remembers(self, catalogue: Catalogue, filters: Filters) -> bool:
+        """Return whether a filter need not be applied anew."""
+        return self.known(catalogue, filters_key(filters)) is not None
 
     def select(self, catalogue: Catalogue, filters: Filters) -> Selection:
         """Return the items of a catalogue that satisfy filters."""
-        key = filters_key(filters)
+        key, segments = filters_key(filters), catalogue.segments
+        kept = self._filter(key)
+        if (known := self.known(catalogue, key)) is not None:
+            return known
+        parts = {}
+        for segment in segments:
+            known_part = kept.allowed.get(segment)
+            if known_part is None:
+                known_part = _allowed(catalogue, segment, filters)
+            parts[segment] = known_part
+        allowed = np.concatenate([np.empty(0, bool), *parts.values()])
+        first_rows = catalogue.first_rows.tolist()
+        make = partial(self._pieces, key, allowed, segments, first_rows)
+        selection = Selection(key, allowed, make)
+        with self._lock:
+            kept.allowed.update(parts)
+            kept.last = ref(catalogue), selection
+            self._make_room(key)
+        return selection
+
+    def _filter(self, key: str) -> _Filter:
+        """Return what is remembered of a filter; it is used now."""
         with self._lock:
             kept = self._filters.setdefault(key, _Filter())
             self._filters.move_to_end(key)
-            if kept.last is not None and kept.last[0]() is catalogue:
-                return kept.last[1]
-            found = dict(kept.found)
-        for segment in catalogue.segments:
-            if segment not in found:
-                found[segment] = _find(catalogue, segment, filters)
-        pieces = [
-            found[segment].piece(segment, first)
-            for segment, first in zip(
-                catalogue.segments, catalogue.first_rows.tolist(), strict=False
-            )
-        ]
-        allowed = [np.empty(0, bool), *(found[segment].allowed for segment in catalogue.segments)]
-        selection = Selection(
-            key, np.concatenate(allowed), tuple(piece for piece in pieces if piece is not None)
-        )
+            return kept
+
+    def _pieces(
+        self, key: str, allowed: Bools, segments: Sequence[Segment], first_rows: Sequence[int]
+    ) -> tuple[Piece, ...]:
+        """Return what is to be scored of a selection."""
+        kept, copies, pieces = self._filter(key), {}, []
+        for place, segment in enumerate(segments):
+            first = first_rows[place]
+            here = allowed[first : first + len(segment)]
+            count = int(np.count_nonzero(here))
+            if count * _SPARSE >= len(segment):
+                pieces.append(Piece(segment, first, None, np.flatnonzero(~here)))
+            elif count:
+                copy = copies[segment] = kept.copies.get(segment) or _Copy.of(segment, here)
+                pieces.append(Piece(copy.segment, first, copy.rows))
         with self._lock:
-            kept.found.update({segment: found[segment] for segment in catalogue.segments})
-            kept.last = ref(catalogue), selection
-            self._forget()
-        return selection
+            kept.copies.update(copies)
+            self._make_room(key)
+        return tuple(pieces)
 
     def follow(self, catalogue: Catalogue) -> None:
         """Let go of catalogues before this one: what segments have in common stays known."""
@@ -130,12 +151,14 @@ class Selections:
                 if kept.last is not None and kept.last[0]() is not catalogue:
                     kept.last = None
 
-    def _forget(self) -> None:
+    def _make_room(self, key: str) -> None:
         """Forget what was not used for longest, until the rest has room."""
-        total = sum(kept.nbytes for kept in self._filters.values())
+        if key in self._filters:  # another thread may have made room meanwhile
+            self._sizes[key] = self._filters[key].nbytes
+        total = sum(self._sizes.values())
         while len(self._filters) > 1 and (total > self._memory or len(self._filters) > MOST):
-            _, oldest = self._filters.popitem(last=False)
-            total -= oldest.nbytes
+            oldest, _ = self._filters.popitem(last=False)
+            total -= self._sizes.pop(oldest, 0)
 
 
 def check_where(catalogue: Catalogue, where: Mapping[str, Condition], field: str = "where") -> None:
@@ -143,10 +166,10 @@ def check_where(catalogue: Catalogue, where: Mapping[str, Condition], field: str
     kinds = kinds_of(catalogue)
     for name, condition in where.items():
         if name not in kinds:
-            raise invalid(f"{field}.{name[:60]}", _unknown(name, kinds))
+            raise conflict(f"{field}.{name[:60]}", _unknown(name, kinds))
         for operator, operand in condition.given.items():
             if not any(_makes_sense(kind, operator, operand) for kind in kinds[name]):
-                raise invalid(f"{field}.{name}", _wrong(kinds[name], operator, operand))
+                raise conflict(f"{field}.{name}", _wrong(kinds[name], operator, operand))
 
 
 def kinds_of(catalogue: Catalogue) -> dict[str, list[type[Comparison]]]:
@@ -187,18 +210,14 @@ def filters_key(filters: Filters) -> str:
     return " and ".join(map(key_of, filters))
 
 
-def _find(catalogue: Catalogue, segment: Segment, filters: Filters) -> _Found:
-    """Return what filters let through of a segment."""
+def _allowed(catalogue: Catalogue, segment: Segment, filters: Filters) -> Bools:
+    """Return which items of a segment satisfy filters."""
     allowed = np.ones(len(segment), dtype=bool)
     for name, condition in chain.from_iterable(where.items() for where in filters):
         values = _values(catalogue, segment, name)
         for operator, operand in condition.given.items():
             allowed &= _holds(values, operator, operand, len(segment))
-    count = int(np.count_nonzero(allowed))
-    if count * _SPARSE >= len(segment):
-        return _Found(allowed, None, None)
-    rows = np.flatnonzero(allowed)
-    return _Found(allowed, rows, segment.without_attributes.take(rows))
+    return allowed
 
 
 def _values(catalogue: Catalogue, segment: Segment, name: str) -> list[Comparison]:

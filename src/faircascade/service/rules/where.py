@@ -19,19 +19,16 @@ from pydantic import (
     Field,
     FiniteFloat,
     StrictBool,
-    StringConstraints,
     WithJsonSchema,
 )
 from pydantic_core import PydanticCustomError
 
-from faircascade.service.ids import LONGEST_ID
+from faircascade.service.ids import LONGEST_ID, AttributeName
 
 T = TypeVar("T")
 
 MOST_CONDITIONS = 20
 MOST_OPERANDS = 1_000
-LONGEST_NAME = 64
-OPERATORS = ("is", "any", "all", "not", "at_least", "at_most", "above", "below", "known")
 
 
 def _operand(given: Any) -> str | float | bool:
@@ -68,9 +65,15 @@ class Condition(BaseModel):
     )
     any: Operands | None = Field(default=None, description="It is, or has, one of these.")
     all: Operands | None = Field(default=None, description="It has all of these tags.")
-    not_: Annotated[Operands, BeforeValidator(_several)] | None = Field(
-        default=None, alias="not", description="It is, or has, none of these."
-    )
+    not_: (
+        Annotated[
+            Operands,
+            BeforeValidator(
+                _several, json_schema_input_type=Annotated[Any, WithJsonSchema(_SCALAR)] | Operands
+            ),
+        ]
+        | None
+    ) = Field(default=None, alias="not", description="It is, or has, none of these.")
     at_least: FiniteFloat | None = None
     at_most: FiniteFloat | None = None
     above: FiniteFloat | None = None
@@ -93,27 +96,14 @@ def _conditions(given: Any) -> Any:
     }
 
 
-def _each_says_something(where: dict[str, Condition]) -> dict[str, Condition]:
-    for name, condition in where.items():
-        if not condition.given:
-            rule = (
-                f"has no condition on {name[:LONGEST_NAME]!r}; give one of {', '.join(OPERATORS)}"
-            )
-            raise PydanticCustomError("limit", "{rule}", {"rule": rule})
-    return where
-
-
-AttributeName = Annotated[
-    str, StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00-\x1f\x7f]+$")
+_Input = Annotated[
+    dict[AttributeName, Annotated[Any, WithJsonSchema(_SCALAR)] | Condition],
+    Field(max_length=MOST_CONDITIONS),
 ]
 Where = Annotated[
     dict[AttributeName, Condition],
-    BeforeValidator(
-        _conditions,
-        json_schema_input_type=dict[str, Annotated[Any, WithJsonSchema(_SCALAR)] | Condition],
-    ),
-    AfterValidator(_each_says_something),
     Field(max_length=MOST_CONDITIONS),
+    BeforeValidator(_conditions, json_schema_input_type=_Input),
 ]
 """A filter: conditions by the name of what they are about."""
 
