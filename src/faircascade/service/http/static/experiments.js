@@ -14,7 +14,7 @@ const MEASURES = {
   equality_p: "Equality by position",
 };
 const LOOKS = ["one", "two", "three"];
-const ANSWERS = { more: "More", less: "Less", same: "No difference", open: "Open" };
+const ANSWERS = { same: "No difference", open: "Open" }; // the others say it in their words
 const KILL_SWITCH = { "most-popular": "the most popular items", random: "random items" };
 
 const when = (time) => `${dayName(new Date(time))}, ${clockTime(new Date(time))}`;
@@ -151,8 +151,9 @@ function showComparisons(comparisons, relevant) {
       dot.style.left = place(said.value_percent);
     }
     row.dataset.answer = said.answer;
-    write(verdict.firstChild, ANSWERS[said.answer]);
-    write(verdict.lastChild, ` ${said.text}`);
+    const short = ANSWERS[said.answer];
+    write(verdict.firstChild, short ?? said.text);
+    write(verdict.lastChild, short ? ` ${said.text}` : "");
   });
 }
 
