@@ -1,12 +1,10 @@
 """How often does an experiment of the service raise a false alarm, from its notes to its verdict?
 
-`experiments_peeking.py` is about the statistics. This one goes the way that counts go in a service:
-users come back to slates whose notes say the arm, the store keeps impressions, answers and events,
-the service counts events by arm and block, looks after every batch, and keeps the origins of
-sequences in the store. Only ranking and HTTP are left out: slates are drawn at random. With
-`--restarts` the service is started anew between looks, so that all it knows comes from the store.
+`experiments_peeking.py` is about the statistics. This one goes the way that counts go in a service,
+see `tests/service/simulated_experiment.py`; for some, the service is started anew before each look,
+so that all it knows comes from the store; and for some, the arms differ.
 
-    python benchmarks/experiments_service.py --out docs/reproduction/experiments
+    python -m benchmarks.experiments_service --out docs/reproduction/experiments
 """
 
 from __future__ import annotations
@@ -15,143 +13,12 @@ import argparse
 import asyncio
 import csv
 import time
-from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from scipy import stats
-from tests.service.in_process import Clock
-from tests.service.stores.memory_store import MemoryStore
-
-from faircascade.policies import Random
-from faircascade.service import administration, experiment_reports
-from faircascade.service.administration import Administration
-from faircascade.service.lineup import DEFAULT
-from faircascade.service.messages import ItemChange
-from faircascade.service.service import Service
-from faircascade.service.stores.base import COUNTED, Impression, ModelUpdate
-
-ITEMS, K = 12, 3
-LOOKS, SLATES = 10, 150
-"""Looks, and slates before each of them."""
-USERS = 400
-OTHER = "other"
-MEASURES = ("clicks_per_slate", "equality_b", "equality_p")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What an experiment came to."""
-
-    alarms: dict[str, bool]
-    """Whether any look said that the arms differ, by measure."""
-    ready: dict[str, bool]
-    """Whether there was an interval at all."""
-    found: str
-    """The last answer on clicks."""
-    mismatch: bool
-
-
-async def experiment(
-    seed: int, *, lift: float = 0.0, slates: int = SLATES, restarts: bool = False
-) -> Outcome:
-    """Let users of one experiment come, half of them to another arm with `lift` more clicks."""
-    rng = np.random.default_rng([seed, 1])
-    clock, store = Clock(), MemoryStore()
-    service = await _started(store, clock)
-    await service.put_items(
-        [ItemChange(item=f"item-{n}", features=[float(n)]) for n in range(ITEMS)]
-    )
-    with salted(f"salt {seed}"):
-        work = Administration(service)
-        await work.put_policy(OTHER, "random", {})
-        await work.begin("test", {DEFAULT: 0.5, OTHER: 0.5})
-    activity = rng.pareto(1.5, USERS) + 0.2  # few users come often
-    taste = rng.beta(2, 5, USERS)
-    seen: Counter[str] = Counter()
-    alarms, ready = dict.fromkeys(MEASURES, False), dict.fromkeys(MEASURES, False)
-    for _ in range(LOOKS):
-        users = rng.choice(USERS, size=slates, p=activity / activity.sum())
-        await _visits(service, users, taste, lift, rng, seen)
-        clock.now += 60.0
-        if restarts:
-            await service.stop()
-            service = await _started(store, clock)
-        await service.exposure.catch_up(store)
-        await experiment_reports.look(service)
-        kept = await store.get_meta("experiment/test")
-        last = kept["periods"][-1]["last"]
-        for measure, said in last["comparisons"][OTHER].items():
-            ready[measure] |= said["low"] is not None
-            alarms[measure] |= said["answer"] in ("more", "less")
-    answer = last["comparisons"][OTHER]["clicks_per_slate"]["answer"]
-    mismatch = bool(last["sample_ratio"]["mismatch"])
-    await service.stop()
-    return Outcome(alarms=alarms, ready=ready, found=answer, mismatch=mismatch)
-
-
-async def _started(store: MemoryStore, clock: Clock) -> Service:
-    service = Service(Random(), store, dim=1, clock=clock, elapsed=clock)
-    await service.start()
-    return service
-
-
-async def _visits(
-    service: Service,
-    users: Any,
-    taste: Any,
-    lift: float,
-    rng: np.random.Generator,
-    seen: Counter[str],
-) -> None:
-    """Show a slate to each user, and let them answer."""
-    lineup, store, now = service.lineup, service.store, service.clock()
-    shown = []
-    for number in users.tolist():
-        user = f"user-{number}"
-        seen[user] += 1
-        shown.append(
-            Impression(
-                id="",
-                user=user,
-                slots=rng.permutation(ITEMS)[:K].astype(np.int32),
-                features=np.zeros((K, 1)),
-                round=seen[user],
-                time=now,
-                note={"policy": lineup.default.id, COUNTED: lineup.counted(user)},
-            )
-        )
-    kept = await store.impressions(await store.record(shown, units=None))
-    arms = [one.note[COUNTED]["experiment"]["arm"] for one in kept if one is not None]
-    chance = taste[users] * np.where(np.array(arms) == OTHER, 1 + lift, 1.0)
-    clicks = rng.random((len(users), K)) < chance[:, None] / K
-    answers = [
-        ModelUpdate(
-            impression=one,
-            clicked=tuple((np.flatnonzero(row) + 1).tolist()),
-            examined=K,
-            increments=np.zeros(0),
-            time=now,
-        )
-        for one, row in zip(kept, clicks, strict=True)
-        if one is not None
-    ]
-    await store.learn(answers)
-
-
-@contextmanager
-def salted(salt: str) -> Iterator[None]:
-    """Divide users in the same way in every run."""
-    before = administration.new_salt
-    administration.new_salt = lambda: salt
-    try:
-        yield
-    finally:
-        administration.new_salt = before
+from tests.service.simulated_experiment import LOOKS, MEASURES, SLATES, Outcome, experiment
 
 
 async def outcomes(count: int, **options: Any) -> list[Outcome]:

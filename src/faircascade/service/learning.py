@@ -160,7 +160,7 @@ def _increments(feedback: Feedback, lineup: Lineup) -> Floats:
     one that fails, if it serves nobody.
     """
     found = np.zeros((len(feedback.clicks), lineup.width))
-    reasons = []
+    reasons, failed = [], 0
     for model, learner in lineup.taught:
         try:
             found[:, model.first : model.end] = learner.increments(feedback)
@@ -169,10 +169,11 @@ def _increments(feedback: Feedback, lineup: Lineup) -> Floats:
         except Exception:
             if model.first not in lineup.spare:
                 raise
+            failed += 1
             if learner.label not in _FAILED:  # once, not at every answer
                 _FAILED.add(learner.label)
                 fields = {"policy": learner.label}
                 log.exception("a policy that serves nobody cannot learn", extra=fields)
-    if reasons and len(reasons) == len(lineup.taught):
+    if reasons and len(reasons) + failed == len(lineup.taught):
         raise reasons[0]
     return found

@@ -22,8 +22,9 @@ LOOK_EVERY = 5.0
 """Seconds between looks at the experiment, of which some are kept."""
 EXPIRE_EVERY = 60.0
 _SHARE = 50.0
-"""Storing counts, and looking at them, may each take one part in this many of the time: large
-catalogues have large counts."""
+"""Storing counts may take one part in this many of the time: large catalogues have large counts."""
+_LOOKING_SHARE = 10.0
+"""The same for looks, which run in a thread."""
 _PAUSE = 0.01
 
 
@@ -46,7 +47,7 @@ async def maintain(service: Service) -> None:
             if (now := time.monotonic()) >= look:
                 await experiment_reports.look(service)
                 took = time.monotonic() - now
-                look = time.monotonic() + max(LOOK_EVERY, _SHARE * took)
+                look = time.monotonic() + max(LOOK_EVERY, _LOOKING_SHARE * took)
             if time.monotonic() >= expire:
                 await drop_expired(service)
                 expire = time.monotonic() + EXPIRE_EVERY

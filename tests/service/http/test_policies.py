@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -167,3 +168,16 @@ def test_only_keys_of_administrators_change_something(tmp_path: Path) -> None:
     assert done[0]["route"] == "/v1/policies/{name}"
     assert done[0]["target"] == {"name": "x", "body": LINUCB}
     assert done[-1]["target"] == {"body": {"policy": "random"}}
+
+
+def test_metrics_say_what_is_served_now(client: Client) -> None:
+    def shown() -> tuple[str, str]:
+        lines = client.get("/metrics").text.splitlines()
+        (build,) = [line for line in lines if line.startswith("faircascade_build_info{")]
+        (switch,) = [line for line in lines if line.startswith("faircascade_kill_switch ")]
+        return re.findall(r'policy="([^"]+)"', build)[0], switch.split()[1]
+
+    assert shown() == ("ealinucb", "0.0")
+    client.put("/v1/policies/default", LINUCB)
+    client.put("/v1/kill-switch", {"policy": "random"})
+    assert shown() == ("linucb", "1.0")

@@ -51,11 +51,13 @@ class Access:
         if path in OPEN or path.startswith("/static/"):
             return
         if self._keys is None:
+            scope[CALLER] = Caller(key=None, address=address, administrator=True)
             if self._rate is not None and not within(address, self._proxies):
                 self._begin(scope, f"address {peer_of(address)}", self._rate)
             return
         key = _key(self._keys, authorization.decode("latin-1"))
-        scope[CALLER] = Caller(key=key.name, address=address)
+        administrator = key.role == "admin"
+        scope[CALLER] = Caller(key=key.name, address=address, administrator=administrator)
         if refused := _refused(key.role, scope["method"], path):
             challenge = 'Bearer error="insufficient_scope"'
             raise NoAccess(document(403, refused), {"WWW-Authenticate": challenge})

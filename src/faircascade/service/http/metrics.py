@@ -134,14 +134,14 @@ class Metrics:
         self._fairness = {
             window: [gauge.labels(window, notion) for notion in MEASURES] for window in WINDOWS
         }
-        build = Info("faircascade_build", "What is running.", registry=shown)
-        build.info(
-            {
-                "version": __version__,
-                "policy": service.policy.name,
-                "policy_version": service.version,
-            }
+        self._kill_switch = Gauge(
+            "faircascade_kill_switch",
+            "1 while everybody is served what the kill switch says, else 0.",
+            registry=registry,
+            multiprocess_mode="mostrecent",
         )
+        self._build = Info("faircascade_build", "What is running.", registry=shown)
+        self._show_policy()
         self._requests_of: dict[tuple[str, str, int], Counter] = {}
         self._seconds_of: dict[tuple[str, str], Histogram] = {}
 
@@ -171,9 +171,22 @@ class Metrics:
         """Count a request of a key, or of an address, that sends too many."""
         self._rate_limited.labels(key or "").inc()
 
+    def _show_policy(self) -> None:
+        """Say what is served now: operators may change it at any time."""
+        service = self._service
+        self._kill_switch.set(service.lineup.stopped is not None)
+        self._build.info(
+            {
+                "version": __version__,
+                "policy": service.policy.name,
+                "policy_version": service.version,
+            }
+        )
+
     async def text(self) -> bytes:
         """Return everything in Prometheus' format, as it is now."""
         service = self._service
+        self._show_policy()
         recipients = service.catalogue.recipients
         self._items.set(len(service.catalogue))
         for window, gauges in self._fairness.items():

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from faircascade.service.administration import Administration
 from faircascade.service.experiment_reports import shadow_report
 from faircascade.service.exposure.summary import iso
+from faircascade.service.http.callers import CALLER
 from faircascade.service.http.dependencies import dependencies_of
 from faircascade.service.http.json_route import JSONRoute, json_response, no_content
 from faircascade.service.http.path_parameters import PolicyPath
@@ -54,6 +55,7 @@ async def list_policies(request: Request) -> Response:
             "policies": [document_of(lineup, one) for one in lineup.policies],
             "numbers_per_user": lineup.width,
             "most_numbers_per_user": MOST_SUMS,
+            "may_change": request.scope[CALLER].administrator,
             "changes": change_documents(lineup.changes),
         }
     )

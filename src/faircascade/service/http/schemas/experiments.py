@@ -40,8 +40,12 @@ _ARM: dict[str, Any] = {
     "equality_p": {"value": 0.28, "low": 0.26, "high": 0.3},
 }
 _COMPARISON = {
-    measure: {**_DIFFERENCE, "text": "more clicks: +10% (+2.5% to +18%)", "slates_left": None}
-    for measure in ("clicks_per_slate", "equality_b", "equality_p")
+    measure: {**_DIFFERENCE, "text": f"{words}: +10% (+2.5% to +18%)", "slates_left": None}
+    for measure, words in (
+        ("clicks_per_slate", "more clicks"),
+        ("equality_b", "shares exposure more equally"),
+        ("equality_p", "shares exposure more equally"),
+    )
 }
 _SHARES = {"default": 0.5, "fairer": 0.5}
 

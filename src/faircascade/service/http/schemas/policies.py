@@ -78,6 +78,7 @@ class Lineup(Model):
             "policies": [_POLICY],
             "numbers_per_user": 66,
             "most_numbers_per_user": 20_000,
+            "may_change": True,
             "changes": [{"time": "2026-11-19T15:40:25.123Z", "text": "default is EALinUCB log"}],
         }
     )
@@ -93,6 +94,7 @@ class Lineup(Model):
     most_numbers_per_user: int = Field(
         description="A change that would need more is refused; those of removed policies count."
     )
+    may_change: bool = Field(description="Whether the key of this request may change any of it.")
     changes: list[Change] = Field(description="The last 100, oldest first.")
 
 
