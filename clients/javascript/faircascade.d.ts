@@ -47,7 +47,7 @@ export interface Exposure {
   window: Window;
   /** Slates handed out. */
   recommendations: number;
-  /** Slates with feedback. */
+  /** Slates with feedback, and those that were learned without: see `no_clicks`. */
   answers: number;
   /** A slate may have several. */
   clicks: number;
@@ -55,6 +55,8 @@ export interface Exposure {
   clicked: number;
   /** Clicks per answered slate; null if nothing was answered. */
   click_rate: number | null;
+  /** Slates that were learned as not clicked, as no feedback came in time. */
+  no_clicks: number;
   /** Positions of all slates that were handed out. */
   positions: number;
   /** Of these, without those that feedback says were not shown. */
@@ -215,6 +217,8 @@ export interface Moment {
   clicked: number;
   /** Null if nothing was answered. */
   click_rate: number | null;
+  /** Answers that nobody gave in time. */
+  no_clicks: number;
   positions: number;
   positions_shown: number;
   /** As in the summary, of this step. */
@@ -371,6 +375,8 @@ export interface UserImpression {
   clicked_positions: number[] | null;
   /** Positions learned from; null without an answer. */
   shown: number | null;
+  /** Whether it was learned as not clicked, as no feedback came in time. */
+  default: boolean;
 }
 
 export interface Window {

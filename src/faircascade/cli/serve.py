@@ -120,6 +120,20 @@ def serve(
     ttl: Annotated[
         float, typer.Option(help="Days for which feedback on a slate is accepted.")
     ] = 7.0,
+    no_click_after: Annotated[
+        float | None,
+        typer.Option(
+            metavar="MINUTES",
+            help="Learn slates without feedback as not clicked after so long.",
+            show_default="never",
+        ),
+    ] = None,
+    no_click_shown: Annotated[
+        int | None,
+        typer.Option(
+            help="How many positions of such a slate are taken as shown.", show_default="all"
+        ),
+    ] = None,
     max_k: Annotated[int, typer.Option(help="Longest slate that may be requested.")] = 100,
     max_body: Annotated[int, typer.Option(help="Largest request body in bytes.")] = 8 * 2**20,
     max_bodies: Annotated[
@@ -185,6 +199,8 @@ def serve(
     chosen, history = (_policy(flags), _history(flags)) if begins else (None, None)
     limits = ServiceSettings(
         ttl=ttl * DAY,
+        no_click_after=None if no_click_after is None else no_click_after * 60.0,
+        no_click_shown=no_click_shown,
         max_k=max_k,
         max_body=max_body,
         max_bodies=max_bodies,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +13,50 @@ from faircascade.rerankers.ledger import exposure_units
 from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.lineup import Lineup
 from faircascade.service.messages import FeedbackRequest, Reason, Refused, invalid
-from faircascade.service.stores.base import CHARGED, SHOWN, Impression, ModelUpdate
+from faircascade.service.stores.base import CHARGED, DEFAULT, SHOWN, Impression, ModelUpdate
 from faircascade.types import Feedback, Floats
 
-Outcome = tuple[Impression, tuple[int, ...], int]
-"""An impression, the clicked positions in order, and how many positions were shown."""
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Answer:
+    """What became of an impression."""
+
+    impression: Impression
+    clicked: tuple[int, ...]
+    """The clicked positions in order."""
+    shown: int
+    """How many positions were shown."""
+    default: bool = False
+    """Whether nobody said so: no feedback came in time."""
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What the store keeps of it, beside clicks."""
+        if self.default:
+            return {DEFAULT: True}
+        return {SHOWN: self.shown} if self.shown < len(self.impression.slots) else {}
+
+    @property
+    def refunds(self) -> dict[int, int]:
+        """What the account of the user was charged for items that were not shown."""
+        slots = self.impression.slots
+        if self.default or not self.impression.note.get(CHARGED):
+            return {}
+        units = exposure_units(len(slots))[self.shown :]
+        return dict(zip(slots[self.shown :].tolist(), units.tolist(), strict=True))
+
+    def update(self, examined: int, increments: Floats, now: float) -> ModelUpdate:
+        """Return what it teaches."""
+        return ModelUpdate(
+            impression=self.impression,
+            clicked=self.clicked,
+            examined=examined,
+            increments=increments,
+            time=now,
+            details=self.details,
+            refunds=self.refunds,
+        )
+
 
 _FORMS = ("clicked_position", "clicked_positions", "clicked_item")
 """The fields of a request that say what was clicked: one of them at most."""
@@ -23,7 +64,7 @@ _FORMS = ("clicked_position", "clicked_positions", "clicked_item")
 
 def read_feedback(
     request: FeedbackRequest, impression: Impression | None, catalogue: Catalogue, *, oldest: float
-) -> Outcome | Refused:
+) -> Answer | Refused:
     """Check feedback against the impression that it is about."""
     if impression is None or impression.time < oldest:
         return Refused(
@@ -32,9 +73,10 @@ def read_feedback(
             f"{request.impression_id!r} is not known, or its time is over",
         )
     try:
-        return impression, *_answer(request, impression, catalogue)
+        clicked, shown = _answer(request, impression, catalogue)
     except Refused as refused:
         return refused
+    return Answer(impression=impression, clicked=clicked, shown=shown)
 
 
 def _answer(
@@ -75,20 +117,20 @@ def _clicked(
 
 
 def model_updates(
-    outcomes: Sequence[Outcome | Refused], lineup: Lineup, now: float, *, dim: int
+    answers: Sequence[Answer | Refused], lineup: Lineup, now: float, *, dim: int
 ) -> list[ModelUpdate | Refused]:
     """Compute what feedback adds to the sums of its users, slates that are alike together.
 
     Items have `dim` features; the rest of what an impression keeps of them are topics.
     """
     results: dict[int, ModelUpdate | Refused] = {}
-    alike: dict[tuple[int, str], dict[int, Outcome]] = {}
-    for place, outcome in enumerate(outcomes):
-        if isinstance(outcome, Refused):
-            results[place] = outcome
+    alike: dict[tuple[int, str], dict[int, Answer]] = {}
+    for place, answer in enumerate(answers):
+        if isinstance(answer, Refused):
+            results[place] = answer
         else:
-            group = len(outcome[0].slots), outcome[0].note.get("policy", "")
-            alike.setdefault(group, {})[place] = outcome
+            group = len(answer.impression.slots), answer.impression.note.get("policy", "")
+            alike.setdefault(group, {})[place] = answer
     for (size, version), some in alike.items():
         served = lineup.version(version) or lineup.default
         try:
@@ -98,20 +140,20 @@ def model_updates(
             results.update(dict.fromkeys(some, refused))
         else:
             results.update(zip(some, updates, strict=True))
-    return [results[place] for place in range(len(outcomes))]
+    return [results[place] for place in range(len(answers))]
 
 
 def _updates(
-    outcomes: Sequence[Outcome], served: Policy, lineup: Lineup, now: float, dim: int
+    answers: Sequence[Answer], served: Policy, lineup: Lineup, now: float, dim: int
 ) -> list[ModelUpdate]:
     """Return what is learned of slates of one length that one policy made."""
-    rows = np.stack([impression.features for impression, _, _ in outcomes])  # (n, K, d + t)
-    positions = np.arange(1, len(outcomes[0][0].slots) + 1)
+    rows = np.stack([answer.impression.features for answer in answers])  # (n, K, d + t)
+    positions = np.arange(1, len(answers[0].impression.slots) + 1)
     feedback = Feedback(
-        items=np.stack([impression.slots for impression, _, _ in outcomes]),
+        items=np.stack([answer.impression.slots for answer in answers]),
         features=rows[:, :, :dim],
-        clicks=np.stack([np.isin(positions, clicked) for _, clicked, _ in outcomes]),
-        shown=np.array([shown for _, _, shown in outcomes]),
+        clicks=np.stack([np.isin(positions, answer.clicked) for answer in answers]),
+        shown=np.array([answer.shown for answer in answers]),
         topics=rows[:, :, dim:],
     )
     # a policy that learns nothing does not say what was seen: the first that learns does
@@ -120,27 +162,9 @@ def _updates(
     increments = _increments(feedback, lineup)
     examined = np.where(seen, positions, 0).max(axis=1)
     return [
-        ModelUpdate(
-            impression=impression,
-            clicked=clicked,
-            examined=last,
-            increments=gained,
-            time=now,
-            details={SHOWN: shown} if shown < len(positions) else {},
-            refunds=_refunds(impression, shown),
-        )
-        for (impression, clicked, shown), last, gained in zip(
-            outcomes, examined.tolist(), increments, strict=True
-        )
+        answer.update(last, gained, now)
+        for answer, last, gained in zip(answers, examined.tolist(), increments, strict=True)
     ]
-
-
-def _refunds(impression: Impression, shown: int) -> dict[int, int]:
-    """Return what the account of the user was charged for items that were not shown."""
-    if not impression.note.get(CHARGED):
-        return {}
-    units = exposure_units(len(impression.slots))[shown:]
-    return dict(zip(impression.slots[shown:].tolist(), units.tolist(), strict=True))
 
 
 def _increments(feedback: Feedback, lineup: Lineup) -> Floats:

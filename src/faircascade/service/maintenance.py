@@ -17,6 +17,12 @@ requests never wait for long."""
 KEEP_EVERY = 30.0
 """Seconds after which counts of exposure are stored, so that a start has few events to read."""
 EXPIRE_EVERY = 60.0
+NO_CLICKS_EVERY = 10.0
+"""Seconds between searches for slates that were not answered in time."""
+NO_CLICKS_FIRST = 60.0
+"""Seconds from the start to the first search: feedback may have waited for the service."""
+_BATCHES = 10
+"""Most batches of such slates between two ticks."""
 _SHARE = 50.0
 """Storing counts may take one part in this many of the time: large catalogues have large counts."""
 _PAUSE = 0.01
@@ -25,10 +31,12 @@ _PAUSE = 0.01
 async def maintain(service: Service) -> None:
     """Follow the catalogue, count exposure, store the counts and drop old impressions, for ever."""
     keep = expire = time.monotonic() + KEEP_EVERY
+    no_clicks = time.monotonic() + NO_CLICKS_FIRST
     down = ""
     while True:
         await asyncio.sleep(TICK)
         service.expiry()  # so that it notices when the clock is set
+        service.no_clicks.watch()
         try:
             await service.follow_lineup()
             await service.follow_catalogue()
@@ -38,6 +46,8 @@ async def maintain(service: Service) -> None:
                 await service.exposure.keep(service.store)
                 took = time.monotonic() - now
                 keep = time.monotonic() + max(KEEP_EVERY, _SHARE * took)
+            if time.monotonic() >= no_clicks and not await learn_no_clicks(service):
+                no_clicks = time.monotonic() + NO_CLICKS_EVERY
             if time.monotonic() >= expire:
                 await drop_expired(service)
                 expire = time.monotonic() + EXPIRE_EVERY
@@ -48,6 +58,15 @@ async def maintain(service: Service) -> None:
             down = str(error)
         except Exception:  # go on: without maintenance, counts and old impressions pile up
             log.exception("maintenance failed")
+
+
+async def learn_no_clicks(service: Service) -> bool:
+    """Learn some of the slates that were not answered in time; say whether there may be more."""
+    for _ in range(_BATCHES):
+        if not await service.learn_no_clicks():
+            return False
+        await asyncio.sleep(_PAUSE)
+    return True
 
 
 async def drop_expired(service: Service) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,9 +32,11 @@ from faircascade.service.messages import (
     Refused,
     invalid,
 )
+from faircascade.service.no_clicks import NoClicks
 from faircascade.service.ranking import Ranking
 from faircascade.service.settings import ServiceSettings
 from faircascade.service.stores.base import (
+    DEFAULT,
     Impression,
     ItemPatch,
     ModelUpdate,
@@ -84,6 +86,7 @@ class Service:
         self.catalogue = Catalogue.empty(dim, topics)
         self.exposure = ExposureTracker(clock, lambda: self.catalogue.recipients)
         self.activity = Activity()
+        self.no_clicks = NoClicks(self.settings, clock, elapsed)
         self.started = False
         self.stopping = False
         """True when new requests should go elsewhere."""
@@ -246,6 +249,11 @@ class Service:
             await self.store.set_meta(_EXPIRY, self.expiry.state())
         return dropped
 
+    async def learn_no_clicks(self) -> int:
+        """Learn some of the slates that were not answered in time; return how many, 0 if none is
+        left."""
+        return await self.no_clicks.learn(self.store, self.lineup, self.dim)
+
     async def stop(self) -> None:
         """Keep the counts and close the store."""
         try:
@@ -322,9 +330,11 @@ class Service:
         ]
         results = model_updates(outcomes, self.lineup, now, dim=self.dim)
         updates = [update for update in results if isinstance(update, ModelUpdate)]
-        learned = iter(await self.store.learn(updates) if updates else ())
+        learned = await self.store.learn(updates) if updates else []
+        late = await self._late(updates, learned)
+        outcome = iter(learned)
         receipts = [
-            r if isinstance(r, Refused) else self._receipt(r, next(learned)) for r in results
+            r if isinstance(r, Refused) else self._receipt(r, next(outcome), late) for r in results
         ]
         self.activity.learned(receipts)
         return receipts
@@ -335,8 +345,24 @@ class Service:
         if not all(knows(slot) for i in impressions if i is not None for slot in i.slots.tolist()):
             await self.follow_catalogue()
 
-    def _receipt(self, update: ModelUpdate, outcome: UpdateOutcome) -> FeedbackReceipt | Refused:
+    async def _late(
+        self, updates: Sequence[ModelUpdate], outcomes: Sequence[UpdateOutcome]
+    ) -> dict[str, Impression]:
+        """Return the impressions that were learned as not clicked before their feedback came."""
+        both = zip(updates, outcomes, strict=True)
+        refused = [u.impression.id for u, outcome in both if outcome is UpdateOutcome.CONFLICT]
+        found = await self.store.impressions(refused) if refused else ()
+        return {i.id: i for i in found if i is not None and DEFAULT in i.details}
+
+    def _receipt(
+        self, update: ModelUpdate, outcome: UpdateOutcome, late: Mapping[str, Impression]
+    ) -> FeedbackReceipt | Refused:
         impression = update.impression
+        if (learned := late.get(impression.id)) is not None:
+            if not update.says(learned):
+                why = "had no feedback in time, so it was learned as not clicked; that stays"
+                return Refused(Reason.CONFLICT, "impression_id", f"{impression.id!r} {why}")
+            outcome = UpdateOutcome.REPEATED
         if outcome is UpdateOutcome.UNKNOWN:
             return Refused(
                 Reason.UNKNOWN, "impression_id", f"{impression.id!r} is not known any more"

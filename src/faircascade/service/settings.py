@@ -33,6 +33,10 @@ class ServiceSettings:
     """Most connections from one address."""
     proxies: Sequence[str] = ()
     """Addresses, or networks such as 10.0.0.0/8, that may have more: those of reverse proxies."""
+    no_click_after: float | None = None
+    """Seconds after which a slate without feedback is learned as not clicked; None: never."""
+    no_click_shown: int | None = None
+    """How many of its positions are taken as shown then; None: all."""
     event_log: bool = False
     """Whether slates say in their notes how they came about, for an event log."""
 
@@ -44,6 +48,11 @@ class ServiceSettings:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ParameterError(name, "must be positive", value)
+        if self.no_click_after is not None and self.no_click_after >= self.ttl:
+            rule = f"must be less than ttl, {self.ttl:g} s"
+            raise ParameterError("no_click_after", rule, self.no_click_after)
+        if self.no_click_shown is not None and self.no_click_after is None:
+            raise ParameterError("no_click_shown", "needs no_click_after", self.no_click_shown)
         if self.max_bodies < self.max_body:
             rule = f"must be at least max_body, {self.max_body}"
             raise ParameterError("max_bodies", rule, self.max_bodies)
@@ -64,4 +73,6 @@ _POSITIVE = (
     "max_connections",
     "max_connections_per_peer",
     "rate_limit",
+    "no_click_after",
+    "no_click_shown",
 )

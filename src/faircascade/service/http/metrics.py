@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 from faircascade.service.activity import Activity
 from faircascade.service.exposure.fairness import MEASURES, fairness
 from faircascade.service.http.admission import PATIENCE
+from faircascade.service.no_clicks import NoClicks
 from faircascade.service.service import Service
 from faircascade.version import __version__
 
@@ -25,8 +26,9 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"}
 class ActivityCollector(Collector):
     """What the service did, for HTTP, the demo and programs alike."""
 
-    def __init__(self, activity: Activity) -> None:
+    def __init__(self, activity: Activity, no_clicks: NoClicks) -> None:
         self._activity = activity
+        self._no_clicks = no_clicks
 
     def collect(self) -> Iterator[Metric]:
         """Return the counts as they are now."""
@@ -41,6 +43,8 @@ class ActivityCollector(Collector):
         yield _counter("positions", "Positions of slates handed out.", activity.positions)
         meaning = "Positions of which answers say that they were not shown."
         yield _counter("positions_not_shown", meaning, activity.unshown)
+        meaning = "Slates that were learned as not clicked, as no feedback came in time."
+        yield _counter("no_clicks", meaning, self._no_clicks.learned)
         yield _counter("clicks", "Clicks that were learned.", activity.clicks)
         yield _counter("clicked", "Answers with a click that were learned.", activity.clicked)
 
@@ -69,7 +73,7 @@ class Metrics:
             buckets=SECONDS,
             registry=registry,
         )
-        registry.register(ActivityCollector(service.activity))
+        registry.register(ActivityCollector(service.activity, service.no_clicks))
         self.store_errors = Counter(
             "faircascade_store_errors", "Requests that the store failed.", registry=registry
         )

@@ -30,6 +30,8 @@ ANSWER = "answer"
 """Under which name the note of an event has what the answer says beside clicks."""
 SHOWN = "shown"
 """Under which name an answer says how many positions were shown, if not all."""
+DEFAULT = "default"
+"""Under which name an answer says that nobody gave it: no feedback came in time."""
 
 Slots = NDArray[np.int32]
 """Numbers that a store gives to items, from 0; never reused, not even after a removal."""
@@ -129,7 +131,7 @@ class Impression:
     examined: int | None = None
     """Answer: how many positions count as seen by the policy, from the top."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """Answer: what else it says, as a JSON object; `SHOWN`, if not all was shown."""
+    """Answer: what else it says, as a JSON object: `SHOWN`, if not all was shown, and `DEFAULT`."""
 
     @property
     def counted(self) -> Mapping[str, Any]:
@@ -157,6 +159,11 @@ class ModelUpdate:
         """The items that were clicked, from the top."""
         return self.impression.slots[[position - 1 for position in self.clicked]]
 
+    def says(self, learned: Impression) -> bool:
+        """Whether it says what an impression without feedback was learned as."""
+        given = (self.clicked, self.examined, self.details)
+        return given == ((), learned.examined, {})
+
     @property
     def unshown(self) -> int:
         """How many positions were not shown."""
@@ -166,16 +173,18 @@ class ModelUpdate:
     @property
     def counted(self) -> Mapping[str, Any]:
         """What goes with its event: the items that were not shown, if any, where they stood and
-        when the slate was handed out, beside what goes with all events of the impression."""
-        shown = self.details.get(SHOWN)
-        if shown is None:
-            return self.impression.counted
-        unshown = {
-            "time": self.impression.time,
-            "below": shown,
-            "slots": self.impression.slots[shown:].tolist(),
-        }
-        return {**self.impression.counted, ANSWER: {"unshown": unshown}}
+        when the slate was handed out, and whether it is a default, beside what goes with all events
+        of the impression."""
+        said: dict[str, Any] = {}
+        if (shown := self.details.get(SHOWN)) is not None:
+            said["unshown"] = {
+                "time": self.impression.time,
+                "below": shown,
+                "slots": self.impression.slots[shown:].tolist(),
+            }
+        if DEFAULT in self.details:
+            said[DEFAULT] = True
+        return {**self.impression.counted, ANSWER: said} if said else self.impression.counted
 
 
 class UpdateOutcome(Enum):
@@ -362,6 +371,13 @@ class Store(ABC):
     @abstractmethod
     async def impressions(self, ids: Sequence[str]) -> list[Impression | None]:
         """Return impressions by id, None for those not kept; any text may be asked for."""
+
+    @abstractmethod
+    async def unanswered(self, before: float, limit: int) -> list[Impression]:
+        """Return impressions without an answer that were handed out before a time, oldest first.
+
+        At most `limit` of them; none if there are none. It takes no longer if others are answered.
+        """
 
     @abstractmethod
     async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:

@@ -258,6 +258,7 @@ class RedisStore(Store):
             self._key("shown", user),
             self._key("account", user),
             self._key("events"),
+            self._key("open"),
         ]
         arguments: list[bytes | str | int | float] = [
             packing.pack_impression(impression, self._shape.dim),
@@ -266,6 +267,7 @@ class RedisStore(Store):
             self._life,
             packing.pack_shown(impression),
             self._stem(),
+            impression.time,
         ]
         for pair in zip(impression.slots.tolist(), gains, strict=False):
             arguments += pair
@@ -284,6 +286,21 @@ class RedisStore(Store):
             ]
         return found
 
+    async def unanswered(self, before: float, limit: int) -> list[Impression]:
+        key, found = self._key("open"), list[Impression]()
+        while not found:
+            (ids,) = await self._send(
+                [("ZRANGEBYSCORE", key, "-inf", f"({before!r}", "LIMIT", 0, limit)]
+            )
+            if not ids:
+                break
+            names = [name.decode() for name in ids]
+            there = await self.impressions(names)
+            found = [one for one in there if one is not None]
+            if expired := [n for n, one in zip(names, there, strict=True) if one is None]:
+                await self._send([("ZREM", key, *expired)])
+        return found
+
     async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
         """Learn each update; one whose reply was lost is `REPEATED` when it is sent again."""
         calls = [self._learning(update) for update in updates]
@@ -297,13 +314,14 @@ class RedisStore(Store):
             self._key("user", shown.user),
             self._key("events"),
             self._key("account", shown.user),
+            self._key("open"),
         ]
         given = packing.fitting(update.increments, self._shape.sums)
         increments = packing.pack_floats(given, len(given))
         head, tail = packing.pack_feedback(update)
         event, dim = packing.pack_answered(update), self._shape.dim
         refunds = [part for pair in update.refunds.items() for part in pair]
-        return keys, [head, increments, event, tail, dim, *refunds]
+        return keys, [head, increments, event, tail, dim, shown.id, *refunds]
 
     # users
 
@@ -328,9 +346,10 @@ class RedisStore(Store):
 
     async def erase(self, user: str) -> bool:
         keys = [self._key(kind, user) for kind in ("user", "account", "shown")]
+        open = self._key("open")
         # Asked first: if the reply to the second is lost, sending it again finds nothing.
         (known,) = await self._send([("EXISTS", *keys)])
-        await self._call("erase", [(keys, [self._stem()])])
+        await self._call("erase", [([*keys, open], [self._stem()])])
         return bool(known)
 
     async def put_users(self, users: Sequence[str], sums: Floats, rounds: Ints) -> None:

@@ -72,6 +72,7 @@ _NEWEST = f"""
     SELECT number FROM impressions WHERE user = ? ORDER BY round DESC, number DESC LIMIT ?
 ) ORDER BY round DESC, number DESC
 """
+_UNANSWERED = f"{_IMPRESSION} WHERE clicked IS NULL AND time < ? ORDER BY time LIMIT ?"
 _COUNT = "SELECT count(*) FROM impressions WHERE user = ?"
 READING_TIME = 120.0
 """Seconds for which events stay after they were counted, if other processes read them too."""
@@ -296,6 +297,11 @@ class SQLiteStore(Store):
         )
         found = {i.id: i for i in map(self._impression, rows)}
         return [found.get(text) for text in ids]
+
+    async def unanswered(self, before: float, limit: int) -> list[Impression]:
+        return [
+            self._impression(row) for row in await self._file.read(_UNANSWERED, [before, limit])
+        ]
 
     def _impression(self, row: Any) -> Impression:
         number, token, user, slots, features, round_, time, note, clicked, examined, details = row

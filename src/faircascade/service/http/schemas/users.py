@@ -17,6 +17,9 @@ class UserImpression(Model):
     )
     clicked_positions: list[int] | None = Field(description="All clicks; null without an answer.")
     shown: int | None = Field(description="Positions learned from; null without an answer.")
+    default: bool = Field(
+        description="Whether it was learned as not clicked, as no feedback came in time."
+    )
 
 
 class User(Model):

@@ -1,7 +1,7 @@
 -- Applies one update: answer, sums, account and event change together, once.
--- KEYS: impression, user, events, account.
+-- KEYS: impression, user, events, account, open.
 -- ARGV: head of the answer (8 bytes), increments (doubles), event, tail of the answer, numbers of an
--- item, slot, units to take from the account, ...
+-- item, id, slot, units to take from the account, ...
 -- Returns the value of an `UpdateOutcome`.
 local OPEN = string.rep('\255', 8)
 local CHUNK = 128 -- numbers at a time: Lua's stack does not hold thousands
@@ -36,6 +36,7 @@ sums = sums and add(sums, ARGV[2]) or ARGV[2]
 redis.call('SETRANGE', KEYS[1], 0, ARGV[1]) -- keeps the time to live
 redis.call('APPEND', KEYS[1], ARGV[4])
 redis.call('HSET', KEYS[2], 'sums', sums)
-for at = 6, #ARGV, 2 do redis.call('HINCRBY', KEYS[4], ARGV[at], -ARGV[at + 1]) end
+redis.call('ZREM', KEYS[5], ARGV[6])
+for at = 7, #ARGV, 2 do redis.call('HINCRBY', KEYS[4], ARGV[at], -ARGV[at + 1]) end
 redis.call('XADD', KEYS[3], '*', 'e', ARGV[3])
 return 'learned'
