@@ -95,6 +95,8 @@ export interface FeedbackReceipt {
    * such as those up to the first click.
    */
   shown: number;
+  /** Values by position, as they were sent. */
+  values: PositionValues[];
 }
 
 export interface FeedbackRequest {
@@ -111,6 +113,11 @@ export interface FeedbackRequest {
    * exposure.
    */
   shown?: number | null;
+  /**
+   * What positions led to beyond clicks, by names that the service knows (`serve --rewards`); they
+   * need not have been clicked.
+   */
+  values?: PositionValues[] | null;
 }
 
 export interface FeedbackResult {
@@ -261,6 +268,13 @@ export interface PolicyVersion {
   version: string;
 }
 
+/** What a position led to, by names that the operator chose. */
+export interface PositionValues {
+  /** 1 for the first. */
+  position: number;
+  [name: string]: number;
+}
+
 /** An error (RFC 9457). */
 export interface Problem {
   type?: string;
@@ -375,6 +389,8 @@ export interface UserImpression {
   clicked_positions: number[] | null;
   /** Positions learned from; null without an answer. */
   shown: number | null;
+  /** Values by position; none without an answer. */
+  values: PositionValues[];
   /** Whether it was learned as not clicked, as no feedback came in time. */
   default: boolean;
 }

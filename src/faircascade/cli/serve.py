@@ -120,6 +120,10 @@ def serve(
     ttl: Annotated[
         float, typer.Option(help="Days for which feedback on a slate is accepted.")
     ] = 7.0,
+    rewards: Annotated[
+        Path | None,
+        typer.Option(help="File of TOML that says what clicks and values of feedback are worth."),
+    ] = None,
     no_click_after: Annotated[
         float | None,
         typer.Option(
@@ -179,6 +183,7 @@ def serve(
     flags = locals()
     with _extra():
         from faircascade.service.audit_log import AuditFile
+        from faircascade.service.graded_rewards import GradedRewards
         from faircascade.service.keys import Keys
         from faircascade.service.logs import configure
         from faircascade.service.server import ServerConfig
@@ -201,6 +206,7 @@ def serve(
         ttl=ttl * DAY,
         no_click_after=None if no_click_after is None else no_click_after * 60.0,
         no_click_shown=no_click_shown,
+        rewards=None if rewards is None else GradedRewards.read(rewards),
         max_k=max_k,
         max_body=max_body,
         max_bodies=max_bodies,

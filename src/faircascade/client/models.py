@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,8 @@ class Feedback:
     """The only clicked item, in place of its position."""
     shown: int | None = None
     """How many positions the user saw from the top, if not all."""
+    values: Mapping[int, Mapping[str, float]] | None = None
+    """What positions led to beyond clicks, by position: `{2: {"watch_seconds": 95}}`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class Receipt:
     """The items at these positions."""
     shown: int
     """Positions that were learned from, counted from the top."""
+    values: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    """Values by position, as they were sent."""
 
     @property
     def clicked(self) -> int | None:

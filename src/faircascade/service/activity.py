@@ -20,6 +20,8 @@ class Activity:
         """Answers by what became of them."""
         self.clicks = 0
         """Clicks that were learned."""
+        self.reward = 0.0
+        """Reward of answers that were learned: as many as clicks, if nothing else is said."""
         self.positions = 0
         """Positions of the slates that were handed out."""
         self.unshown = 0
@@ -46,3 +48,4 @@ class Activity:
                 self.clicks += len(result.clicked_positions)
                 self.clicked += bool(result.clicked_positions)
                 self.unshown += result.unshown
+                self.reward += result.reward

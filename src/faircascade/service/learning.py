@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,17 @@ import numpy as np
 from faircascade.policies import Policy
 from faircascade.rerankers.ledger import exposure_units
 from faircascade.service.catalogue.catalogue import Catalogue
+from faircascade.service.graded_rewards import GradedRewards
 from faircascade.service.lineup import Lineup
 from faircascade.service.messages import FeedbackRequest, Reason, Refused, invalid
-from faircascade.service.stores.base import CHARGED, DEFAULT, SHOWN, Impression, ModelUpdate
+from faircascade.service.stores.base import (
+    CHARGED,
+    DEFAULT,
+    SHOWN,
+    VALUES,
+    Impression,
+    ModelUpdate,
+)
 from faircascade.types import Feedback, Floats
 
 
@@ -26,6 +35,10 @@ class Answer:
     """The clicked positions in order."""
     shown: int
     """How many positions were shown."""
+    values: tuple[tuple[int, dict[str, float]], ...] = ()
+    """What positions led to beyond clicks, by position."""
+    worth: Floats | None = None
+    """What each position is worth, (K,); None if clicks are worth 1."""
     default: bool = False
     """Whether nobody said so: no feedback came in time."""
 
@@ -34,7 +47,12 @@ class Answer:
         """What the store keeps of it, beside clicks."""
         if self.default:
             return {DEFAULT: True}
-        return {SHOWN: self.shown} if self.shown < len(self.impression.slots) else {}
+        found: dict[str, Any] = {}
+        if self.shown < len(self.impression.slots):
+            found[SHOWN] = self.shown
+        if self.values:
+            found[VALUES] = [[position, named] for position, named in self.values]
+        return found
 
     @property
     def refunds(self) -> dict[int, int]:
@@ -55,6 +73,7 @@ class Answer:
             time=now,
             details=self.details,
             refunds=self.refunds,
+            reward=None if self.worth is None else float(self.worth.sum()),
         )
 
 
@@ -63,7 +82,12 @@ _FORMS = ("clicked_position", "clicked_positions", "clicked_item")
 
 
 def read_feedback(
-    request: FeedbackRequest, impression: Impression | None, catalogue: Catalogue, *, oldest: float
+    request: FeedbackRequest,
+    impression: Impression | None,
+    catalogue: Catalogue,
+    *,
+    oldest: float,
+    rewards: GradedRewards | None = None,
 ) -> Answer | Refused:
     """Check feedback against the impression that it is about."""
     if impression is None or impression.time < oldest:
@@ -74,9 +98,36 @@ def read_feedback(
         )
     try:
         clicked, shown = _answer(request, impression, catalogue)
+        values = _values(request, shown, rewards)
     except Refused as refused:
         return refused
-    return Answer(impression=impression, clicked=clicked, shown=shown)
+    worth = None
+    if rewards is not None:
+        named = dict(values)
+        positions = range(1, len(impression.slots) + 1)
+        worth = np.array([rewards.reward(p in clicked, named.get(p, {})) for p in positions])
+    return Answer(impression=impression, clicked=clicked, shown=shown, values=values, worth=worth)
+
+
+def _values(
+    request: FeedbackRequest, shown: int, rewards: GradedRewards | None
+) -> tuple[tuple[int, dict[str, float]], ...]:
+    """Return values by position, if they can be rewarded."""
+    given = sorted(request.values or (), key=lambda one: one.position)
+    if given and rewards is None:
+        raise invalid("values", "must be left out: this service rewards clicks alone")
+    for before, one in pairwise(given):
+        if before.position == one.position:
+            raise invalid("values", f"must name each position once, got {one.position} twice")
+    for one in given:
+        if one.position > shown:
+            rule = f"must be of positions from 1 to {shown}, which were shown"
+            raise invalid("values", f"{rule}, got {one.position}")
+        for name in one.named:
+            if rewards is not None and name not in rewards.values:
+                known = ", ".join(sorted(rewards.values))
+                raise invalid("values", f"must be among {known}, got {name!r}")
+    return tuple((one.position, one.named) for one in given)
 
 
 def _answer(
@@ -155,6 +206,7 @@ def _updates(
         clicks=np.stack([np.isin(positions, answer.clicked) for answer in answers]),
         shown=np.array([answer.shown for answer in answers]),
         topics=rows[:, :, dim:],
+        values=_worth(answers),
     )
     # a policy that learns nothing does not say what was seen: the first that learns does
     watching = served if served.learns or not lineup.taught else lineup.taught[0][1]
@@ -165,6 +217,14 @@ def _updates(
         answer.update(last, gained, now)
         for answer, last, gained in zip(answers, examined.tolist(), increments, strict=True)
     ]
+
+
+def _worth(answers: Sequence[Answer]) -> Floats | None:
+    """Return what positions are worth, (n, K), if that is said of any."""
+    if all(answer.worth is None for answer in answers):
+        return None
+    nothing = np.zeros(len(answers[0].impression.slots))  # of slates that nobody answered
+    return np.stack([nothing if answer.worth is None else answer.worth for answer in answers])
 
 
 def _increments(feedback: Feedback, lineup: Lineup) -> Floats:

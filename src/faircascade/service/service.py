@@ -37,6 +37,7 @@ from faircascade.service.ranking import Ranking
 from faircascade.service.settings import ServiceSettings
 from faircascade.service.stores.base import (
     DEFAULT,
+    VALUES,
     Impression,
     ItemPatch,
     ModelUpdate,
@@ -180,7 +181,10 @@ class Service:
 
         def wanted(lineup: Lineup) -> Lineup:
             size = self.size_of(policy)
-            return serving(lineup, policy, size=size, seed=seed, now=self.clock())
+            found = serving(lineup, policy, size=size, seed=seed, now=self.clock())
+            if reason := self._ungraded(found):
+                raise ValueError(reason)
+            return found
 
         kept = await self.store.get_meta(LINEUP)
         if kept is None and not new and sums != self.lineup.width:
@@ -208,11 +212,20 @@ class Service:
                 lineup = change(self.lineup)
                 if lineup is self.lineup and kept is not None and not always:
                     return
+                if reason := self._ungraded(lineup):
+                    raise invalid("policy", reason)
                 await self.store.widen(lineup.width)
                 if await self.store.replace_meta(LINEUP, kept, lineup.to_json()):
                     await self._serve(lineup)
                     return
         raise Refused(Reason.CONFLICT, "policies", "are changed by others all the time; try again")
+
+    def _ungraded(self, lineup: Lineup) -> str:
+        """Return why the policies cannot learn from graded rewards, if they should."""
+        for _, learner in lineup.taught if self.settings.rewards is not None else ():
+            if learner.refuses_values:
+                return f"{learner.name!r} cannot be used with rewards: {learner.refuses_values}"
+        return ""
 
     async def follow_lineup(self) -> None:
         """Take in how another service changed the policies."""
@@ -325,7 +338,7 @@ class Service:
         await self._know_names(found)
         now, oldest = self.clock(), self.expiry() - self.settings.ttl
         outcomes = [
-            read_feedback(request, i, self.catalogue, oldest=oldest)
+            read_feedback(request, i, self.catalogue, oldest=oldest, rewards=self.settings.rewards)
             for request, i in zip(requests, found, strict=True)
         ]
         results = model_updates(outcomes, self.lineup, now, dim=self.dim)
@@ -379,6 +392,8 @@ class Service:
             clicked_items=self.catalogue.names(update.clicked_slots),
             shown=update.examined,
             unshown=update.unshown,
+            values=update.details.get(VALUES, ()),
+            reward=float(len(update.clicked)) if update.reward is None else update.reward,
             repeated=outcome is UpdateOutcome.REPEATED,
         )
 

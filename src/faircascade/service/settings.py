@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ipaddress import ip_network
 
 from faircascade.errors import ParameterError
+from faircascade.service.graded_rewards import GradedRewards
 
 DAY = 24 * 3600.0
 
@@ -37,6 +38,8 @@ class ServiceSettings:
     """Seconds after which a slate without feedback is learned as not clicked; None: never."""
     no_click_shown: int | None = None
     """How many of its positions are taken as shown then; None: all."""
+    rewards: GradedRewards | None = None
+    """What clicks and values of feedback are worth; None: 1 for a click, and values are refused."""
     event_log: bool = False
     """Whether slates say in their notes how they came about, for an event log."""
 

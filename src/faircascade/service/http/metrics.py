@@ -46,10 +46,12 @@ class ActivityCollector(Collector):
         meaning = "Slates that were learned as not clicked, as no feedback came in time."
         yield _counter("no_clicks", meaning, self._no_clicks.learned)
         yield _counter("clicks", "Clicks that were learned.", activity.clicks)
+        meaning = "Reward of answers that were learned, 1 for a click unless rewards are graded."
+        yield _counter("reward", meaning, activity.reward)
         yield _counter("clicked", "Answers with a click that were learned.", activity.clicked)
 
 
-def _counter(name: str, meaning: str, value: int) -> Metric:
+def _counter(name: str, meaning: str, value: float) -> Metric:
     return CounterMetricFamily(f"faircascade_{name}", meaning, value=value)
 
 

@@ -30,6 +30,8 @@ ANSWER = "answer"
 """Under which name the note of an event has what the answer says beside clicks."""
 SHOWN = "shown"
 """Under which name an answer says how many positions were shown, if not all."""
+VALUES = "values"
+"""Under which name an answer has values by position: [[2, {"watch_seconds": 95.0}]]."""
 DEFAULT = "default"
 """Under which name an answer says that nobody gave it: no feedback came in time."""
 
@@ -131,7 +133,8 @@ class Impression:
     examined: int | None = None
     """Answer: how many positions count as seen by the policy, from the top."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """Answer: what else it says, as a JSON object: `SHOWN`, if not all was shown, and `DEFAULT`."""
+    """Answer: what else it says, as a JSON object: `SHOWN`, if not all was shown, `VALUES` if there
+    are some, and `DEFAULT`."""
 
     @property
     def counted(self) -> Mapping[str, Any]:
@@ -153,6 +156,9 @@ class ModelUpdate:
     """What else the answer says, see `Impression`. Another answer has to say the same."""
     refunds: Mapping[int, int] = field(default_factory=dict)
     """Units to take from the user's account, by slot: those of items that were not shown."""
+    reward: float | None = None
+    """What its positions are worth together, where that is not one for a click; goes with the
+    event."""
 
     @property
     def clicked_slots(self) -> Slots:
@@ -184,6 +190,8 @@ class ModelUpdate:
             }
         if DEFAULT in self.details:
             said[DEFAULT] = True
+        if self.reward is not None:
+            said["reward"] = self.reward
         return {**self.impression.counted, ANSWER: said} if said else self.impression.counted
 
 
