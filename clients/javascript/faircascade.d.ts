@@ -195,7 +195,7 @@ export interface Exposure {
   window: Window;
   /** Slates handed out. */
   recommendations: number;
-  /** Slates with feedback. */
+  /** Slates with feedback, and those that were learned without: see `no_clicks`. */
   answers: number;
   /** A slate may have several. */
   clicks: number;
@@ -203,6 +203,8 @@ export interface Exposure {
   clicked: number;
   /** Clicks per answered slate; null if nothing was answered. */
   click_rate: number | null;
+  /** Slates that were learned as not clicked, as no feedback came in time. */
+  no_clicks: number;
   /** Positions of all slates that were handed out. */
   positions: number;
   /** Of these, without those that feedback says were not shown. */
@@ -241,6 +243,8 @@ export interface FeedbackReceipt {
    * such as those up to the first click.
    */
   shown: number;
+  /** Values by position, as they were sent. */
+  values: PositionValues[];
 }
 
 export interface FeedbackRequest {
@@ -257,6 +261,11 @@ export interface FeedbackRequest {
    * exposure.
    */
   shown?: number | null;
+  /**
+   * What positions led to beyond clicks, by names that the service knows (`serve --rewards`); they
+   * need not have been clicked.
+   */
+  values?: PositionValues[] | null;
 }
 
 export interface FeedbackResult {
@@ -373,6 +382,8 @@ export interface Lineup {
   numbers_per_user: number;
   /** A change that would need more is refused; those of removed policies count. */
   most_numbers_per_user: number;
+  /** Whether the key of this request may change any of it. */
+  may_change: boolean;
   /** The last 100, oldest first. */
   changes: Change[];
 }
@@ -400,6 +411,8 @@ export interface Moment {
   clicked: number;
   /** Null if nothing was answered. */
   click_rate: number | null;
+  /** Answers that nobody gave in time. */
+  no_clicks: number;
   positions: number;
   positions_shown: number;
   /** As in the summary, of this step. */
@@ -477,6 +490,13 @@ export interface PolicyVersion {
   name: string;
   /** Changes with any parameter of the policy. */
   version: string;
+}
+
+/** What a position led to, by names that the operator chose. */
+export interface PositionValues {
+  /** 1 for the first. */
+  position: number;
+  [name: string]: number;
 }
 
 /** An error (RFC 9457). */
@@ -677,6 +697,10 @@ export interface UserImpression {
   clicked_positions: number[] | null;
   /** Positions learned from; null without an answer. */
   shown: number | null;
+  /** Values by position; none without an answer. */
+  values: PositionValues[];
+  /** Whether it was learned as not clicked, as no feedback came in time. */
+  default: boolean;
 }
 
 export interface VersionBody {

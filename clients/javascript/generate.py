@@ -177,6 +177,9 @@ def _types(document: Json, calls: Iterable[Operation]) -> Iterator[str]:
             _field(field, entry, field in schema.get("required", ()))
             for field, entry in schema["properties"].items()
         ]
+        others = schema.get("additionalProperties")
+        if "properties" in schema and isinstance(others, dict):
+            fields.append(f"  [name: string]: {_type(others)};")
         yield _interface(name, fields, schema.get("description"))
     for call in calls:
         if call.query_parameters:

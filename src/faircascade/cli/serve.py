@@ -129,6 +129,24 @@ def serve(
         Path | None,
         typer.Option(help="File of rules for all slates, TOML or JSON: where, at_most, pinned."),
     ] = None,
+    rewards: Annotated[
+        Path | None,
+        typer.Option(help="File of TOML that says what clicks and values of feedback are worth."),
+    ] = None,
+    no_click_after: Annotated[
+        float | None,
+        typer.Option(
+            metavar="MINUTES",
+            help="Learn slates without feedback as not clicked after so long.",
+            show_default="never",
+        ),
+    ] = None,
+    no_click_shown: Annotated[
+        int | None,
+        typer.Option(
+            help="How many positions of such a slate are taken as shown.", show_default="all"
+        ),
+    ] = None,
     max_k: Annotated[int, typer.Option(help="Longest slate that may be requested.")] = 100,
     max_body: Annotated[int, typer.Option(help="Largest request body in bytes.")] = 8 * 2**20,
     max_bodies: Annotated[
@@ -174,6 +192,7 @@ def serve(
     flags = locals()
     with _extra():
         from faircascade.service.audit_log import AuditFile
+        from faircascade.service.graded_rewards import GradedRewards
         from faircascade.service.keys import Keys
         from faircascade.service.logs import configure
         from faircascade.service.rules.rules import Rules
@@ -197,6 +216,9 @@ def serve(
     limits = ServiceSettings(
         ttl=ttl * DAY,
         rules=Rules() if rules is None else Rules.load(rules),
+        no_click_after=None if no_click_after is None else no_click_after * 60.0,
+        no_click_shown=no_click_shown,
+        rewards=None if rewards is None else GradedRewards.read(rewards),
         max_k=max_k,
         max_body=max_body,
         max_bodies=max_bodies,

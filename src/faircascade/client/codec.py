@@ -67,6 +67,11 @@ def encode_feedback(answer: Feedback) -> Json:
         body["clicked_item"] = answer.clicked_item
     if answer.shown is not None:
         body["shown"] = _whole("shown", answer.shown)
+    if answer.values:
+        body["values"] = [
+            {"position": _whole("values", position), **{n: float(v) for n, v in named.items()}}
+            for position, named in answer.values.items()
+        ]
     return body
 
 
@@ -129,7 +134,12 @@ def decode_receipt(document: Any) -> Receipt:
         clicked_positions=tuple(document["clicked_positions"]),
         clicked_items=tuple(document["clicked_items"]),
         shown=document["shown"],
+        values={one["position"]: _without_position(one) for one in document.get("values", ())},
     )
+
+
+def _without_position(document: Json) -> dict[str, float]:
+    return {name: value for name, value in document.items() if name != "position"}
 
 
 def decode_item(document: Any) -> Item:

@@ -55,6 +55,8 @@ class Feedback:
     """The only clicked item, in place of its position."""
     shown: int | None = None
     """How many positions the user saw from the top, if not all."""
+    values: Mapping[int, Mapping[str, float]] | None = None
+    """What positions led to beyond clicks, by position: `{2: {"watch_seconds": 95}}`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,8 @@ class Receipt:
     """The items at these positions."""
     shown: int
     """Positions that were learned from, counted from the top."""
+    values: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    """Values by position, as they were sent."""
 
     @property
     def clicked(self) -> int | None:

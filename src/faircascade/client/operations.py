@@ -83,14 +83,16 @@ def feedback(
     *,
     clicked_item: str | None = None,
     shown: int | None = None,
+    values: Mapping[int, Mapping[str, float]] | None = None,
 ) -> Operation[Receipt]:
     """Report what the user did with a slate (or its id); return what was learned.
 
     `clicked` is the position of the click, 1 for the first, or a list of several; `clicked_item`
     is the item of a single click in its place. Neither means no click. `shown` says how many
-    positions the user saw from the top, if not all.
+    positions the user saw from the top, if not all. `values` says what positions led to beyond
+    clicks, by names that the service was told to reward: `{2: {"watch_seconds": 95}}`.
     """
-    answer = codec.encode_feedback(Feedback(impression, clicked, clicked_item, shown))
+    answer = codec.encode_feedback(Feedback(impression, clicked, clicked_item, shown, values))
     reply = yield _post("/v1/feedback", answer)
     return reply.read(codec.decode_receipt)
 

@@ -77,6 +77,11 @@ class Policy(Component):
         return "what it learns of a user is no fixed list of sums"
 
     @property
+    def refuses_values(self) -> str:
+        """Why it cannot learn from feedback in which positions have values, if so."""
+        return "it learns from clicks alone" if self.learns else ""
+
+    @property
     def needs_every_item(self) -> bool:
         """Whether it takes every item for one that could have been shown: see `Estimator`."""
         return False

@@ -21,6 +21,12 @@ KEEP_EVERY = 30.0
 LOOK_EVERY = 5.0
 """Seconds between looks at the experiment, of which some are kept."""
 EXPIRE_EVERY = 60.0
+NO_CLICKS_EVERY = 10.0
+"""Seconds between searches for slates that were not answered in time."""
+NO_CLICKS_FIRST = 60.0
+"""Seconds from the start to the first search: feedback may have waited for the service."""
+_BATCHES = 10
+"""Most batches of such slates between two ticks."""
 _SHARE = 50.0
 """Storing counts may take one part in this many of the time: large catalogues have large counts."""
 _LOOKING_SHARE = 10.0
@@ -32,10 +38,12 @@ async def maintain(service: Service) -> None:
     """Follow the catalogue, count exposure, store the counts and drop old impressions, for ever."""
     keep = expire = time.monotonic() + KEEP_EVERY
     look = time.monotonic() + LOOK_EVERY
+    no_clicks = time.monotonic() + NO_CLICKS_FIRST
     down = ""
     while True:
         await asyncio.sleep(TICK)
         service.expiry()  # so that it notices when the clock is set
+        service.no_clicks.watch()
         try:
             await service.follow_catalogue()
             await service.exposure.catch_up(service.store)
@@ -48,6 +56,8 @@ async def maintain(service: Service) -> None:
                 await experiment_reports.look(service)
                 took = time.monotonic() - now
                 look = time.monotonic() + max(LOOK_EVERY, _LOOKING_SHARE * took)
+            if time.monotonic() >= no_clicks and not await learn_no_clicks(service):
+                no_clicks = time.monotonic() + NO_CLICKS_EVERY
             if time.monotonic() >= expire:
                 await drop_expired(service)
                 expire = time.monotonic() + EXPIRE_EVERY
@@ -67,6 +77,15 @@ async def follow_policies(service: Service) -> None:
         await asyncio.sleep(TICK)
         with suppress(StoreDown):  # maintenance says so
             await service.follow_lineup()
+
+
+async def learn_no_clicks(service: Service) -> bool:
+    """Learn some of the slates that were not answered in time; say whether there may be more."""
+    for _ in range(_BATCHES):
+        if not await service.learn_no_clicks():
+            return False
+        await asyncio.sleep(_PAUSE)
+    return True
 
 
 async def drop_expired(service: Service) -> None:

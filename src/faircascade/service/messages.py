@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import pairwise
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from faircascade.errors import ParameterError
@@ -186,12 +186,43 @@ class Recommendation:
         }
 
 
+Amount = Annotated[float, Field(strict=True, ge=0, le=MOST, allow_inf_nan=False)]
+
+
+class PositionValues(BaseModel):
+    """What a position led to, by names that the operator chose."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, json_schema_extra={"minProperties": 2})
+    __pydantic_extra__: dict[str, Amount] = Field(init=False)
+    position: Count = Field(description="1 for the first.")
+
+    @model_validator(mode="after")
+    def _some(self) -> PositionValues:
+        if not self.named:
+            rule = f"must have a value, such as watch_seconds, at position {self.position}"
+            raise PydanticCustomError("limit", "{rule}", {"rule": rule})
+        return self
+
+    @property
+    def named(self) -> dict[str, float]:
+        """Values by name, in the order of names."""
+        return dict(sorted((self.__pydantic_extra__ or {}).items()))
+
+
+SomeValues = Annotated[list[PositionValues], Limited("clicks")]
+
+
 class FeedbackRequest(Model):
     model_config = example(
         {"impression_id": "1f-Zq3vT0kX5mE", "clicked_position": 2},
         {"impression_id": "1f-Zq3vT0kX5mE", "clicked_positions": [2, 5]},
         {"impression_id": "1f-Zq3vT0kX5mE", "clicked_item": "song-8"},
         {"impression_id": "1f-Zq3vT0kX5mE", "clicked_position": None, "shown": 4},
+        {
+            "impression_id": "1f-Zq3vT0kX5mE",
+            "clicked_position": 2,
+            "values": [{"position": 2, "watch_seconds": 95}],
+        },
     )
     impression_id: str = Field(
         min_length=1,
@@ -213,6 +244,11 @@ class FeedbackRequest(Model):
         description="How many positions were shown, counted from the top, if not all: the others "
         "do not count as exposure.",
     )
+    values: SomeValues | None = Field(
+        default=None,
+        description="What positions led to beyond clicks, by names that the service knows "
+        "(`serve --rewards`); they need not have been clicked.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,6 +263,10 @@ class FeedbackReceipt:
     """Positions learned from, counted from the top."""
     unshown: int = 0
     """Positions that were not shown."""
+    values: Sequence[tuple[int, Mapping[str, float]]] = ()
+    """Values by position."""
+    reward: float = 0.0
+    """What all positions are worth together; one for a click if nothing else is said."""
     repeated: bool = False
     """True if it had been learned before; not sent, so that a repeated answer is the same."""
 
@@ -239,7 +279,13 @@ class FeedbackReceipt:
             "clicked_positions": self.clicked_positions,
             "clicked_items": self.clicked_items,
             "shown": self.shown,
+            "values": value_documents(self.values),
         }
+
+
+def value_documents(values: Iterable[tuple[int, Mapping[str, float]]]) -> list[dict[str, Any]]:
+    """Return values as the API describes them."""
+    return [{"position": position, **named} for position, named in values]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,12 +37,15 @@ from faircascade.service.messages import (
     conflict,
     invalid,
 )
+from faircascade.service.no_clicks import NoClicks
 from faircascade.service.ranking import Ranking, Served
 from faircascade.service.rules.quotas import Quotas
 from faircascade.service.rules.rules import most_of_both, pins_of_both, wrong_pins
 from faircascade.service.rules.selections import Filters, Selections, check_where, filters_key
 from faircascade.service.settings import ServiceSettings
 from faircascade.service.stores.base import (
+    DEFAULT,
+    VALUES,
     Impression,
     ItemPatch,
     ModelUpdate,
@@ -96,6 +99,7 @@ class Service:
         self.catalogue = Catalogue.empty(dim, topics)
         self.exposure = ExposureTracker(clock, lambda: self.catalogue.recipients)
         self.activity = Activity()
+        self.no_clicks = NoClicks(self.settings, clock, elapsed)
         self.started = False
         self.stopping = False
         """True when new requests should go elsewhere."""
@@ -192,7 +196,10 @@ class Service:
 
         def wanted(lineup: Lineup) -> Lineup:
             size = self.size_of(policy)
-            return serving(lineup, policy, size=size, seed=seed, now=self.clock())
+            found = serving(lineup, policy, size=size, seed=seed, now=self.clock())
+            if reason := self._ungraded(found):
+                raise ValueError(reason)
+            return found
 
         kept = await self.store.get_meta(LINEUP)
         if kept is None and not new and sums != self.lineup.width:
@@ -227,6 +234,8 @@ class Service:
                 lineup = change(self.lineup)
                 if lineup is self.lineup and kept is not None and not always:
                     return
+                if reason := self._ungraded(lineup):
+                    raise invalid("policy", reason)
                 served = await self._ranking.prepared(lineup, self.catalogue)
                 if trial is not None and len(self.catalogue):
                     await self._ranking.check(lineup, served[trial], self.catalogue)
@@ -236,6 +245,13 @@ class Service:
                     self._serve(lineup, served, plain)
                     return
         raise Refused(Reason.CONFLICT, "policies", "are changed by others all the time; try again")
+
+    def _ungraded(self, lineup: Lineup) -> str:
+        """Return why the policies cannot learn from graded rewards, if they should."""
+        for _, learner in lineup.taught if self.settings.rewards is not None else ():
+            if learner.refuses_values:
+                return f"{learner.name!r} cannot be used with rewards: {learner.refuses_values}"
+        return ""
 
     async def follow_lineup(self) -> None:
         """Take in how another service changed the policies."""
@@ -289,6 +305,14 @@ class Service:
         if not dropped:
             await self.store.set_meta(_EXPIRY, self.expiry.state())
         return dropped
+
+    async def learn_no_clicks(self) -> int:
+        """Learn some of the slates that were not answered in time; return how many, 0 if none is
+        left."""
+        before = self.no_clicks.learned
+        found = await self.no_clicks.learn(self.store, self.lineup, self.dim)
+        self.activity.defaulted(self.no_clicks.learned - before)
+        return found
 
     async def stop(self) -> None:
         """Keep the counts and close the store."""
@@ -425,14 +449,16 @@ class Service:
         await self._know_names(found)
         now, oldest = self.clock(), self.expiry() - self.settings.ttl
         outcomes = [
-            read_feedback(request, i, self.catalogue, oldest=oldest)
+            read_feedback(request, i, self.catalogue, oldest=oldest, rewards=self.settings.rewards)
             for request, i in zip(requests, found, strict=True)
         ]
         results = model_updates(outcomes, self.lineup, now, dim=self.dim)
         updates = [update for update in results if isinstance(update, ModelUpdate)]
-        learned = iter(await self.store.learn(updates) if updates else ())
+        learned = await self.store.learn(updates) if updates else []
+        late = await self._late(updates, learned)
+        outcome = iter(learned)
         receipts = [
-            r if isinstance(r, Refused) else self._receipt(r, next(learned)) for r in results
+            r if isinstance(r, Refused) else self._receipt(r, next(outcome), late) for r in results
         ]
         self.activity.learned(receipts)
         return receipts
@@ -443,8 +469,24 @@ class Service:
         if not all(knows(slot) for i in impressions if i is not None for slot in i.slots.tolist()):
             await self.follow_catalogue()
 
-    def _receipt(self, update: ModelUpdate, outcome: UpdateOutcome) -> FeedbackReceipt | Refused:
+    async def _late(
+        self, updates: Sequence[ModelUpdate], outcomes: Sequence[UpdateOutcome]
+    ) -> dict[str, Impression]:
+        """Return the impressions that were learned as not clicked before their feedback came."""
+        both = zip(updates, outcomes, strict=True)
+        refused = [u.impression.id for u, outcome in both if outcome is UpdateOutcome.CONFLICT]
+        found = await self.store.impressions(refused) if refused else ()
+        return {i.id: i for i in found if i is not None and DEFAULT in i.details}
+
+    def _receipt(
+        self, update: ModelUpdate, outcome: UpdateOutcome, late: Mapping[str, Impression]
+    ) -> FeedbackReceipt | Refused:
         impression = update.impression
+        if (learned := late.get(impression.id)) is not None:
+            if not update.says(learned):
+                why = "had no feedback in time, so it was learned as not clicked; that stays"
+                return Refused(Reason.CONFLICT, "impression_id", f"{impression.id!r} {why}")
+            outcome = UpdateOutcome.REPEATED
         if outcome is UpdateOutcome.UNKNOWN:
             return Refused(
                 Reason.UNKNOWN, "impression_id", f"{impression.id!r} is not known any more"
@@ -461,6 +503,8 @@ class Service:
             clicked_items=self.catalogue.names(update.clicked_slots),
             shown=update.examined,
             unshown=update.unshown,
+            values=update.details.get(VALUES, ()),
+            reward=float(len(update.clicked)) if update.reward is None else update.reward,
             repeated=outcome is UpdateOutcome.REPEATED,
         )
 

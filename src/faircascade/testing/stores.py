@@ -347,6 +347,31 @@ async def units_of_what_was_not_shown_are_taken_back_once(store: Store) -> None:
 
 
 @_opened
+async def slates_without_an_answer_are_found_oldest_first(store: Store) -> None:
+    slates = [new_impression(user, round=n) for n in range(1, 9) for user in ("ada", "bob")]
+    kept = await store.impressions(await store.record(slates, units=None))
+    shown = [one for one in kept if one is not None]
+    await store.learn([new_update(one) for one in shown if one.round in (2, 3)])
+
+    async def rounds(before: float, limit: int) -> list[tuple[int, str]]:
+        found = await store.unanswered(before, limit)
+        return [(one.round, one.user) for one in found]
+
+    _equal(await rounds(START + 1, 9), [], "unanswered() before the first slate")
+    open_ = [n for n, _ in await rounds(START + 6, 99)]
+    _equal(open_, [1, 1, 4, 4, 5, 5], "rounds without an answer")
+    _equal([n for n, _ in await rounds(START + 6, 3)], [1, 1, 4], "the first of them")
+    (first, *_) = await store.unanswered(START + 6, 1)
+    same = next(one for one in shown if one.id == first.id)
+    _same(first.features, same.features, "features of a slate without an answer")
+    await store.erase("ada")
+    await _reopen(store)
+    _equal(await rounds(START + 6, 99), [(1, "bob"), (4, "bob"), (5, "bob")], "after an erasure")
+    await store.learn([new_update(one) for one in shown])
+    _equal(await rounds(START + 99, 99), [], "when all are answered")
+
+
+@_opened
 async def a_note_is_kept_and_what_is_counted_goes_with_events(store: Store) -> None:
     note = {"policy": "ea\u2028\U0001f600", COUNTED: {"arm": "a", "n": [1, 2.5, None]}, "x": 1}
     slates = [
@@ -875,6 +900,7 @@ STORE_CHECKS: tuple[Check, ...] = (
     several_clicks_are_kept_and_compared,
     what_else_an_answer_says_is_kept_and_compared,
     units_of_what_was_not_shown_are_taken_back_once,
+    slates_without_an_answer_are_found_oldest_first,
     a_note_is_kept_and_what_is_counted_goes_with_events,
     sums_can_be_made_wider,
     an_impression_keeps_the_features_that_it_showed,

@@ -75,9 +75,9 @@ def events_at(
 
 
 def slowly(events: Sequence[Event | Unshown], slots: int) -> tuple[list[list[int]], list[int]]:
-    """Count events one by one: by slot (3, slots), and in total (6,)."""
+    """Count events one by one: by slot (3, slots), and in total (7,)."""
     by_slot = [[0] * slots for _ in range(5)]
-    totals = [0, 0, 0, 0, 0, 0]
+    totals = [0] * 7
     for event in [part for whole in events for part in as_pieces(whole)]:
         if isinstance(event, Unshown):
             totals[5] += len(event.slots)

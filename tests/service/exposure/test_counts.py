@@ -78,7 +78,7 @@ def test_what_was_not_shown_is_taken_from_what_was_handed_out() -> None:
     assert counts.of(slots).tolist() == [[1, 1, 0], [one, one, 0], [0, 1, 0]]
     assert counts.columns(slots)[0].tolist() == [2, 1, 1]
     assert counts.units_of(slots).tolist() == [one, one, 0]
-    assert counts.totals.tolist() == [2, 1, 1, 1, 4, 2]
+    assert counts.totals.tolist() == [2, 1, 1, 1, 4, 2, 0]
 
 
 def test_slots_come_as_items_are_added() -> None:

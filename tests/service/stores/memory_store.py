@@ -172,6 +172,10 @@ class MemoryStore(Store):
     async def impressions(self, ids: Sequence[str]) -> list[Impression | None]:
         return [self._impressions.get(name) for name in ids]
 
+    async def unanswered(self, before: float, limit: int) -> list[Impression]:
+        found = [i for i in self._impressions.values() if i.clicked is None and i.time < before]
+        return sorted(found, key=lambda i: i.time)[:limit]
+
     async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
         assert self._shape is not None
         for update in updates:

@@ -35,7 +35,7 @@ class Moment:
     since: float
     until: float
     totals: Ints
-    """What is counted of slates, see `Counts.totals`, (6,)."""
+    """What is counted of slates, see `Counts.totals`, (7,)."""
     fairness: Floats | Counts
     """By notion, (5,), or of a step that is not settled yet what to measure it from."""
 

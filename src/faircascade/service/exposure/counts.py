@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.rerankers.ledger import exposure_units
-from faircascade.service.stores.base import ANSWER, Event, Slots
+from faircascade.service.stores.base import ANSWER, DEFAULT, Event, Slots
 from faircascade.types import Bools, Floats, Ints
 
-TOTALS = 6
+TOTALS = 7
 """Numbers that are counted of slates, beside those of items."""
 COLUMNS = 5
 """Numbers that are counted of items."""
@@ -31,7 +31,7 @@ class EventBatch:
     """When each happened, (n,)."""
     totals: Ints
     """What each adds to the slates, the answers, the clicks, the clicked slates, the positions that
-    were handed out, and those that were not shown, (n, 6)."""
+    were handed out, and those that were not shown, and to the answers that nobody gave, (n, 7)."""
     owner: Ints
     """Which event each entry belongs to, (e,)."""
     slots: Ints
@@ -60,7 +60,9 @@ class EventBatch:
         worth = exposure_units(int(lengths.max(initial=0)))
         shown = ~answered[owner]
         clicks, positions = answered * lengths, ~answered * lengths
-        totals = [~answered, answered, clicks, clicks > 0, positions, np.zeros_like(lengths)]
+        default = np.array([DEFAULT in event.note.get(ANSWER, {}) for event in events], dtype=bool)
+        unshown = np.zeros_like(lengths)
+        totals = [~answered, answered, clicks, clicks > 0, positions, unshown, default]
         nothing = np.zeros_like(owner)
         entries = [shown, shown * worth[position], ~shown, nothing, nothing]
         none = np.empty(0, dtype=np.int64)
@@ -77,7 +79,7 @@ class EventBatch:
         """Lay out what answers say of positions that were not shown."""
         lengths = np.array([len(part["slots"]) for part in parts], dtype=np.int64)
         totals = np.zeros((len(parts), TOTALS), dtype=np.int64)
-        totals[:, -1] = lengths
+        totals[:, 5] = lengths
         worth = [exposure_units(p["below"] + len(p["slots"]))[p["below"] :] for p in parts]
         entries = np.zeros((COLUMNS, int(lengths.sum())), dtype=np.int64)
         entries[3], entries[4] = 1, np.concatenate(worth)
@@ -146,8 +148,8 @@ class Counts:
     """
 
     totals: Ints = field(default_factory=lambda: np.zeros(TOTALS, dtype=np.int64))
-    """Slates handed out, answers, clicks, slates with a click, positions handed out and positions
-    that were not shown, whatever became of the items."""
+    """Slates handed out, answers, clicks, slates with a click, positions handed out, positions that
+    were not shown, and answers that nobody gave in time, whatever became of the items."""
     _page_of: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     """Place of each page, -1 for those without counts."""
     _pages: NDArray[np.int32] | Ints = field(
@@ -166,7 +168,7 @@ class Counts:
 
     @property
     def answers(self) -> int:
-        """Slates with feedback."""
+        """Slates with feedback, and those that are learned as not clicked without."""
         return int(self.totals[1])
 
     @property

@@ -51,7 +51,7 @@ class Step:
     columns: tuple[Packed, ...]
     """What is counted of each, see `Counts.columns`, (t,)."""
     totals: Ints
-    """What is counted of slates, see `Counts.totals`, (6,)."""
+    """What is counted of slates, see `Counts.totals`, (7,)."""
     fairness: Floats
     """By notion, over the catalogue at the time it was over, (5,); not numbers where it is measured
     when it is asked for."""

@@ -82,6 +82,16 @@ class Metrics:
                 "Positions of which answers say that they were not shown.",
                 registry=registry,
             ),
+            "no_clicks": Counter(
+                "faircascade_no_clicks",
+                "Slates that were learned as not clicked, as no feedback came in time.",
+                registry=registry,
+            ),
+            "reward": Counter(
+                "faircascade_reward",
+                "Reward of answers that were learned, 1 for a click unless rewards are graded.",
+                registry=registry,
+            ),
             "clicks": Counter("faircascade_clicks", "Clicks that were learned.", registry=registry),
             "clicked": Counter(
                 "faircascade_clicked", "Answers with a click that were learned.", registry=registry

@@ -32,6 +32,10 @@ ANSWER = "answer"
 """Under which name the note of an event has what the answer says beside clicks."""
 SHOWN = "shown"
 """Under which name an answer says how many positions were shown, if not all."""
+VALUES = "values"
+"""Under which name an answer has values by position: [[2, {"watch_seconds": 95.0}]]."""
+DEFAULT = "default"
+"""Under which name an answer says that nobody gave it: no feedback came in time."""
 
 Slots = NDArray[np.int32]
 """Numbers that a store gives to items, from 0; never reused, not even after a removal."""
@@ -135,7 +139,8 @@ class Impression:
     examined: int | None = None
     """Answer: how many positions count as seen by the policy, from the top."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """Answer: what else it says, as a JSON object; `SHOWN`, if not all was shown."""
+    """Answer: what else it says, as a JSON object: `SHOWN`, if not all was shown, `VALUES` if there
+    are some, and `DEFAULT`."""
 
     @property
     def counted(self) -> Mapping[str, Any]:
@@ -157,6 +162,9 @@ class ModelUpdate:
     """What else the answer says, see `Impression`. Another answer has to say the same."""
     refunds: Mapping[int, int] = field(default_factory=dict)
     """Units to take from the user's account, by slot: those of items that were not shown."""
+    reward: float | None = None
+    """What its positions are worth together, where that is not one for a click; goes with the
+    event."""
     note: Mapping[str, Any] = field(default_factory=dict)
     """What else an event log should know of it, as a JSON object."""
 
@@ -164,6 +172,11 @@ class ModelUpdate:
     def clicked_slots(self) -> Slots:
         """The items that were clicked, from the top."""
         return self.impression.slots[[position - 1 for position in self.clicked]]
+
+    def says(self, learned: Impression) -> bool:
+        """Whether it says what an impression without feedback was learned as."""
+        given = (self.clicked, self.examined, self.details)
+        return given == ((), learned.examined, {})
 
     @property
     def unshown(self) -> int:
@@ -174,16 +187,20 @@ class ModelUpdate:
     @property
     def counted(self) -> Mapping[str, Any]:
         """What goes with its event: the items that were not shown, if any, where they stood and
-        when the slate was handed out, beside what goes with all events of the impression."""
-        shown = self.details.get(SHOWN)
-        if shown is None:
-            return self.impression.counted
-        unshown = {
-            "time": self.impression.time,
-            "below": shown,
-            "slots": self.impression.slots[shown:].tolist(),
-        }
-        return {**self.impression.counted, ANSWER: {"unshown": unshown}}
+        when the slate was handed out, and whether it is a default, beside what goes with all events
+        of the impression."""
+        said: dict[str, Any] = {}
+        if (shown := self.details.get(SHOWN)) is not None:
+            said["unshown"] = {
+                "time": self.impression.time,
+                "below": shown,
+                "slots": self.impression.slots[shown:].tolist(),
+            }
+        if DEFAULT in self.details:
+            said[DEFAULT] = True
+        if self.reward is not None:
+            said["reward"] = self.reward
+        return {**self.impression.counted, ANSWER: said} if said else self.impression.counted
 
 
 class UpdateOutcome(Enum):
@@ -370,6 +387,13 @@ class Store(ABC):
     @abstractmethod
     async def impressions(self, ids: Sequence[str]) -> list[Impression | None]:
         """Return impressions by id, None for those not kept; any text may be asked for."""
+
+    @abstractmethod
+    async def unanswered(self, before: float, limit: int) -> list[Impression]:
+        """Return impressions without an answer that were handed out before a time, oldest first.
+
+        At most `limit` of them; none if there are none. It takes no longer if others are answered.
+        """
 
     @abstractmethod
     async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:

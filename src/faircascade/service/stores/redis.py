@@ -301,6 +301,21 @@ class RedisStore(Store):
             ]
         return found
 
+    async def unanswered(self, before: float, limit: int) -> list[Impression]:
+        key, found = self._key("open"), list[Impression]()
+        while not found:
+            (ids,) = await self._send(
+                [("ZRANGEBYSCORE", key, "-inf", f"({before!r}", "LIMIT", 0, limit)]
+            )
+            if not ids:
+                break
+            names = [name.decode() for name in ids]
+            there = await self.impressions(names)
+            found = [one for one in there if one is not None]
+            if expired := [n for n, one in zip(names, there, strict=True) if one is None]:
+                await self._send([("ZREM", key, *expired)])
+        return found
+
     async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
         """Learn each update; one whose reply was lost is `REPEATED` when it is sent again."""
         calls = [self._learning(update) for update in updates]

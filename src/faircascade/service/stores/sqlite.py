@@ -81,10 +81,11 @@ _NEWEST = f"""
     SELECT number FROM impressions WHERE user = ? ORDER BY round DESC, number DESC LIMIT ?
 ) ORDER BY round DESC, number DESC
 """
-_UNANSWERED = f"""
+_AMONG_UNANSWERED = f"""
 {_IMPRESSION} WHERE number IN (SELECT value FROM json_each(?)) AND clicked IS NULL
 ORDER BY time, number
 """
+_UNANSWERED = f"{_IMPRESSION} WHERE clicked IS NULL AND time < ? ORDER BY time LIMIT ?"
 _COUNT = "SELECT count(*) FROM impressions WHERE user = ?"
 READING_TIME = 120.0
 """Seconds for which events stay after they were counted, if other processes read them too."""
@@ -313,6 +314,11 @@ class SQLiteStore(Store):
         found = {i.id: i for i in map(self._impression, rows)}
         return [found.get(text) for text in ids]
 
+    async def unanswered(self, before: float, limit: int) -> list[Impression]:
+        return [
+            self._impression(row) for row in await self._file.read(_UNANSWERED, [before, limit])
+        ]
+
     def _impression(self, row: Any) -> Impression:
         number, token, user, slots, features, round_, time, note, clicked, examined, details = row
         return Impression(
@@ -496,7 +502,7 @@ class SQLiteStore(Store):
             )
             numbers = json.dumps([number for (number,) in old])
             if self._logged:
-                rows = db.execute(_UNANSWERED, [numbers])
+                rows = db.execute(_AMONG_UNANSWERED, [numbers])
                 self._log(db, (Expired(impression=self._impression(row)) for row in rows))
             return db.execute(
                 "DELETE FROM impressions WHERE number IN (SELECT value FROM json_each(?))",

@@ -52,6 +52,7 @@ CREATE TABLE impressions (
 );
 CREATE INDEX impressions_user ON impressions (user, number);
 CREATE INDEX impressions_time ON impressions (time);
+CREATE INDEX impressions_open ON impressions (time) WHERE clicked IS NULL;
 CREATE TABLE events (
     number INTEGER PRIMARY KEY, time REAL NOT NULL, clicked INTEGER,
     slots BLOB NOT NULL, note BLOB NOT NULL

@@ -72,11 +72,16 @@ class Recipient(Model):
 class Exposure(Model):
     window: Window
     recommendations: int = Field(description="Slates handed out.")
-    answers: int = Field(description="Slates with feedback.")
+    answers: int = Field(
+        description="Slates with feedback, and those that were learned without: see `no_clicks`."
+    )
     clicks: int = Field(description="A slate may have several.")
     clicked: int = Field(description="Slates with a click.")
     click_rate: float | None = Field(
         description="Clicks per answered slate; null if nothing was answered."
+    )
+    no_clicks: int = Field(
+        description="Slates that were learned as not clicked, as no feedback came in time."
     )
     positions: int = Field(description="Positions of all slates that were handed out.")
     positions_shown: int = Field(
@@ -117,6 +122,7 @@ class Moment(Model):
     clicks: int
     clicked: int = Field(description="Slates with a click.")
     click_rate: float | None = Field(description="Null if nothing was answered.")
+    no_clicks: int = Field(description="Answers that nobody gave in time.")
     positions: int
     positions_shown: int
     fairness: dict[Notion, float | None] = Field(description="As in the summary, of this step.")

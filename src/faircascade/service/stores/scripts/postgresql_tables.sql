@@ -27,6 +27,7 @@ CREATE TABLE impressions (
 ) WITH (autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX impressions_name ON impressions (name, round);
 CREATE INDEX impressions_time ON impressions (time);
+CREATE INDEX impressions_open ON impressions (time) WHERE clicked IS NULL;
 CREATE SEQUENCE event_numbers;
 CREATE TABLE events (
     number bigint PRIMARY KEY DEFAULT nextval('event_numbers'), time float8 NOT NULL,
