@@ -250,8 +250,8 @@ def test_receipts_and_stored_answers_keep_values_and_other_values_are_a_conflict
                     await learn(service, shown, clicked_position=2, values=other)
             (kept,) = (await service.user("ann")).impressions
             assert kept.details == {"values": [[2, {"watch_seconds": 60.0}], [4, {"purchase": 1}]]}
-            assert service.activity.reward == pytest.approx(1.4)
-            assert service.activity.clicks == 1
+            assert service.activity.counts["reward"] == pytest.approx(1.4)
+            assert service.activity.counts["clicks"] == 1
             events = [event for _, event in await service.store.events("", 9)]
             assert events[-1].note["answer"]["reward"] == pytest.approx(1.4)
 

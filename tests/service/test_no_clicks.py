@@ -113,7 +113,7 @@ def test_feedback_that_comes_later_is_refused_and_told_why(tmp_path: Path) -> No
             for late in ({"clicked_position": 1}, {"shown": 2}):
                 with pytest.raises(Refused, match="had no feedback in time, so it was learned as"):
                     await learn(service, shown, **late)
-            assert service.activity.answers["conflict"] == 2
+            assert service.activity.counts["conflict"] == 2
             np.testing.assert_array_equal(await sums_of(service), before)
 
     run(work())
@@ -216,7 +216,7 @@ def test_services_that_share_a_store_learn_each_slate_once(tmp_path: Path, seed:
                 assert all(e.reason is Reason.CONFLICT for e in errors)  # type: ignore[attr-defined]
             clock.now += 31 * MINUTES
             await asyncio.gather(learn_all(one), learn_all(other))
-            answered = sum(s.activity.answers["learned"] for s in (one, other))
+            answered = sum(s.activity.counts["learned"] for s in (one, other))
             defaults = one.no_clicks.learned + other.no_clicks.learned
             assert answered + defaults == len(slates)
             assert defaults > 0
