@@ -7,7 +7,7 @@ import logging
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -114,8 +114,9 @@ async def _run(importer: Importer, client: ServiceClient) -> ImportResult:
             loop.remove_signal_handler(each)  # a second one ends it at once
         remark("Finishing what is under way")
 
-    for each in signals:
-        loop.add_signal_handler(each, stop)
+    with suppress(NotImplementedError):  # Windows: Ctrl-C ends it at once, which loses nothing
+        for each in signals:
+            loop.add_signal_handler(each, stop)
     try:
         return await importer.run()
     except (ServiceError, ImportStopped) as error:

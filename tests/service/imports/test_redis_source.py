@@ -96,6 +96,26 @@ def test_what_is_under_way_is_not_taken_over_from_oneself(
     assert with_source(server, slowly, "idle=0.001") == [b"0", b"1", b"2"]
 
 
+def test_entries_whose_reply_was_lost_come_before_newer_ones(
+    server: RedisServer, stream: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lose_a_reply(source: RedisSource) -> list[bytes]:
+        first = await source.read(1) or ()
+        group = source._redis.xreadgroup
+
+        async def lost(*args: Any, **options: Any) -> Any:
+            await group(*args, **options)
+            raise redis.exceptions.ConnectionError("reset by peer")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(source._redis, "xreadgroup", lost)
+            with pytest.raises(SourceDown):
+                await source.read(1)
+        return [record.text for record in first] + await everything(source)
+
+    assert with_source(server, lose_a_reply) == [b"0", b"1", b"2"]
+
+
 def test_what_is_refused_goes_to_a_stream_in_the_same_step(
     server: RedisServer, stream: redis.Redis
 ) -> None:

@@ -104,10 +104,15 @@ class RedisSource(EventSource):
                     raise
 
     async def read(self, most: int) -> Sequence[Record] | None:
-        with _errors():
-            entries = await self._unfinished(most)
-            if not entries:
-                entries = await self._group(">", most, WAIT_MILLISECONDS if self.endless else None)
+        try:
+            with _errors():
+                entries = await self._unfinished(most)
+                if not entries:
+                    wait = WAIT_MILLISECONDS if self.endless else None
+                    entries = await self._group(">", most, wait)
+        except SourceDown:
+            self._own = b"0"  # there may be entries that were given and did not arrive
+            raise
         if not entries and not self.endless:
             return None
         self._given.update(id for id, _ in entries)
@@ -115,11 +120,12 @@ class RedisSource(EventSource):
 
     async def _unfinished(self, most: int) -> Entries:
         """Return entries that were given to this consumer before, or to one that has gone."""
-        if self._own is not None:
+        while self._own is not None:
             entries = await self._group(self._own, most, None)
             self._own = entries[-1][0] if entries else None
-            if entries:
-                return entries
+            lost = [entry for entry in entries if entry[0] not in self._given]
+            if lost:
+                return lost
         if time.monotonic() < self._claimed + self._idle / 2:
             return []
         answer: Any = await self._redis.xautoclaim(
