@@ -27,7 +27,7 @@ def test_a_filter_on_what_no_item_has_is_a_conflict_in_a_batch_too(client: Clien
     wrong = {"user": "ann", "where": {"colour": "red"}}
     alone = client.post("/v1/recommendations", wrong)
     assert alone.status_code == 409
-    assert alone.json()["detail"].startswith("where.colour is not an attribute of any item")
+    assert alone.json()["detail"].startswith("body.where.colour is not an attribute of any item")
     both = {"requests": [wrong, {"user": "ann", "k": 1, "at_most": {"supplier": 1}}]}
     results = client.post("/v1/recommendations/batch", both).json()["results"]
     assert [one["status"] for one in results] == [409, 200]

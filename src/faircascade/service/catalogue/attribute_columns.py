@@ -269,6 +269,8 @@ class AttributeColumns:
     @classmethod
     def of(cls, items: Sequence[Attributes], vocabulary: Vocabulary) -> AttributeColumns:
         """Lay out the attributes of items."""
+        if not any(items):
+            return cls.none(len(items))
         values: dict[Key, list[Value | None]] = {}
         for row, attributes in enumerate(items):
             for name, value in attributes.items():

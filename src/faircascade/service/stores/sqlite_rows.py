@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from faircascade.service.stores.attributes import (
+    Attributes,
     changed_attributes,
     read_attributes,
     write_attributes,
@@ -152,9 +153,19 @@ def item_columns(rows: Sequence[Any], dim: int) -> ItemColumns:
         popularity=np.array(popularity, dtype=np.float64),
         groups=[group for group, _ in known],
         suppliers=[supplier for _, supplier in known],
-        attributes=json.loads(f"[{','.join(attributes)}]"),
+        attributes=_attributes(attributes),
         removed=np.array(removed, dtype=bool),
     )
+
+
+def _attributes(texts: Sequence[str]) -> list[Attributes]:
+    if set(texts) == {"{}"}:
+        return [_NO_ATTRIBUTES] * len(texts)
+    found: list[Attributes] = json.loads(f"[{','.join(texts)}]")
+    return found
+
+
+_NO_ATTRIBUTES: Attributes = {}
 
 
 @lru_cache(maxsize=4_096)
