@@ -68,6 +68,24 @@ export interface Comparison {
   slates_left: number | null;
 }
 
+/** All that are given must hold. An item without a value satisfies `not` and `known: false`. */
+export interface Condition {
+  /** It is this, or has this tag. */
+  is?: string | number | boolean | null;
+  /** It is, or has, one of these. */
+  any?: (string | number | boolean)[] | null;
+  /** It has all of these tags. */
+  all?: (string | number | boolean)[] | null;
+  /** It is, or has, none of these. */
+  not?: (string | number | boolean)[] | null;
+  at_least?: number | null;
+  at_most?: number | null;
+  above?: number | null;
+  below?: number | null;
+  /** Whether the item has a value. */
+  known?: boolean | null;
+}
+
 export interface Difference {
   /** `same`: no difference that matters. `open`: not known yet. */
   answer: "more" | "less" | "same" | "open";
@@ -348,6 +366,8 @@ export interface Lineup {
   numbers_per_user: number;
   /** A change that would need more is refused; those of removed policies count. */
   most_numbers_per_user: number;
+  /** Whether the key of this request may change any of it. */
+  may_change: boolean;
   /** The last 100, oldest first. */
   changes: Change[];
 }
@@ -410,6 +430,13 @@ export interface NewItem {
    */
   topics?: number[];
   item: string;
+}
+
+/** An item that stands at a position, whatever the policy thinks of it. */
+export interface Pin {
+  item: string;
+  /** 1 for the first. */
+  position: number;
 }
 
 export interface PolicyBody {
@@ -512,6 +539,23 @@ export interface RecommendationRequest {
   candidates?: string[] | null;
   /** Items to leave out; those not in the catalogue are ignored. */
   exclude?: string[];
+  /**
+   * Conditions on attributes, `group`, `supplier`, `merit` and `popularity`, all of which must
+   * hold: a value, or an object with `is`, `any`, `all`, `not`, `at_least`, `at_most`, `above`,
+   * `below` or `known`.
+   */
+  where?: Record<string, string | number | boolean | Condition> | null;
+  /**
+   * The most items of each supplier, or of each group. Items are taken in the order of the policy;
+   * one that would be too many is passed over. {} by default.
+   */
+  at_most?: Record<"group" | "supplier", number>;
+  /**
+   * Items that stand at positions of the slate, the others being ranked around them. Those that are
+   * not in the catalogue, or that `where` or `exclude` rule out, are ignored; `candidates` say
+   * nothing about them.
+   */
+  pinned?: Pin[];
 }
 
 export interface RecommendationResult {
