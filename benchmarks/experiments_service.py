@@ -13,7 +13,7 @@ import argparse
 import asyncio
 import csv
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +26,14 @@ async def outcomes(count: int, **options: Any) -> list[Outcome]:
     return [await experiment(seed, **options) for seed in range(count)]
 
 
-def rows_of(found: list[Outcome], *, lift: float, restarts: bool) -> Iterator[dict[str, Any]]:
+def rows_of(found: list[Outcome], options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Return the share of experiments with an alarm, by measure, with 95% intervals."""
     for measure in MEASURES:
         alarms = sum(one.alarms[measure] for one in found)
         low, high = stats.binomtest(alarms, len(found)).proportion_ci(0.95, "exact")
         yield {
-            "lift": lift,
-            "restarts": int(restarts),
+            "lift": float(options.get("lift", 0)),
+            "restarts": int(options.get("restarts", False)),
             "measure": measure,
             "experiments": len(found),
             "looks": LOOKS,
@@ -52,14 +52,16 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=None)
     given = parser.parse_args()
     rows = []
-    for count, lift, slates, restarts in (
-        (given.experiments, 0.0, SLATES, False),
-        (given.experiments // 10, 0.0, SLATES, True),
-        (given.experiments // 10, 0.6, 3 * SLATES, False),
-    ):
+    few = given.experiments // 10
+    scenarios: tuple[tuple[int, dict[str, Any]], ...] = (
+        (given.experiments, {}),
+        (few, {"restarts": True}),
+        (few, {"lift": 0.4, "slates": 3 * SLATES, "users": 2_000, "even": True}),
+    )
+    for count, options in scenarios:
         begin = time.perf_counter()
-        found = asyncio.run(outcomes(count, lift=lift, slates=slates, restarts=restarts))
-        for row in rows_of(found, lift=lift, restarts=restarts):
+        found = asyncio.run(outcomes(count, **options))
+        for row in rows_of(found, options):
             print({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()})
             rows.append({k: f"{v:.4f}" if isinstance(v, float) else v for k, v in row.items()})
         print(f"{count} experiments in {time.perf_counter() - begin:.0f} s")

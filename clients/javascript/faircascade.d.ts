@@ -627,6 +627,11 @@ export interface ServedVersion {
    * or `new`.
    */
   knowledge: "shared" | "branched" | "new";
+  /**
+   * Where what it knows is kept: versions with the same number share that; null if it needs to know
+   * nothing.
+   */
+  model: number | null;
   /** Whether it is the one that is served. */
   current: boolean;
 }

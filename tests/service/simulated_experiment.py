@@ -49,11 +49,18 @@ class Outcome:
 
 
 async def experiment(
-    seed: int, *, lift: float = 0.0, slates: int = SLATES, restarts: bool = False
+    seed: int,
+    *,
+    lift: float = 0.0,
+    slates: int = SLATES,
+    users: int = USERS,
+    even: bool = False,
+    restarts: bool = False,
 ) -> Outcome:
     """Let users of one experiment come, half of them to another arm with `lift` more clicks.
 
-    With `restarts`, the service is started anew before every look.
+    Some users come far more often than others, unless it is `even`. With `restarts`, the service is
+    started anew before every look.
     """
     rng = np.random.default_rng([seed, 1])
     clock, store = Clock(), MemoryStore()
@@ -65,13 +72,13 @@ async def experiment(
         work = Administration(service)
         await work.put_policy(OTHER, "random", {})
         await work.begin("test", {DEFAULT: 0.5, OTHER: 0.5})
-    activity = rng.pareto(1.5, USERS) + 0.2  # few users come often
-    taste = rng.beta(2, 5, USERS)
+    activity = np.ones(users) if even else rng.pareto(1.5, users) + 0.2
+    taste = rng.beta(2, 5, users)
     seen: Counter[str] = Counter()
     alarms, ready = dict.fromkeys(MEASURES, False), dict.fromkeys(MEASURES, False)
     for _ in range(LOOKS):
-        users = rng.choice(USERS, size=slates, p=activity / activity.sum())
-        await _visits(service, users, taste, lift, rng, seen)
+        come = rng.choice(users, size=slates, p=activity / activity.sum())
+        await _visits(service, come, taste, lift, rng, seen)
         clock.now += 60.0
         if restarts:
             await service.stop()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from tests.service.simulated_experiment import MEASURES, Outcome, experiment
 
 
-def outcomes(seeds: range, **options: float) -> list[Outcome]:
+def outcomes(seeds: range, **options: Any) -> list[Outcome]:
     async def all_of_them() -> list[Outcome]:
         return [await experiment(seed, **options) for seed in seeds]
 
@@ -22,11 +23,11 @@ def test_a_restart_before_every_look_changes_nothing_that_is_said() -> None:
 
 
 def test_a_known_difference_is_found() -> None:
-    found = outcomes(range(3), lift=0.6, slates=450)
+    found = outcomes(range(3), lift=0.4, slates=450, users=2_000, even=True)
     assert [one.found for one in found] == ["more"] * 3
     for one in found:
         clicks = one.comparisons["clicks_per_slate"]
-        assert clicks["low_percent"] < 60 < clicks["high_percent"]
+        assert clicks["low_percent"] < 40 < clicks["high_percent"]
 
 
 @pytest.mark.slow

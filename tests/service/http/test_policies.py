@@ -11,6 +11,7 @@ import pytest
 
 from faircascade.service.audit_log import AuditFile, AuditLog
 from faircascade.service.keys import Keys, new_key
+from faircascade.service.service import Service
 from tests.service.http.applications import Client, app_of, calling, new_service
 from tests.service.http.test_keys import bearer
 
@@ -36,6 +37,11 @@ BAD = [
     ({"policy": "linucb", "alpha": 1}, "body.alpha is not a field; there are: policy, "),
     ({}, "body.policy is missing"),
 ]
+
+
+def client_service(client: Client) -> Service:
+    service: Service = client.app.state.dependencies.service
+    return service
 
 
 def policy(client: Client, name: str = "default") -> dict[str, Any]:
@@ -64,6 +70,36 @@ def test_a_policy_gets_versions_and_one_can_go_back(client: Client) -> None:
         "default is LinUCB",
         "default is EALinUCB log again",
     ]
+
+
+def test_arms_have_sums_of_their_own_where_they_learn_differently(client: Client) -> None:
+    client.put("/v1/policies/default", LINUCB)
+    bodies = {
+        "bolder": {"policy": "linucb", "parameters": {"alpha": 1.0}},
+        "sampled": {"policy": "lints"},
+        "fairer": {"policy": "ealinucb", "parameters": {"weight": "log"}},
+        "apart": {"policy": "linucb", "knowledge": "new"},
+        "any": {"policy": "random"},
+    }
+    for name, body in bodies.items():
+        client.put(f"/v1/policies/{name}", body)
+    shares = dict.fromkeys(["default", *bodies], 0.1)
+    assert client.put("/v1/experiments/test", {"shares": shares}).status_code == 201
+    models = {name: policy(client, name)["versions"][-1]["model"] for name in shares}
+    assert models["default"] == models["bolder"] == models["sampled"]
+    assert len({models[name] for name in ("default", "fairer", "apart")}) == 3
+    assert models["any"] is None
+    slate = client.recommend()
+    client.learn(slate["impression_id"], clicked_position=2)
+    known = client.run(client_service(client).store.begin_round, ["ann"]).sums
+    lineup = client_service(client).lineup
+    sums = {
+        name: lineup.models[model].of(known)[0]
+        for name, model in models.items()
+        if model is not None
+    }
+    assert all(one[0] == 1 for one in sums.values())  # an answer taught each of them
+    assert (sums["fairer"] != sums["default"]).any()
 
 
 def test_a_new_name_is_served_to_nobody_until_it_is_chosen(client: Client) -> None:

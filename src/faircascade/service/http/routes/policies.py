@@ -223,6 +223,7 @@ def document_of(lineup: lineups.Lineup, named: policies.NamedPolicy) -> dict[str
                 "parameters": parameters_of(version.policy),
                 "since": iso(version.since),
                 "knowledge": version.knowledge,
+                "model": version.model,
                 "current": version is named.current,
             }
             for version in named.versions

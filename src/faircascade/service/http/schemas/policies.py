@@ -20,6 +20,7 @@ _VERSION = {
     "parameters": {"weight": "log", "gamma": 0.01},
     "since": "2026-11-19T15:40:25.123Z",
     "knowledge": "new",
+    "model": 0,
     "current": True,
 }
 _POLICY = {
@@ -40,6 +41,10 @@ class ServedVersion(Model):
     knowledge: Knowledge = Field(
         description="How it began to know users: `shared` with the version before, `branched` from "
         "what that knew, or `new`."
+    )
+    model: int | None = Field(
+        description="Where what it knows is kept: versions with the same number share that; null "
+        "if it needs to know nothing."
     )
     current: bool = Field(description="Whether it is the one that is served.")
 
