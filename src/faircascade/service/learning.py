@@ -8,6 +8,7 @@ import numpy as np
 
 from faircascade.policies import Policy
 from faircascade.service.catalogue.catalogue import Catalogue
+from faircascade.service.event_log.notes import SHOWN
 from faircascade.service.lineup import Lineup
 from faircascade.service.messages import FeedbackRequest, Reason, Refused, invalid
 from faircascade.service.stores.base import Impression, ModelUpdate
@@ -125,8 +126,9 @@ def _updates(
             examined=last,
             increments=gained,
             time=now,
+            note={SHOWN: shown},
         )
-        for (impression, clicked, _), last, gained in zip(
+        for (impression, clicked, shown), last, gained in zip(
             outcomes, examined.tolist(), increments, strict=True
         )
     ]

@@ -30,6 +30,7 @@ async def maintain(service: Service) -> None:
         await asyncio.sleep(TICK)
         service.expiry()  # so that it notices when the clock is set
         try:
+            await service.follow_event_log()
             await service.follow_lineup()
             await service.follow_catalogue()
             await service.exposure.catch_up(service.store)

@@ -9,6 +9,8 @@ from faircascade.service.scoring import RankedSlate
 
 LOGGED = "logged"
 """Under which name the note of an impression has what only the event log needs."""
+SHOWN = "shown"
+"""Under which name the note of an answer has how many positions were on the screen."""
 
 
 def slate_note(label: str, slate: RankedSlate) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 from prometheus_client.exposition import generate_latest
-from prometheus_client.metrics_core import CounterMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from faircascade.service.activity import Activity
@@ -42,6 +42,23 @@ class ActivityCollector(Collector):
         yield _counter("clicked", "Answers with a click that were learned.", activity.clicked)
 
 
+class EventLogCollector(Collector):
+    """How far the event log has come, if this service writes it."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def collect(self) -> Iterator[Metric]:
+        """Return it as it is now."""
+        status = self._service.log_status
+        lag = status.lag(self._service.clock())
+        if lag is not None:
+            what = "Seconds for which something may not be in the event log yet."
+            yield GaugeMetricFamily("faircascade_event_log_lag_seconds", what, value=lag)
+            what = "Impressions with a known outcome that were written to the event log."
+            yield _counter("event_log_rows", what, status.rows)
+
+
 def _counter(name: str, meaning: str, value: int) -> Metric:
     return CounterMetricFamily(f"faircascade_{name}", meaning, value=value)
 
@@ -67,6 +84,7 @@ class Metrics:
             registry=registry,
         )
         registry.register(ActivityCollector(service.activity))
+        registry.register(EventLogCollector(service))
         self.store_errors = Counter(
             "faircascade_store_errors", "Requests that the store failed.", registry=registry
         )

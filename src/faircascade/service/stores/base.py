@@ -86,6 +86,8 @@ class StoredItem:
     slot: int = -1
     """Given by the store."""
     removed: bool = False
+    version: int = 0
+    """Of the catalogue with which it changed last, as `items` tells it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -20,7 +20,7 @@ from faircascade.types import Floats
 COLUMNS = ("id", "slot", "features", "merit", "popularity", "labels", "removed", "version")
 _TYPES = ("bytea", "int", "bytea", "float8", "float8", "text", "boolean", "bigint")
 _READ = """
-SELECT s.version, i.slot, i.id, i.features, i.merit, i.popularity, i.labels, i.removed
+SELECT s.version, i.slot, i.id, i.features, i.merit, i.popularity, i.labels, i.removed, i.version
 FROM store s LEFT JOIN items i ON i.version > $2 WHERE (SELECT {guard}($1)) ORDER BY i.slot
 """
 UPSERT = f"""
@@ -43,8 +43,9 @@ async def read_items(db: Connection, store: str, after: int) -> tuple[int, list[
             popularity=popularity,
             groups=json.loads(labels),
             removed=removed,
+            version=version,
         )
-        for _, slot, name, features, merit, popularity, labels, removed in rows
+        for _, slot, name, features, merit, popularity, labels, removed, version in rows
         if name is not None
     ]
     return rows[0][0], found

@@ -185,15 +185,18 @@ class RedisStore(Store):
         items, changed, version, _ = self._catalogue()
         # The version comes first: what changes in between is read twice rather than never.
         number, ids = await self._send(
-            [("GET", version), ("ZRANGEBYSCORE", changed, f"({after}", "+inf")]
+            [("GET", version), ("ZRANGEBYSCORE", changed, f"({after}", "+inf", "WITHSCORES")]
         )
         dim = self._shape.dim
         found: list[StoredItem] = []
-        for some in chunks(ids, _at_once(8 * dim)):
-            (values,) = await self._send([("HMGET", items, *some)])
+        for some in chunks(list(zip(ids[::2], ids[1::2], strict=True)), _at_once(8 * dim)):
+            (values,) = await self._send([("HMGET", items, *(name for name, _ in some))])
             found += [
-                packing.read_item(packing.read_text(name), value, dim)
-                for name, value in zip(some, values, strict=True)
+                replace(
+                    packing.read_item(packing.read_text(name), value, dim),
+                    version=int(changed_with),
+                )
+                for (name, changed_with), value in zip(some, values, strict=True)
             ]
         return int(number or 0), sorted(found, key=lambda item: item.slot)
 

@@ -87,8 +87,8 @@ def parse_id(text: str) -> tuple[int, str]:
 
 
 def read_item(row: Sequence[Any]) -> StoredItem:
-    """Return the item of a row: slot, id, features, merit, popularity, labels, removed."""
-    slot, name, features, merit, popularity, labels, removed = row
+    """Return the item of a row: slot, id, features, merit, popularity, labels, removed, version."""
+    slot, name, features, merit, popularity, labels, removed, version = row
     return StoredItem(
         slot=slot,
         id=name,
@@ -97,6 +97,7 @@ def read_item(row: Sequence[Any]) -> StoredItem:
         popularity=popularity,
         groups=json.loads(labels),
         removed=bool(removed),
+        version=version,
     )
 
 

@@ -101,6 +101,8 @@ async def _checks(deps: Dependencies) -> dict[str, str]:
     }
     if service.store.durability is not None:
         checks["durability"] = service.store.durability
+    if service.log_status.problem:
+        checks["event log"] = "is not written now; the log of the service says why"
     return checks
 
 

@@ -1,0 +1,66 @@
+"""Rows of the event log: impressions whose outcome is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import isfinite
+from typing import Any
+
+import pyarrow as pa
+
+from faircascade.data.log.event_log import PER_POSITION, event_schema
+from faircascade.service.event_log.notes import SHOWN, log_fields
+from faircascade.service.stores.base import Impression, Slots
+from faircascade.service.stores.changes import Answered, Change, Expired
+
+SCHEMA = event_schema()
+
+Names = Callable[[Slots], Sequence[str]]
+"""Returns the ids of items."""
+
+
+def outcome_of(change: Change) -> tuple[Impression, int | None] | None:
+    """Return the slate whose outcome a change tells, and how many of its positions were shown.
+
+    None if it tells none. Nobody knows what was shown of a slate that nobody answered.
+    """
+    if isinstance(change, Answered):
+        answered = change.impression
+        seen = max(answered.examined or 0, *(answered.clicked or (0,)), 0)
+        return answered, int(change.note.get(SHOWN, seen))
+    if isinstance(change, Expired):
+        return change.impression, None
+    return None
+
+
+def row_of(impression: Impression, shown: int | None, names: Names) -> dict[str, Any]:
+    """Return the row of a slate."""
+    fields = log_fields(impression.note)
+    for name in PER_POSITION:
+        numbers = fields.get(name)
+        if numbers is not None and not all(map(isfinite, numbers)):
+            del fields[name]
+    return {
+        "explored": False,
+        **fields,
+        "impression": impression.id,
+        "time": impression.time,
+        "user": _text(impression.user),
+        "items": [_text(name) for name in names(impression.slots)],
+        "clicked_positions": impression.clicked or (),
+        "shown": len(impression.slots) if shown is None else shown,
+        "answered": impression.clicked is not None,
+    }
+
+
+def table_of(rows: Sequence[dict[str, Any]]) -> pa.Table:
+    """Return rows as a table."""
+    return pa.table(
+        [pa.array([row.get(field.name) for row in rows], field.type) for field in SCHEMA],
+        schema=SCHEMA,
+    )
+
+
+def _text(given: str) -> str:
+    """Return text that can be written; a client may send what is no UTF-8."""
+    return given if given.isascii() else given.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,29 @@
+"""How far an event log has come."""
+
+from __future__ import annotations
+
+
+class LogStatus:
+    """What the service that writes the log of its store knows of it."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        """Impressions with a known outcome that were written since the start."""
+        self.problem = ""
+        """Why it is not written now, if it is not."""
+        self._up_to: float | None = None
+
+    def wrote(self, now: float, *, behind: bool) -> None:
+        """Note that all that had happened until now is written, or at least more of it."""
+        self.problem = ""
+        if not behind or self._up_to is None:
+            self._up_to = now
+
+    def stopped(self) -> None:
+        """Note that another service writes it, or nobody."""
+        self._up_to = None
+
+    def lag(self, now: float) -> float | None:
+        """Return for how many seconds something may not be written yet; None if this service does
+        not write it."""
+        return None if self._up_to is None else max(0.0, now - self._up_to)
