@@ -12,8 +12,8 @@ from faircascade.service.stores.base import Store
 
 _AT_ONCE = 1_000
 
-NOT_LOGGED = ("ping", "event_log")
-"""Small values of a store that are not in its log."""
+NOT_LOGGED = ("ping", "event_log", "file")
+"""Small values that are about the store itself, and not in its log."""
 
 
 async def write_state(store: Store, file: TableFile, dim: int) -> None:

@@ -177,7 +177,8 @@ class StoreState:
             self._oldest = value["now"] - self._ttl
             slates = iter(self.slates.values())  # about in the order of their times
             old = takewhile(lambda one: one.time < self._oldest, slates)
-            for slate in [one.id for one in old]:
+            # an answer may have come before this, and its record after
+            for slate in [one.id for one in old if one.clicked is not None]:
                 self._forget(slate)
 
     def counts(self, record: Record) -> None:
