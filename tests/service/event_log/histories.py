@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,6 @@ class History:
         self.now = START
         self.slates: list[Recommendation] = []
         self.writer: LogWriter | None = None
-        self.rows = 0
 
     def service(self, store: Store | None = None) -> Service:
         return Service(
@@ -77,7 +76,7 @@ class History:
         """Start the service, and its log."""
         self.one = self.service()
         await self.one.start()
-        if not self.one.catalogue.names(np.arange(0)) and not len(self.one.catalogue):
+        if not len(self.one.catalogue):
             await self.put_items(12)
         if logged:
             await self.log()
@@ -144,10 +143,8 @@ class History:
         )
 
     async def remove_item(self) -> None:
-        try:
+        with suppress(Refused):
             await self.one.remove_item(f"item {self.rng.integers(20)}")
-        except Refused:
-            pass
 
     async def erase(self) -> None:
         await self.one.store.erase(str(self.rng.choice(USERS)))
@@ -187,10 +184,8 @@ class History:
         await self._change(changes[int(self.rng.choice(4, p=[0.7, 0.1, 0.1, 0.1]))])
 
     async def _change(self, change: Any) -> None:
-        try:
+        with suppress(Refused):
             await self.one.change(change)
-        except (Refused, ValueError):
-            pass
 
     async def expire(self) -> None:
         while await self.one.drop_expired():

@@ -83,7 +83,7 @@ def read_state(files: Sequence[JournalFile], watch: Watch = lambda *_: None) -> 
     head = files[-1].head
     state = StoreState(dim=head["dim"], topics=head["topics"], ttl=head["ttl"])
     for place, file in enumerate(files):
-        watch(f"reading {file.path.name}", place / len(files))
+        watch(file.path.name, place / len(files))
         state.apply(file.read())
     state.finish()
     return state

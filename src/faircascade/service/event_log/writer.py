@@ -32,6 +32,7 @@ CHUNK = 500
 """Changes that are written at a time, so that requests need not wait for long."""
 PAUSE = 1.0
 """Seconds between looks for changes, where there was less than that."""
+_OTHER = "another service writes the event log of this store, or it was ended"
 FOLLOWED = 1.0
 """Seconds in which other services notice that changes are to be kept."""
 
@@ -136,7 +137,7 @@ class LogWriter:
     async def _replace(self, before: Any, value: dict[str, Any]) -> None:
         """Say in the store how far the log has come."""
         if not await self._store.replace_meta(EVENT_LOG, before, value):
-            raise LogStopped("another service writes the event log of this store")
+            raise LogStopped(_OTHER)
         self._kept = value
 
     async def _advance(self) -> None:
@@ -193,6 +194,8 @@ class LogWriter:
             await self._advance()
         began = self._service.clock()
         found = await self._store.changes(self._cursor, CHUNK)
+        if found and await self._store.get_meta(EVENT_LOG) != self._kept:
+            raise LogStopped(_OTHER)  # some changes may have been dropped before we read them
         changes = [change for _, change in found]
         await self._know_items(changes)
         records = Records(self._store_dim)
