@@ -34,7 +34,7 @@ import uvloop
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.http_load import at_rate, in_batches, in_open_loop, one_client
+from benchmarks.http_load import at_rate, in_batches, in_closed_loop, in_open_loop, one_client
 from benchmarks.workers import figures, memory_of, single_requests
 from tests.service.crashes import Fleet, Witness, check, live_through
 from tests.service.crashes import write_items as write_few_items
@@ -287,6 +287,42 @@ def start(folder: Path) -> dict[str, Any]:
     return {"ready_s": times, "store_mb": round(megabytes)}
 
 
+def event_log(folder: Path) -> dict[str, Any]:
+    """Pairs a second and CPU of each without an event log and with one, in turn; size of the log."""
+    write_items(folder / "items.parquet", ITEMS)
+    out: dict[str, Any] = {}
+    for turn in range(6):
+        log = folder / f"log-{turn}"
+        logged = ["--event-log", str(log)] if turn % 2 else []
+        arguments = ["--items", "items.parquet", "--store", f"sqlite:{turn}.db", *logged]
+        with serving(folder, *arguments) as server:
+            for name, load in (("single", _single), ("batches of 50", _in_fifties)):
+                uvloop.run(load(server, 3))
+                before, seen = server.cpu, uvloop.run(load(server, 15))
+                out[f"{turn}: {name}{', logged' if logged else ''}"] = {
+                    "pairs_per_second": round(seen.pairs / seen.wall),
+                    "server_cpu_ms_per_pair": round(1e3 * (server.cpu - before) / seen.pairs, 3),
+                }
+        if logged:
+            rows = sum(pq.read_metadata(path).num_rows for path in log.glob("*.parquet"))
+            for name, paths in (("rows", log.glob("*.parquet")), ("journal", log.rglob("0*"))):
+                size = sum(path.stat().st_size for path in paths) / rows
+                out[f"{turn}: bytes of {name} per impression"] = round(size)
+    return out
+
+
+async def _single(server: Server, seconds: float) -> Any:
+    return await in_closed_loop(
+        "127.0.0.1", server.port, seconds=seconds, users=USERS, connections=16, k=K
+    )
+
+
+async def _in_fifties(server: Server, seconds: float) -> Any:
+    return await in_batches(
+        "127.0.0.1", server.port, size=50, seconds=seconds, users=USERS, connections=4, k=K
+    )
+
+
 def workers(folder: Path) -> dict[str, Any]:
     """One worker and one for each core, on SQLite, in one run; then memory at a million items."""
     write_items(folder / "items.parquet", ITEMS)
@@ -397,6 +433,7 @@ PARTS: dict[str, Callable[..., dict[str, Any]]] = {
     "large": large,
     "start": start,
     "workers": workers,
+    "event-log": event_log,
     "workers-large": workers_large,
     "killed": killed,
     "killed-redis": killed_redis,

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import redis
 
+from tests.cli.conftest import run as run  # a fixture
 from tests.service.postgresql_server import BINARIES, WITHOUT_POSTGRESQL, PostgreSQLServer
 from tests.service.redis_server import REDIS, WITHOUT_REDIS, RedisServer
 
