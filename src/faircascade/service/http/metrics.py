@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from math import nan
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 from prometheus_client.exposition import generate_latest
@@ -52,11 +53,11 @@ class EventLogCollector(Collector):
         """Return it as it is now."""
         status = self._service.log_status
         lag = status.lag(self._service.clock())
-        if lag is not None:
-            what = "Seconds for which something may not be in the event log yet."
-            yield GaugeMetricFamily("faircascade_event_log_lag_seconds", what, value=lag)
-            what = "Impressions with a known outcome that were written to the event log."
-            yield _counter("event_log_rows", what, status.rows)
+        what = "Seconds for which something may not be in the event log yet; NaN without one."
+        value = nan if lag is None else lag
+        yield GaugeMetricFamily("faircascade_event_log_lag_seconds", what, value=value)
+        what = "Impressions with a known outcome that were written to the event log."
+        yield _counter("event_log_rows", what, status.rows)
 
 
 def _counter(name: str, meaning: str, value: int) -> Metric:
