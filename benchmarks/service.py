@@ -38,6 +38,7 @@ from benchmarks.http_load import at_rate, in_batches, in_closed_loop, in_open_lo
 from benchmarks.workers import figures, memory_of, single_requests
 from tests.service.crashes import Fleet, Witness, check, live_through
 from tests.service.crashes import write_items as write_few_items
+from tests.service.event_log.journals import check_log
 from tests.service.postgresql_server import PostgreSQLServer
 from tests.service.redis_server import RedisServer
 
@@ -51,6 +52,7 @@ DIM, K, ITEMS, USERS = 10, 10, 2_800, 10_000
 POLICY = ["--policy", "ealinucb", "--weight", "log"]
 HOUR_OF_PAIRS = 400 * 3600
 KILLS = 20
+LOGGED = ["--event-log", "log", "--event-log-rotate", "10s"]
 OVERLOAD_SECONDS = 20.0
 
 
@@ -288,7 +290,7 @@ def start(folder: Path) -> dict[str, Any]:
 
 
 def event_log(folder: Path) -> dict[str, Any]:
-    """Pairs a second and CPU of each without an event log and with one, in turn; size of the log."""
+    """Pairs a second and their CPU without an event log and with one, in turn; size of the log."""
     write_items(folder / "items.parquet", ITEMS)
     out: dict[str, Any] = {}
     for turn in range(6):
@@ -361,11 +363,12 @@ async def moments(minutes: float | None, draw: random.Random) -> AsyncIterator[i
 
 
 def killed(folder: Path, minutes: float | None = None) -> dict[str, Any]:
-    """kill -9 twenty times under load, on SQLite."""
+    """kill -9 twenty times under load, on SQLite, with an event log."""
     witness = Witness(write_few_items(folder / "items.parquet"))
     policy = EALinUCB(weight="log", gamma=0.01)
-    arguments = ["--items", "items.parquet", "--weight", "log", "--gamma", "0.01"]
-    fleet = Fleet(folder, [*arguments, "--store", "sqlite:store.db"])
+    arguments = ["--items", "items.parquet", "--weight", "log", "--gamma", "0.01", *LOGGED]
+    address = f"sqlite:{folder / 'store.db'}"
+    fleet = Fleet(folder, [*arguments, "--store", address])
     draw = random.Random(7)
     kills = 0
 
@@ -377,20 +380,24 @@ def killed(folder: Path, minutes: float | None = None) -> dict[str, Any]:
 
     async def work() -> dict[str, Any]:
         await live_through(fleet, witness, trouble)
-        return await check(SQLiteStore(folder / "store.db"), witness, policy)
+        found = await check(SQLiteStore(folder / "store.db"), witness, policy)
+        again = f"sqlite:{folder / 'again.db'}"
+        return found | await check_log(folder / "log", address, again, witness)
 
     found = uvloop.run(work())
     return {"kills": kills} | found
 
 
 def killed_redis(folder: Path, minutes: float | None = None) -> dict[str, Any]:
-    """Two services on one Redis: each killed in turn, and Redis once in twenty times."""
+    """Two services on one Redis, with an event log: each killed in turn, and Redis once in twenty
+    times."""
     with RedisServer(folder) as redis:
         return _killed_with(redis, folder, minutes)
 
 
 def killed_postgresql(folder: Path, minutes: float | None = None) -> dict[str, Any]:
-    """Two services on one PostgreSQL: each killed in turn, and the server once in twenty times."""
+    """Two services on one PostgreSQL, with an event log: each killed in turn, and the server once
+    in twenty times."""
     with PostgreSQLServer() as postgresql:
         return _killed_with(postgresql, folder, minutes)
 
@@ -400,7 +407,7 @@ def _killed_with(
 ) -> dict[str, Any]:
     witness = Witness(write_few_items(folder / "items.parquet"))
     policy = EALinUCB(weight="log", gamma=0.01)
-    arguments = ["--items", "items.parquet", "--weight", "log", "--gamma", "0.01"]
+    arguments = ["--items", "items.parquet", "--weight", "log", "--gamma", "0.01", *LOGGED]
     draw = random.Random(8)
     kills = 0
     fleet = Fleet(folder, [*arguments, "--store", server.url], size=2)
@@ -417,7 +424,9 @@ def _killed_with(
 
     async def work() -> dict[str, Any]:
         await live_through(fleet, witness, trouble)
-        return await check(store_at(server.url, ttl=7 * 86400.0), witness, policy)
+        found = await check(store_at(server.url, ttl=7 * 86400.0), witness, policy)
+        again = f"sqlite:{folder / 'again.db'}"
+        return found | await check_log(folder / "log", server.url, again, witness)
 
     found = uvloop.run(work())
     return {"kills": kills, "server_restarts": (kills + KILLS // 2 - 1) // KILLS} | found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
@@ -10,20 +10,17 @@ import pyarrow as pa
 
 from faircascade.data.log.event_log import PER_POSITION, event_schema
 from faircascade.service.event_log.notes import SHOWN, log_fields
-from faircascade.service.stores.base import Impression, Slots
+from faircascade.service.stores.base import Impression
 from faircascade.service.stores.changes import Answered, Change, Expired
 
 SCHEMA = event_schema()
 
-Names = Callable[[Slots], Sequence[str]]
-"""Returns the ids of items."""
+Outcome = tuple[Impression, int | None]
+"""A slate, and how many of its positions were shown; None if nobody knows."""
 
 
-def outcome_of(change: Change) -> tuple[Impression, int | None] | None:
-    """Return the slate whose outcome a change tells, and how many of its positions were shown.
-
-    None if it tells none. Nobody knows what was shown of a slate that nobody answered.
-    """
+def outcome_of(change: Change) -> Outcome | None:
+    """Return the outcome that a change tells, if it tells one."""
     if isinstance(change, Answered):
         answered = change.impression
         seen = max(answered.examined or 0, *(answered.clicked or (0,)), 0)
@@ -33,8 +30,8 @@ def outcome_of(change: Change) -> tuple[Impression, int | None] | None:
     return None
 
 
-def row_of(impression: Impression, shown: int | None, names: Names) -> dict[str, Any]:
-    """Return the row of a slate."""
+def row_of(impression: Impression, shown: int | None, names: Mapping[int, str]) -> dict[str, Any]:
+    """Return the row of a slate; items have their names by slot."""
     fields = log_fields(impression.note)
     for name in PER_POSITION:
         numbers = fields.get(name)
@@ -46,7 +43,7 @@ def row_of(impression: Impression, shown: int | None, names: Names) -> dict[str,
         "impression": impression.id,
         "time": impression.time,
         "user": _text(impression.user),
-        "items": [_text(name) for name in names(impression.slots)],
+        "items": [_text(names[slot]) for slot in impression.slots.tolist()],
         "clicked_positions": impression.clicked or (),
         "shown": len(impression.slots) if shown is None else shown,
         "answered": impression.clicked is not None,

@@ -11,17 +11,19 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
+
+import numpy as np
 
 from faircascade.service.event_log.folder import LogFolder, Position
 from faircascade.service.event_log.initial_state import NOT_LOGGED, write_state
 from faircascade.service.event_log.records import Records
 from faircascade.service.event_log.rotation import Rotation
-from faircascade.service.event_log.rows import outcome_of, row_of, table_of
+from faircascade.service.event_log.rows import Outcome, outcome_of, row_of, table_of
 from faircascade.service.event_log.segment import Piece
 from faircascade.service.service import EVENT_LOG, Service
-from faircascade.service.stores.base import StoreDown
+from faircascade.service.stores.base import Slots, StoreDown
 from faircascade.service.stores.changes import Change
 
 log = logging.getLogger(__name__)
@@ -30,6 +32,8 @@ T = TypeVar("T")
 
 CHUNK = 500
 """Changes that are written at a time, so that requests need not wait for long."""
+MOST_NAMES = 100_000
+"""Items whose names are at hand."""
 PAUSE = 1.0
 """Seconds between looks for changes, where there was less than that."""
 _OTHER = "another service writes the event log of this store, or it was ended"
@@ -62,6 +66,8 @@ class LogWriter:
         self._cursor = ""
         self._catalogue = 0
         self._meta: dict[str, Any] = {}
+        self._names: dict[int, str] = {}
+        """Of items, by their slots."""
         self._opened = time.monotonic()
         self._writes = False
 
@@ -197,14 +203,15 @@ class LogWriter:
         if found and await self._store.get_meta(EVENT_LOG) != self._kept:
             raise LogStopped(_OTHER)  # some changes may have been dropped before we read them
         changes = [change for _, change in found]
-        await self._know_items(changes)
+        outcomes = [outcome for change in changes if (outcome := outcome_of(change)) is not None]
+        await self._know_items([shown.slots for shown, _ in outcomes])
         records = Records(self._store_dim)
         cursor = found[-1][0] if found else self._cursor
         await self._follow(records)
         if changes or len(records):
             head = {**self._head(), "log": self._kept["log"]}
             head |= {"after": self._cursor, "cursor": cursor}
-            piece = await asyncio.to_thread(self._piece, head, changes, records)
+            piece = await asyncio.to_thread(self._piece, head, changes, outcomes, records)
             await asyncio.to_thread(self._folder.append, piece)
             self._service.log_status.rows += piece.rows.num_rows
         if changes:
@@ -218,22 +225,29 @@ class LogWriter:
             self._opened = time.monotonic()
         return len(found) == CHUNK
 
-    def _piece(self, head: Mapping[str, Any], changes: list[Change], records: Records) -> Piece:
+    def _piece(
+        self,
+        head: Mapping[str, Any],
+        changes: Sequence[Change],
+        outcomes: Sequence[Outcome],
+        records: Records,
+    ) -> Piece:
         """Return changes as they are written; what was read as it is comes first."""
-        names = self._service.catalogue.names
-        rows = []
         for change in changes:
             records.change(change)
-            if (outcome := outcome_of(change)) is not None:
-                rows.append(row_of(*outcome, names))
+        rows = [row_of(*outcome, self._names) for outcome in outcomes]
         return Piece(head=head, records=records.table(), rows=table_of(rows))
 
-    async def _know_items(self, changes: list[Change]) -> None:
-        """Make sure that the catalogue has the items of all slates."""
-        told = [outcome for change in changes if (outcome := outcome_of(change)) is not None]
-        knows = self._service.catalogue.knows
-        if not all(knows(slot) for shown, _ in told for slot in shown.slots.tolist()):
+    async def _know_items(self, slates: Sequence[Slots]) -> None:
+        """Know the names of the items of slates, which never change."""
+        new = {slot for slots in slates for slot in slots.tolist()} - self._names.keys()
+        if not all(map(self._service.catalogue.knows, new)):
             await self._service.follow_catalogue()
+        if len(self._names) > MOST_NAMES:
+            self._names = {}
+            new = {slot for slots in slates for slot in slots.tolist()}
+        found = self._service.catalogue.names(np.array(list(new), dtype=np.int32))
+        self._names.update(zip(new, found, strict=True))
 
     async def _follow(self, records: Records) -> None:
         """Add items and small values that changed."""
