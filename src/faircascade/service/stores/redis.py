@@ -53,8 +53,9 @@ FORMAT = 4
 """Format of keys and values; a store in another one is refused."""
 MARGIN = 3600.0
 """Seconds that an impression outlives its time to live: clocks differ."""
-LOGGED_MARGIN = 7 * 24 * 3600.0
-"""Seconds that one outlives it where changes are logged, so that none goes before `expire`."""
+_LOGGED_LIFE = 7 * 24 * 3600_000
+"""Milliseconds that one lives longer where changes are logged, until it is answered, so that none
+goes before `expire`."""
 READING_TIME = 600.0
 """Seconds that other services have to read an event before it may go."""
 
@@ -281,7 +282,7 @@ class RedisStore(Store):
             packing.pack_impression(impression, self._shape.dim),
             name,
             impression.round,
-            self._life + self._logged * round(LOGGED_MARGIN * 1000),
+            self._life + self._logged * _LOGGED_LIFE,
             packing.pack_shown(impression),
             self._stem(),
             change,
@@ -324,7 +325,8 @@ class RedisStore(Store):
         increments = packing.pack_floats(given, len(given))
         head, tail = packing.pack_feedback(update)
         change = self._packed(Answered.of, update)
-        return keys, [head, increments, packing.pack_answered(update), tail, change, shown.id]
+        event = packing.pack_answered(update)
+        return keys, [head, increments, event, tail, change, shown.id, _LOGGED_LIFE]
 
     # users
 

@@ -1,7 +1,7 @@
 -- Applies one update: answer, sums and event change together, once.
 -- KEYS: impression, user, events, changes, open.
 -- ARGV: head of the answer (8 bytes), increments (doubles), event, tail of the answer, change
--- (nothing if changes are not logged), id.
+-- (nothing if changes are not logged), id, milliseconds that a slate lives less with an answer.
 -- Returns the value of an `UpdateOutcome`.
 local OPEN = string.rep('\255', 8)
 local CHUNK = 128 -- numbers at a time: Lua's stack does not hold thousands
@@ -36,6 +36,10 @@ redis.call('SETRANGE', KEYS[1], 0, ARGV[1]) -- keeps the time to live
 redis.call('APPEND', KEYS[1], ARGV[4])
 redis.call('HSET', KEYS[2], 'sums', sums)
 redis.call('XADD', KEYS[3], '*', 'e', ARGV[3])
-if #ARGV[5] > 0 then redis.call('XADD', KEYS[4], '*', 'c', ARGV[5]) end
+if #ARGV[5] > 0 then
+  redis.call('XADD', KEYS[4], '*', 'c', ARGV[5])
+  local left = redis.call('PTTL', KEYS[1]) - ARGV[7]
+  if left > 0 then redis.call('PEXPIRE', KEYS[1], left) end
+end
 redis.call('ZREM', KEYS[5], ARGV[6])
 return 'learned'
