@@ -39,6 +39,7 @@ from faircascade.installation import install_command
 if TYPE_CHECKING:
     from faircascade.service.bootstrap import PolicyChoice
     from faircascade.service.catalogue.sources import Source
+    from faircascade.service.event_log.config import EventLogConfig
     from faircascade.service.history import History
     from faircascade.service.logs import Style
     from faircascade.service.server import ServerInfo
@@ -174,6 +175,22 @@ def serve(
     ] = None,
     access_log: Annotated[bool, typer.Option("--access-log", help="Log every request.")] = False,
     audit_log: AuditLogPath = None,
+    event_log: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            envvar="FAIRCASCADE_EVENT_LOG",
+            help="Folder for a log of all slates, answers and changes; 'faircascade evaluate' and "
+            "'faircascade store rebuild' read it.",
+        ),
+    ] = None,
+    event_log_format: Annotated[
+        str, typer.Option(help="Format of its files: parquet or jsonl.")
+    ] = "parquet",
+    event_log_rotate: Annotated[
+        str,
+        typer.Option(help="When its files are whole: a time, a size before compression, or both."),
+    ] = "1h,256MB",
     log_format: Annotated[
         str | None,
         typer.Option(
@@ -227,6 +244,7 @@ def serve(
         proxies=tuple(proxy or ()),
         rate_limit=rate_limit,
     )
+    _event_log(flags)  # a mistake is told before anything is opened
     with _opened(worker, flags) as (listener, address):
         plan = ServerConfig(
             store=address,
@@ -239,6 +257,7 @@ def serve(
             host=host,
             access_log=access_log,
             audit_log=None if audit_log is None else AuditFile.at(audit_log),
+            event_log=_event_log(flags),
             demo_rate=demo_rate,
             worker=worker,
         )
@@ -248,6 +267,16 @@ def serve(
         except StoreDown as error:
             remark(f"Error: {error}")
             raise typer.Exit(1) from None
+
+
+def _event_log(flags: Mapping[str, Any]) -> EventLogConfig | None:
+    from faircascade.service.event_log.config import EventLogConfig
+
+    if flags["event_log"] is None:
+        return None
+    return EventLogConfig.of(
+        flags["event_log"], format=flags["event_log_format"], rotate=flags["event_log_rotate"]
+    )
 
 
 def _supervise(flags: Mapping[str, Any]) -> int:

@@ -45,6 +45,7 @@ async def maintain(service: Service) -> None:
         service.expiry()  # so that it notices when the clock is set
         service.no_clicks.watch()
         try:
+            await service.follow_event_log()
             await service.follow_catalogue()
             await service.exposure.catch_up(service.store)
             now = time.monotonic()

@@ -62,7 +62,7 @@ class Ranking:
     ) -> None:
         """Rank; slates that are `logged` say in their notes how they came about."""
         self._store = store
-        self._logged = logged
+        self.logged = logged
         self._exposure = exposure
         self._clock = clock
         self._lineup, self._served = lineup, served_policies(lineup, {})
@@ -114,7 +114,7 @@ class Ranking:
         names = [lineup.serves(user)[0] for user in users]
         policies = [served[name] for name in names]
         units_of = self._exposure.units_of
-        asked = Asked(requests, choices, states, catalogue, policies, units_of, self._logged)
+        asked = Asked(requests, choices, states, catalogue, policies, units_of, self.logged)
         found = await self._slates(asked, range(len(requests)))
         ranked = {n: slate for n, slate in found.items() if isinstance(slate, RankedSlate)}
         results: dict[int, Any] = {n: one for n, one in found.items() if n not in ranked}
@@ -222,7 +222,7 @@ class Ranking:
             note[CHARGED] = True
         if counted:
             note[COUNTED] = counted
-        if self._logged:
+        if self.logged:
             note[LOGGED] = slate_note(served.policy.label, slate)
         return note
 

@@ -19,6 +19,8 @@ from faircascade.service.catalogue.attribute_changes import attribute_changes
 from faircascade.service.catalogue.catalogue import Catalogue, Choice
 from faircascade.service.catalogue.free_memory import FreeMemory
 from faircascade.service.catalogue.selection import Selection
+from faircascade.service.event_log.status import LogStatus
+from faircascade.service.expiry import STATE as EXPIRY
 from faircascade.service.expiry import ExpiryClock, seconds_elapsed
 from faircascade.service.exposure import ExposureTracker
 from faircascade.service.ids import LARGEST_FEATURE
@@ -69,8 +71,8 @@ AT_ONCE = 50_000
 """Items up to which a filter is applied at once; a larger catalogue is filtered in a thread."""
 LINEUP = "lineup"
 """Under which name the store keeps the policies."""
-_EXPIRY = "expiry"
-"""Under which name the store keeps the time by which impressions expire."""
+EVENT_LOG = "event_log"
+"""Under which name the store keeps how far its event log has come, if it has one."""
 
 
 class Service:
@@ -100,6 +102,7 @@ class Service:
         self.exposure = ExposureTracker(clock, lambda: self.catalogue.recipients)
         self.activity = Activity()
         self.no_clicks = NoClicks(self.settings, clock, elapsed)
+        self.log_status = LogStatus()
         self.started = False
         self.stopping = False
         """True when new requests should go elsewhere."""
@@ -110,6 +113,7 @@ class Service:
         self._free_memory = FreeMemory()
         self._filtered = Selections()
         self._wanted = policy, seed
+        self._sums = 0
         self._unread = ""  # why the policies of the store cannot be followed
         self.lineup = Lineup.of(policy, size=self.size_of(policy), seed=seed or 0, now=clock())
         self._ranking = Ranking(
@@ -131,6 +135,11 @@ class Service:
     def topics(self) -> int:
         """Topics of an item."""
         return self.catalogue.topics
+
+    @property
+    def width(self) -> int:
+        """Numbers that the store keeps of each user."""
+        return max(self._sums, self.lineup.width)
 
     @property
     def policy(self) -> Policy:
@@ -183,8 +192,10 @@ class Service:
             topics=self.topics,
         )
         await self.store.open(shape)
+        self._sums = shape.sums
+        await self.follow_event_log()
         await self._take_lineup(new=kept is None, sums=shape.sums)
-        self.expiry.restore(await self.store.get_meta(_EXPIRY))
+        self.expiry.restore(await self.store.get_meta(EXPIRY))
         await self.follow_catalogue()
         await self.exposure.restore(self.store)
         await self.exposure.catch_up(self.store)
@@ -299,11 +310,20 @@ class Service:
         self._ranking.change(lineup, served)
         self.lineup, self._followed = lineup, kept
 
+    async def follow_event_log(self) -> None:
+        """Keep what an event log needs from now on, if the store has one, whoever writes it."""
+        self.log_changes(await self.store.get_meta(EVENT_LOG) is not None)
+
+    def log_changes(self, on: bool) -> None:
+        """Say whether the store keeps what an event log needs."""
+        self.store.log_changes(on)
+        self._ranking.logged = on or self.settings.event_log
+
     async def drop_expired(self) -> int:
         """Drop some of the impressions whose time is over; return how many, 0 if none is left."""
         dropped = await self.store.expire(self.expiry() - self.settings.ttl)
         if not dropped:
-            await self.store.set_meta(_EXPIRY, self.expiry.state())
+            await self.store.set_meta(EXPIRY, self.expiry.state())
         return dropped
 
     async def learn_no_clicks(self) -> int:

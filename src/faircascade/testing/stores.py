@@ -795,8 +795,7 @@ async def changes_are_kept_in_full_if_they_are_logged(store: Store) -> None:
     gained = np.array([1.5, -0.0, 1e-300])
     update = replace(
         new_update(shown, 1, 2, examined=1, increments=gained),
-        note={"shown": 2},
-        details={"unshown": 1},
+        details={SHOWN: 1},
         refunds={2: 20},
     )
     await store.learn([update, update])
@@ -810,11 +809,11 @@ async def changes_are_kept_in_full_if_they_are_logged(store: Store) -> None:
     _same(first.impression.features, shown.features, "features as shown")
     _equal(first.units.tolist(), units[:2].tolist(), "units of its positions")
     assert isinstance(second, Answered), f"its answer comes second, once, got {second}"
-    answer = replace(shown, clicked=(1, 2), examined=1, details={"unshown": 1})
+    answer = replace(shown, clicked=(1, 2), examined=1, details={SHOWN: 1})
     _same_slate(second.impression, answer, "answered slate")
     _equal(dict(second.refunds), {2: 20}, "units taken from the account")
     _same(second.increments, gained, "increments")
-    _equal((second.time, dict(second.note)), (update.time, {"shown": 2}), "time and note")
+    _equal((second.time, second.note), (update.time, update.counted), "time and note")
     assert isinstance(third, Imported), f"a new user comes third, got {third}"
     _equal((third.user, third.rounds), ("eve", 3), "imported user")
     _same(third.sums, np.ones(SHAPE.sums), "imported sums")

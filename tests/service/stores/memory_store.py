@@ -104,7 +104,8 @@ class MemoryStore(Store):
         return self._version
 
     async def items(self, after: int = 0) -> tuple[int, list[StoredItem]]:
-        return self._version, [item for version, item in self._items.values() if version > after]
+        some = [pair for pair in self._items.values() if pair[0] > after]
+        return self._version, [replace(item, version=version) for version, item in some]
 
     async def put_items(self, changes: Sequence[ItemPatch]) -> None:
         for change in changes:

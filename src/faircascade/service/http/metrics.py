@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from math import nan
 
 from prometheus_client import (
     CollectorRegistry,
@@ -105,6 +106,19 @@ class Metrics:
         )
         self._activity.update({outcome: answers.labels(outcome) for outcome in OUTCOMES})
         service.activity.follow(lambda name, count: self._activity[name].inc(count))
+        self._log_lag = Gauge(
+            "faircascade_event_log_lag_seconds",
+            "Seconds for which something may not be in the event log yet; NaN without one.",
+            registry=registry,
+            multiprocess_mode="mostrecent",
+        )
+        self._log_lag.set(nan)
+        self._log_rows = Counter(
+            "faircascade_event_log_rows",
+            "Impressions with a known outcome that were written to the event log.",
+            registry=registry,
+        )
+        service.log_status.follow(self._logged)
         self.store_errors = Counter(
             "faircascade_store_errors", "Requests that the store failed.", registry=registry
         )
@@ -181,6 +195,17 @@ class Metrics:
         """Count a request of a key, or of an address, that sends too many."""
         self._rate_limited.labels(key or "").inc()
 
+    def _logged(self, rows: int) -> None:
+        """Count what was written to the event log."""
+        self._log_rows.inc(rows)
+        self._show_log()
+
+    def _show_log(self) -> None:
+        """Say how far the event log has come, if this process writes it."""
+        lag = self._service.log_status.lag(self._service.clock())
+        if lag is not None:
+            self._log_lag.set(lag)
+
     def _show_policy(self) -> None:
         """Say what is served now: operators may change it at any time."""
         service = self._service
@@ -197,6 +222,7 @@ class Metrics:
         """Return everything in Prometheus' format, as it is now."""
         service = self._service
         self._show_policy()
+        self._show_log()
         recipients = service.catalogue.recipients
         self._items.set(len(service.catalogue))
         for window, gauges in self._fairness.items():

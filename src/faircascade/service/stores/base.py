@@ -99,6 +99,8 @@ class StoredItem:
     slot: int = -1
     """Given by the store."""
     removed: bool = False
+    version: int = 0
+    """Of the catalogue with which it changed last, as `items` tells it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -165,8 +167,6 @@ class ModelUpdate:
     reward: float | None = None
     """What its positions are worth together, where that is not one for a click; goes with the
     event."""
-    note: Mapping[str, Any] = field(default_factory=dict)
-    """What else an event log should know of it, as a JSON object."""
 
     @property
     def clicked_slots(self) -> Slots:

@@ -109,7 +109,7 @@ class Answered(Change):
     increments: Floats
     """What was added to the first sums of the user."""
     note: Mapping[str, Any] = field(default_factory=dict)
-    """The note of the update."""
+    """The note of its event."""
     refunds: Mapping[int, int] = field(default_factory=dict)
     """Units that were taken from the account of the user, by slot."""
 
@@ -128,7 +128,7 @@ class Answered(Change):
             impression=answered,
             time=update.time,
             increments=update.increments,
-            note=update.note,
+            note=update.counted,
             refunds=update.refunds,
         )
 

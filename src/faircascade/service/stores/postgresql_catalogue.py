@@ -37,7 +37,7 @@ COLUMNS = (
 _TYPES = ("bytea", "int", "bytea", "float8", "float8", "text", "text", "boolean", "bigint")
 _READ = """
 SELECT s.version, i.slot, i.id, i.features, i.merit, i.popularity, i.labels,
-    i.attributes, i.removed
+    i.attributes, i.removed, i.version
 FROM store s LEFT JOIN items i ON i.version > $2 WHERE (SELECT {guard}($1)) ORDER BY i.slot
 """
 UPSERT = f"""
@@ -61,8 +61,20 @@ async def read_items(db: Connection, store: str, after: int) -> tuple[int, list[
             groups=json.loads(labels),
             attributes=read_attributes(attributes),
             removed=removed,
+            version=version,
         )
-        for _, slot, name, features, merit, popularity, labels, attributes, removed in rows
+        for (
+            _,
+            slot,
+            name,
+            features,
+            merit,
+            popularity,
+            labels,
+            attributes,
+            removed,
+            version,
+        ) in rows
         if name is not None
     ]
     return rows[0][0], found

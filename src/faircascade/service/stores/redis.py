@@ -53,8 +53,9 @@ FORMAT = 4
 """Format of keys and values; a store in another one is refused."""
 MARGIN = 3600.0
 """Seconds that an impression outlives its time to live: clocks differ."""
-LOGGED_MARGIN = 7 * 24 * 3600.0
-"""Seconds that one outlives it where changes are logged, so that none goes before `expire`."""
+_LOGGED_LIFE = 7 * 24 * 3600_000
+"""Milliseconds that one lives longer where changes are logged, until it is answered, so that none
+goes before `expire`."""
 READING_TIME = 600.0
 """Seconds that other services have to read an event before it may go."""
 
@@ -185,15 +186,18 @@ class RedisStore(Store):
         items, changed, version, _ = self._catalogue()
         # The version comes first: what changes in between is read twice rather than never.
         number, ids = await self._send(
-            [("GET", version), ("ZRANGEBYSCORE", changed, f"({after}", "+inf")]
+            [("GET", version), ("ZRANGEBYSCORE", changed, f"({after}", "+inf", "WITHSCORES")]
         )
         dim = self._shape.dim
         found: list[StoredItem] = []
-        for some in chunks(ids, _at_once(8 * dim)):
-            (values,) = await self._send([("HMGET", items, *some)])
+        for some in chunks(list(zip(ids[::2], ids[1::2], strict=True)), _at_once(8 * dim)):
+            (values,) = await self._send([("HMGET", items, *(name for name, _ in some))])
             found += [
-                packing.read_item(packing.read_text(name), value, dim)
-                for name, value in zip(some, values, strict=True)
+                replace(
+                    packing.read_item(packing.read_text(name), value, dim),
+                    version=int(changed_with),
+                )
+                for (name, changed_with), value in zip(some, values, strict=True)
             ]
         return int(number or 0), sorted(found, key=lambda item: item.slot)
 
@@ -278,7 +282,7 @@ class RedisStore(Store):
             packing.pack_impression(impression, self._shape.dim),
             name,
             impression.round,
-            self._life + self._logged * round(LOGGED_MARGIN * 1000),
+            self._life + self._logged * _LOGGED_LIFE,
             packing.pack_shown(impression),
             self._stem(),
             change,
@@ -339,7 +343,7 @@ class RedisStore(Store):
         event, change = packing.pack_answered(update), self._packed(Answered.of, update)
         refunds = [part for pair in update.refunds.items() for part in pair]
         dim = self._shape.dim
-        return keys, [head, increments, event, tail, change, shown.id, dim, *refunds]
+        return keys, [head, increments, event, tail, change, shown.id, dim, _LOGGED_LIFE, *refunds]
 
     # users
 

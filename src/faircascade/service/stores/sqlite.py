@@ -68,7 +68,7 @@ VERSION = 3
 _MARK = 0x66616972
 """Tells our files from those of other programs (application_id)."""
 _ITEMS = """
-SELECT slot, id, features, merit, popularity, labels, attributes, removed
+SELECT slot, id, features, merit, popularity, labels, attributes, removed, version
 FROM items WHERE version > ? ORDER BY slot
 """
 _ACCOUNT = "SELECT slot, units FROM accounts WHERE user = ?"

@@ -70,7 +70,7 @@ class SQLiteContents(StoreContents):
         last = -1
         while rows := await self._file.read(_ITEMS, [last, _PIECE]):
             last = rows[-1][0]
-            yield [ItemVersion(item=read_item(row), version=version) for *row, version in rows]
+            yield [ItemVersion(item=read_item(row), version=row[-1]) for row in rows]
 
     async def users(self) -> AsyncIterator[Sequence[StoredUser]]:
         last = _LEAST

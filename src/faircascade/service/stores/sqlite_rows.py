@@ -95,9 +95,9 @@ def parse_id(text: str) -> tuple[int, str]:
 
 
 def read_item(row: Sequence[Any]) -> StoredItem:
-    """Return the item of a row: slot, id, features, merit, popularity, labels, attributes,
-    removed."""
-    slot, name, features, merit, popularity, labels, attributes, removed = row
+    """Return the item of a row: slot, id, features, merit, popularity, labels, attributes, removed,
+    version."""
+    slot, name, features, merit, popularity, labels, attributes, removed, version = row
     return StoredItem(
         slot=slot,
         id=name,
@@ -107,6 +107,7 @@ def read_item(row: Sequence[Any]) -> StoredItem:
         groups=json.loads(labels),
         attributes=read_attributes(attributes),
         removed=bool(removed),
+        version=version,
     )
 
 
