@@ -19,9 +19,9 @@ class LogStatus:
         if not behind or self._up_to is None:
             self._up_to = now
 
-    def stopped(self) -> None:
-        """Note that another service writes it, or nobody."""
-        self._up_to = None
+    def stopped(self, problem: str) -> None:
+        """Note that this service does not write it any more."""
+        self._up_to, self.problem = None, problem
 
     def lag(self, now: float) -> float | None:
         """Return for how many seconds something may not be written yet; None if this service does
