@@ -28,6 +28,7 @@ from faircascade.service.history import History
 from faircascade.service.http import create_app
 from faircascade.service.http.app import Beside
 from faircascade.service.http.connections import GuardedProtocol
+from faircascade.service.http.metrics import share_values
 from faircascade.service.keys import Keys
 from faircascade.service.service import EVENT_LOG, Service
 from faircascade.service.settings import ServiceSettings
@@ -128,6 +129,9 @@ async def _serve(plan: ServerConfig, listener: socket.socket, announce: Announce
         files=() if plan.worker is None else plan.worker.files,
     )
     beside: list[Beside] = []
+    if (worker := plan.worker) is not None:
+        share_values(worker)
+        beside.append(lambda _: worker.beat())
     if plan.event_log is not None and (plan.worker is None or plan.worker.is_first):
         beside.append(await _log_writer(plan.event_log, service))
     elif plan.event_log is None and await service.store.get_meta(EVENT_LOG) is not None:
@@ -143,6 +147,7 @@ async def _serve(plan: ServerConfig, listener: socket.socket, announce: Announce
         beside=beside,
         access_log=plan.access_log,
         audit_log=AuditLog(plan.audit_log),
+        worker=plan.worker,
         host=plan.host if plan.keys is None and is_local(listener) else None,
     )
     config = uvicorn.Config(

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from faircascade.service.stores.attributes import changed_attributes
 from faircascade.service.stores.base import (
     Event,
     Impression,
@@ -79,8 +80,9 @@ class MemoryStore(Store):
 
     async def widen(self, sums: int) -> None:
         assert self._kept is not None
+        assert self._shape is not None
         self._kept = self._kept.widened(sums)
-        self._shape = replace(self._kept, sums=sums)
+        self._shape = self._shape.widened(sums)
 
     async def close(self) -> None: ...
 
@@ -119,6 +121,7 @@ class MemoryStore(Store):
                 merit=old.merit if change.merit is None else change.merit,
                 popularity=old.popularity if change.popularity is None else change.popularity,
                 groups={column: label for column, label in labels.items() if label},
+                attributes=changed_attributes(old.attributes, change.attributes),
             )
             self._items[change.id] = self._version, new
 
@@ -170,6 +173,10 @@ class MemoryStore(Store):
     async def impressions(self, ids: Sequence[str]) -> list[Impression | None]:
         return [self._impressions.get(name) for name in ids]
 
+    async def unanswered(self, before: float, limit: int) -> list[Impression]:
+        found = [i for i in self._impressions.values() if i.clicked is None and i.time < before]
+        return sorted(found, key=lambda i: i.time)[:limit]
+
     async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
         assert self._shape is not None
         for update in updates:
@@ -181,15 +188,20 @@ class MemoryStore(Store):
         if shown is None:
             return UpdateOutcome.UNKNOWN
         if shown.clicked is not None:
-            same = (shown.clicked, shown.examined) == (update.clicked, update.examined)
+            before = (shown.clicked, shown.examined, shown.details)
+            same = before == (update.clicked, update.examined, update.details)
             return UpdateOutcome.REPEATED if same else UpdateOutcome.CONFLICT
-        answered = replace(shown, clicked=update.clicked, examined=update.examined)
+        answered = replace(
+            shown, clicked=update.clicked, examined=update.examined, details=update.details
+        )
         self._impressions[shown.id] = answered
         user = self._user(shown.user)
         more, size = update.increments, max(len(user.sums), len(update.increments))
         user.sums = widened(user.sums, size) + widened(more, size)
+        for slot, units in update.refunds.items():
+            user.account[slot] -= units
         self._events.append(
-            Event(time=update.time, slots=update.clicked_slots, answered=True, note=shown.counted)
+            Event(time=update.time, slots=update.clicked_slots, answered=True, note=update.counted)
         )
         self._log(Answered.of(update))
         return UpdateOutcome.LEARNED

@@ -9,13 +9,13 @@ from faircascade.service.scoring import RankedSlate
 
 LOGGED = "logged"
 """Under which name the note of an impression has what only the event log needs."""
-SHOWN = "shown"
-"""Under which name the note of an answer has how many positions were on the screen."""
 
 
 def slate_note(label: str, slate: RankedSlate) -> dict[str, Any]:
     """Return how a slate came about: the label of its policy, scores and propensities."""
-    note: dict[str, Any] = {"policy": label, "scores": slate.scores}
+    note: dict[str, Any] = {"policy": label}
+    if not slate.pinned:  # pinned items have none
+        note["scores"] = slate.scores
     if slate.explored:
         note["explored"] = True
     if (known := slate.propensities) is not None:

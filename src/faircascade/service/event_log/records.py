@@ -77,6 +77,7 @@ class Records:
     @change.register
     def _(self, change: Answered) -> None:
         answered = change.impression
+        more = {"details": dict(answered.details), "refunds": [*change.refunds.items()]}
         self._add(
             "answered",
             time=change.time,
@@ -86,6 +87,7 @@ class Records:
             examined=answered.examined,
             numbers=floats(change.increments),
             note=_json(change.note),
+            value=json.dumps(more) if any(more.values()) else None,
         )
 
     @change.register
@@ -110,6 +112,7 @@ class Records:
             "merit": item.merit,
             "popularity": item.popularity,
             "groups": dict(item.groups),
+            "attributes": dict(item.attributes),
             "removed": item.removed,
         }
         self._add(
@@ -141,7 +144,7 @@ class Records:
     def impression(self, impression: Impression) -> None:
         """Add the record of a slate that was handed out before, with its answer."""
         answer = {"clicked": impression.clicked, "examined": impression.examined}
-        self._slate("impression", impression, **answer)
+        self._slate("impression", impression, **answer, value=_json(impression.details))
 
     def event(self, event: Event) -> None:
         """Add the record of an event that is not among the counts."""

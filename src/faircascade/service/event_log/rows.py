@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
@@ -9,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from faircascade.data.log.event_log import PER_POSITION, event_schema
-from faircascade.service.event_log.notes import SHOWN, log_fields
-from faircascade.service.stores.base import Impression
+from faircascade.service.event_log.notes import log_fields
+from faircascade.service.stores.base import DEFAULT, SHOWN, VALUES, Impression
 from faircascade.service.stores.changes import Answered, Change, Expired
 
 SCHEMA = event_schema()
@@ -23,8 +24,7 @@ def outcome_of(change: Change) -> Outcome | None:
     """Return the outcome that a change tells, if it tells one."""
     if isinstance(change, Answered):
         answered = change.impression
-        seen = max(answered.examined or 0, *(answered.clicked or (0,)), 0)
-        return answered, int(change.note.get(SHOWN, seen))
+        return answered, int(answered.details.get(SHOWN, len(answered.slots)))
     if isinstance(change, Expired):
         return change.impression, None
     return None
@@ -46,8 +46,15 @@ def row_of(impression: Impression, shown: int | None, names: Mapping[int, str]) 
         "items": [_text(names[slot]) for slot in impression.slots.tolist()],
         "clicked_positions": impression.clicked or (),
         "shown": len(impression.slots) if shown is None else shown,
-        "answered": impression.clicked is not None,
+        "answered": impression.clicked is not None and DEFAULT not in impression.details,
+        "context": _context(impression.details),
     }
+
+
+def _context(details: Mapping[str, Any]) -> str | None:
+    """Return what else an answer says, as text: a default outcome, or what clicks led to."""
+    said = {name: details[name] for name in (DEFAULT, VALUES) if name in details}
+    return json.dumps(said) if said else None
 
 
 def table_of(rows: Sequence[dict[str, Any]]) -> pa.Table:

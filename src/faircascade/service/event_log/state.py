@@ -90,7 +90,12 @@ class StoreState:
         clicked, examined = record.get("clicked"), record.get("examined")
         shown = self._kept(record)
         if clicked is not None:
-            self.slates[shown.id] = replace(shown, clicked=tuple(clicked), examined=examined)
+            self.slates[shown.id] = replace(
+                shown,
+                clicked=tuple(clicked),
+                examined=examined,
+                details=read_note(record.get("value")),
+            )
 
     def _kept(self, record: Record) -> Impression:
         """Keep the slate of a record without its answer."""
@@ -113,15 +118,21 @@ class StoreState:
         name = record["impression"]
         clicked = tuple(record.get("clicked") or ())
         shown = self.slates[name]
-        self.slates[name] = replace(shown, clicked=clicked, examined=record["examined"])
+        more = json.loads(record.get("value") or "{}")
+        self.slates[name] = replace(
+            shown, clicked=clicked, examined=record["examined"], details=more.get("details", {})
+        )
         user = self.known[shown.user]
+        for slot, units in more.get("refunds", ()):
+            if slot in user.account:
+                user.account[slot] -= units
         increments = read_floats(record["numbers"])
         total = widened(user.sums, max(len(user.sums), len(increments))).copy()
         total[: len(increments)] += increments
         user.sums = total
         self.sums = max(self.sums, len(total))
         slots = shown.slots[[position - 1 for position in clicked]]
-        note = shown.note.get(COUNTED, {})
+        note = read_note(record.get("note"))
         self._happened(Event(time=record["time"], slots=slots, answered=True, note=note))
 
     def expired(self, record: Record) -> None:

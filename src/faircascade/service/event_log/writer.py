@@ -220,17 +220,18 @@ class LogWriter:
         records = Records(self._store_dim)
         cursor = found[-1][0] if found else self._cursor
         catalogue, meta = await self._follow(records)
+        rows = 0
         if changes or len(records):
             head = {**self._head(catalogue), "log": self._kept["log"]}
             head |= {"after": self._cursor, "cursor": cursor}
             piece = await asyncio.to_thread(self._piece, head, changes, outcomes, records)
             await asyncio.to_thread(self._folder.append, piece)
             self._catalogue, self._meta = catalogue, self._meta | meta
-            self._service.log_status.rows += piece.rows.num_rows
+            rows = piece.rows.num_rows
         if changes:
             self._cursor = cursor
             await self._advance()
-        self._service.log_status.wrote(began, behind=len(found) == CHUNK)
+        self._service.log_status.wrote(began, rows, behind=len(found) == CHUNK)
         age = time.monotonic() - self._opened
         if self._folder.size and self._rotation.is_due(self._folder.size, age):
             await asyncio.to_thread(self._folder.rotate)

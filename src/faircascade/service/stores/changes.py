@@ -30,7 +30,7 @@ from faircascade.service.stores.packing import (
 from faircascade.types import Floats, Ints
 
 _LENGTH = struct.Struct("<I")
-_ANSWER = struct.Struct("<dII")  # time, bytes of the note, increments
+_ANSWER = struct.Struct("<dIII")  # time, bytes of the note, bytes of refunds, increments
 _ROUNDS = struct.Struct("<q")
 
 
@@ -109,7 +109,9 @@ class Answered(Change):
     increments: Floats
     """What was added to the first sums of the user."""
     note: Mapping[str, Any] = field(default_factory=dict)
-    """The note of the update."""
+    """The note of its event."""
+    refunds: Mapping[int, int] = field(default_factory=dict)
+    """Units that were taken from the account of the user, by slot."""
 
     @classmethod
     def of(cls, update: ModelUpdate) -> Self:
@@ -120,21 +122,25 @@ class Answered(Change):
             features=np.empty((len(shown.slots), 0)),
             clicked=update.clicked,
             examined=update.examined,
+            details=update.details,
         )
         return cls(
             impression=answered,
             time=update.time,
             increments=update.increments,
-            note=update.note,
+            note=update.counted,
+            refunds=update.refunds,
         )
 
     def _body(self, dim: int) -> bytes:
         note = pack_note(self.note)
+        refunds = np.array([*self.refunds.items()], dtype="<i8").tobytes()
         return b"".join(
             [
                 pack_part(self.impression.id),
-                _ANSWER.pack(self.time, len(note), len(self.increments)),
+                _ANSWER.pack(self.time, len(note), len(refunds), len(self.increments)),
                 note,
+                refunds,
                 self.increments.astype("<f8", copy=False).tobytes(),
                 pack_answered_impression(self.impression, 0),
             ]
@@ -143,15 +149,17 @@ class Answered(Change):
     @classmethod
     def _read(cls, body: bytes, dim: int) -> Self:
         name, at = _name(body)
-        time, noted, increments = _ANSWER.unpack_from(body, at)
+        time, noted, refunded, increments = _ANSWER.unpack_from(body, at)
         note = at + _ANSWER.size
-        numbers = note + noted
+        refunds = note + noted
+        numbers = refunds + refunded
         end = numbers + 8 * increments
         return cls(
             impression=read_impression(name, body[end:], 0),
             time=time,
             increments=read_floats(body[numbers:end]),
-            note=read_note(body[note:numbers]),
+            note=read_note(body[note:refunds]),
+            refunds=dict(np.frombuffer(body[refunds:numbers], "<i8").reshape(-1, 2).tolist()),
         )
 
 

@@ -255,6 +255,15 @@ class PostgreSQLStore(Store):
         found = {i.id: i for i in (read_impression(row, self._shape.dim) for row in rows)}
         return [found.get(name) for name in ids]
 
+    async def unanswered(self, before: float, limit: int) -> list[Impression]:
+        rows = await self._guarded(
+            f"SELECT {IMPRESSION} FROM impressions WHERE {{guard}} AND clicked IS NULL "
+            "AND time < $2 ORDER BY time LIMIT $3",
+            before,
+            limit,
+        )
+        return [read_impression(row, self._shape.dim) for row in rows]
+
     async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
         """Learn each update; one whose reply was lost is `REPEATED` when it is sent again."""
         s = self._shape.sums

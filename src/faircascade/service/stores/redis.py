@@ -305,6 +305,21 @@ class RedisStore(Store):
             ]
         return found
 
+    async def unanswered(self, before: float, limit: int) -> list[Impression]:
+        key, found = self._key("open"), list[Impression]()
+        while not found:
+            (ids,) = await self._send(
+                [("ZRANGEBYSCORE", key, "-inf", f"({before!r}", "LIMIT", 0, limit)]
+            )
+            if not ids:
+                break
+            names = [name.decode() for name in ids]
+            there = await self.impressions(names)
+            found = [one for one in there if one is not None]
+            if expired := [n for n, one in zip(names, there, strict=True) if one is None]:
+                await self._send([("ZREM", key, *expired)])
+        return found
+
     async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
         """Learn each update; one whose reply was lost is `REPEATED` when it is sent again."""
         calls = [self._learning(update) for update in updates]
@@ -319,14 +334,16 @@ class RedisStore(Store):
             self._key("events"),
             self._key("changes"),
             self._key("open"),
+            self._key("account", shown.user),
         ]
         # 0 in the place of -0, as if it were added to 0: the first increments are kept as they are
         given = packing.fitting(update.increments, self._shape.sums) + 0.0
         increments = packing.pack_floats(given, len(given))
         head, tail = packing.pack_feedback(update)
-        change = self._packed(Answered.of, update)
-        event = packing.pack_answered(update)
-        return keys, [head, increments, event, tail, change, shown.id, _LOGGED_LIFE]
+        event, change = packing.pack_answered(update), self._packed(Answered.of, update)
+        refunds = [part for pair in update.refunds.items() for part in pair]
+        dim = self._shape.dim
+        return keys, [head, increments, event, tail, change, shown.id, dim, _LOGGED_LIFE, *refunds]
 
     # users
 

@@ -68,12 +68,12 @@ VERSION = 3
 _MARK = 0x66616972
 """Tells our files from those of other programs (application_id)."""
 _ITEMS = """
-SELECT slot, id, features, merit, popularity, labels, removed, version
+SELECT slot, id, features, merit, popularity, labels, attributes, removed, version
 FROM items WHERE version > ? ORDER BY slot
 """
 _ACCOUNT = "SELECT slot, units FROM accounts WHERE user = ?"
 _IMPRESSION = """
-SELECT number, token, name, slots, features, round, time, note, clicked, examined
+SELECT number, token, name, slots, features, round, time, note, clicked, examined, details
 FROM impressions JOIN users ON users.key = impressions.user
 """
 _NEWEST = f"""
@@ -81,13 +81,14 @@ _NEWEST = f"""
     SELECT number FROM impressions WHERE user = ? ORDER BY round DESC, number DESC LIMIT ?
 ) ORDER BY round DESC, number DESC
 """
-_UNANSWERED = f"""
+_AMONG_UNANSWERED = f"""
 {_IMPRESSION} WHERE number IN (SELECT value FROM json_each(?)) AND clicked IS NULL
 ORDER BY time, number
 """
 _PUT_USER = """
 INSERT INTO users (name, rounds, sums) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING
 """
+_UNANSWERED = f"{_IMPRESSION} WHERE clicked IS NULL AND time < ? ORDER BY time LIMIT ?"
 _COUNT = "SELECT count(*) FROM impressions WHERE user = ?"
 READING_TIME = 120.0
 """Seconds for which events stay after they were counted, if other processes read them too."""
@@ -240,7 +241,7 @@ class SQLiteStore(Store):
         version, slot = ("version", "+slot") if after else ("+version", "slot")
         last = -1
         while rows := await self._file.read(
-            "SELECT slot, id, features, merit, popularity, labels, removed FROM items "
+            "SELECT slot, id, features, merit, popularity, labels, attributes, removed FROM items "
             f"WHERE {version} > ? AND {slot} > ? ORDER BY {slot} LIMIT ?",
             [after, last, PAGE],
         ):
@@ -316,8 +317,13 @@ class SQLiteStore(Store):
         found = {i.id: i for i in map(self._impression, rows)}
         return [found.get(text) for text in ids]
 
+    async def unanswered(self, before: float, limit: int) -> list[Impression]:
+        return [
+            self._impression(row) for row in await self._file.read(_UNANSWERED, [before, limit])
+        ]
+
     def _impression(self, row: Any) -> Impression:
-        number, token, user, slots, features, round_, time, note, clicked, examined = row
+        number, token, user, slots, features, round_, time, note, clicked, examined, details = row
         return Impression(
             id=make_id(number, token),
             user=user,
@@ -328,6 +334,7 @@ class SQLiteStore(Store):
             note=read_note(note),
             clicked=clicked_positions(clicked),
             examined=examined,
+            details=read_note(details),
         )
 
     async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
@@ -350,7 +357,7 @@ class SQLiteStore(Store):
                         update.time,
                         len(update.clicked),
                         update.clicked_slots.tobytes(),
-                        pack_note(update.impression.counted),
+                        pack_note(update.counted),
                     )
                     for update in learned
                 ],
@@ -501,7 +508,7 @@ class SQLiteStore(Store):
             )
             numbers = json.dumps([number for (number,) in old])
             if self._logged:
-                rows = db.execute(_UNANSWERED, [numbers])
+                rows = db.execute(_AMONG_UNANSWERED, [numbers])
                 self._log(db, (Expired(impression=self._impression(row)) for row in rows))
             return db.execute(
                 "DELETE FROM impressions WHERE number IN (SELECT value FROM json_each(?))",

@@ -110,11 +110,13 @@ BEGIN
   RETURN true;
 END $$;
 
--- Applies updates in order, each at most once: answer, sums and event change together.
+-- Applies updates in order, each at most once: answer, sums, account and event change together.
+-- Refunds come by the number of their update.
 -- Increments come one after the other, `size` numbers for each. Returns values of `UpdateOutcome`.
 CREATE OR REPLACE FUNCTION learn_$v(
-  store_id text, ids bytea[], answers bytea[], seen int[], size int, increments float8[],
-  times float8[], clicked_slots bytea[], event_notes bytea[],
+  store_id text, ids bytea[], answers bytea[], seen int[], said bytea[], size int,
+  increments float8[], times float8[], clicked_slots bytea[], event_notes bytea[],
+  refund_of int[], refund_slots int[], refund_units bigint[],
   logged bytea[] -- changes, if they are logged
 ) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
@@ -127,19 +129,22 @@ BEGIN
     WHERE u.name IN (SELECT i.name FROM impressions i WHERE i.id = ANY (ids))
     ORDER BY u.name FOR UPDATE;
   FOR n IN 1 .. cardinality(ids) LOOP
-    UPDATE impressions i SET clicked = answers[n], examined = seen[n]
+    UPDATE impressions i SET clicked = answers[n], examined = seen[n], details = said[n]
       WHERE i.id = ids[n] AND i.clicked IS NULL RETURNING i.name INTO who;
     IF FOUND THEN
       UPDATE users u SET sums = ARRAY(
         SELECT coalesce(old, 0) + coalesce(more, 0)
         FROM unnest(u.sums, increments[(n - 1) * size + 1 : n * size]) AS t (old, more)
       ) WHERE u.name = who;
+      UPDATE accounts a SET units = a.units - g.units
+        FROM unnest(refund_of, refund_slots, refund_units) AS g (of, slot, units)
+        WHERE g.of = n AND a.name = who AND a.slot = g.slot;
       INSERT INTO events (time, answered, slots, note)
         VALUES (times[n], true, clicked_slots[n], event_notes[n]);
       IF cardinality(logged) > 0 THEN INSERT INTO changes (body) VALUES (logged[n]); END IF;
       outcomes := outcomes || 'learned'::text;
     ELSE
-      SELECT i.clicked = answers[n] AND i.examined = seen[n] AS same INTO known
+      SELECT (i.clicked, i.examined, i.details) = (answers[n], seen[n], said[n]) AS same INTO known
         FROM impressions i WHERE i.id = ids[n];
       outcomes := outcomes || CASE
         WHEN NOT FOUND THEN 'unknown' WHEN known.same THEN 'repeated' ELSE 'conflict'

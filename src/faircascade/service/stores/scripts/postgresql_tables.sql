@@ -11,6 +11,7 @@ CREATE TABLE meta (name text PRIMARY KEY, value text NOT NULL);
 CREATE TABLE items (
     id bytea PRIMARY KEY, slot int NOT NULL UNIQUE, features bytea NOT NULL,
     merit float8 NOT NULL, popularity float8 NOT NULL, labels text NOT NULL,
+    attributes text NOT NULL,
     removed boolean NOT NULL, version bigint NOT NULL
 );
 CREATE INDEX items_version ON items (version);
@@ -22,10 +23,11 @@ CREATE TABLE accounts (
 CREATE TABLE impressions (
     id bytea PRIMARY KEY, name bytea NOT NULL, round bigint NOT NULL, time float8 NOT NULL,
     slots bytea NOT NULL, features bytea NOT NULL, note bytea NOT NULL,
-    clicked bytea, examined int -- the answer
+    clicked bytea, examined int, details bytea -- the answer
 ) WITH (autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX impressions_name ON impressions (name, round);
 CREATE INDEX impressions_time ON impressions (time);
+CREATE INDEX impressions_open ON impressions (time) WHERE clicked IS NULL;
 CREATE SEQUENCE event_numbers;
 CREATE TABLE events (
     number bigint PRIMARY KEY DEFAULT nextval('event_numbers'), time float8 NOT NULL,
