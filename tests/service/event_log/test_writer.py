@@ -462,12 +462,15 @@ def test_the_service_says_how_far_its_log_is_behind(tmp_path: Path, address: str
         async with shop(tmp_path, address) as here:
             status = here.service.log_status
             assert status.lag(here.now) is None
+            written: list[int] = []
+            status.follow(written.append)
             writer = await here.started()
             await here.visit()
             await writer.step()
             here.history.now += 5
-            assert (status.lag(here.now), status.rows) == (5.0, 3)
+            assert (status.lag(here.now), sum(written)) == (5.0, 3)
             await writer.stop()
+            assert status.lag(here.now) is None
 
     asyncio.run(story())
 

@@ -204,6 +204,7 @@ class LogWriter:
         except (StoreDown, LogStopped, OSError) as error:  # the next start goes on here
             log.warning("the event log ends early", extra={"reason": str(error)})
         finally:
+            self._service.log_status.stopped("")
             self._folder.unlock()
 
     async def step(self) -> bool:
