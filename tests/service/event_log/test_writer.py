@@ -285,6 +285,7 @@ def test_a_log_does_not_begin_while_others_write_to_the_store(
             with pytest.raises(ValueError, match="other services wrote to it meanwhile"):
                 await here.writer().start()
             assert journal_files(here.path) == []
+            assert await here.service.store.get_meta("event_log") is None
 
     asyncio.run(story())
 
@@ -323,7 +324,7 @@ def test_of_two_copies_of_a_folder_one_goes_on(tmp_path: Path, address: str) -> 
                 await second.step()
             await second.stop()
             await first.stop()
-            with pytest.raises(ValueError, match="the log went on in another folder"):
+            with pytest.raises(ValueError, match="does not end where the log of the store is"):
                 await here.writer(tmp_path / "copy").start()
             with pytest.raises(ValueError, match="is logged to another folder"):
                 await here.writer(tmp_path / "new").start()
@@ -344,6 +345,8 @@ def test_changes_wait_while_the_store_or_the_disk_does_not_take_them(
                 (Segment, "append", OSError("full")),
             ):
                 names += await here.visit()
+                await here.history.put_items(3)
+                await here.history.change_policies()
                 with monkeypatch.context() as patch:
 
                     async def fail(*_: Any, error: Exception = error) -> None:
@@ -360,6 +363,8 @@ def test_changes_wait_while_the_store_or_the_disk_does_not_take_them(
             assert await here.service.store.changes("", 10) == []
             await writer.stop()
             assert told(here.path) == Counter(names)
+        await rebuild_store(here.path, f"sqlite:{tmp_path / 'again.db'}")
+        assert await held(f"sqlite:{tmp_path / 'again.db'}") == await held(address)
 
     asyncio.run(story())
 
@@ -455,15 +460,17 @@ def test_a_journal_with_a_file_missing_is_refused(tmp_path: Path, address: str) 
 def test_the_service_says_how_far_its_log_is_behind(tmp_path: Path, address: str) -> None:
     async def story() -> None:
         async with shop(tmp_path, address) as here:
-            status, rows = here.service.log_status, list[int]()
-            status.follow(rows.append)
+            status = here.service.log_status
             assert status.lag(here.now) is None
+            written: list[int] = []
+            status.follow(written.append)
             writer = await here.started()
             await here.visit()
             await writer.step()
             here.history.now += 5
-            assert (status.lag(here.now), sum(rows)) == (5.0, 3)
+            assert (status.lag(here.now), sum(written)) == (5.0, 3)
             await writer.stop()
+            assert status.lag(here.now) is None
 
     asyncio.run(story())
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from faircascade.errors import ParameterError
 from faircascade.service.event_log.folder import LogFolder
 from faircascade.service.event_log.rotation import Rotation
 from faircascade.service.event_log.writer import LogWriter
@@ -22,6 +24,8 @@ class EventLogConfig:
     @classmethod
     def of(cls, folder: str | Path, *, format: str = "parquet", rotate: str = "1h,256MB") -> Self:
         """Return what the options of `faircascade serve` say."""
+        if os.name != "posix":
+            raise ParameterError("event_log", "must be left out on this system", str(folder))
         return cls(folder=LogFolder(folder, format=format), rotation=Rotation.of(rotate))
 
     def writer(self, service: Service) -> LogWriter:

@@ -128,10 +128,6 @@ class Records:
         """Add the record of a small value."""
         self._add("meta", name=pack_text(name), value=json.dumps(value))
 
-    def shape(self, sums: int) -> None:
-        """Add the record of how many numbers are kept of each user."""
-        self._add("shape", version=sums)
-
     # what a journal begins with, if the store has it
 
     def user(self, user: StoredUser) -> None:

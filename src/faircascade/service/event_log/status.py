@@ -27,9 +27,9 @@ class LogStatus:
         for follower in self._followers:
             follower(rows)
 
-    def stopped(self) -> None:
-        """Note that another service writes it, or nobody."""
-        self._up_to = None
+    def stopped(self, problem: str) -> None:
+        """Note that this service does not write it any more."""
+        self._up_to, self.problem = None, problem
 
     def lag(self, now: float) -> float | None:
         """Return for how many seconds something may not be written yet; None if this service does

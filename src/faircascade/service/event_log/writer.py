@@ -37,6 +37,7 @@ MOST_NAMES = 100_000
 PAUSE = 1.0
 """Seconds between looks for changes, where there was less than that."""
 _OTHER = "another service writes the event log of this store, or it was ended"
+_WAYS = "; give the folder that goes with it, or end the log with 'faircascade store unlog'"
 FOLLOWED = 1.0
 """Seconds in which other services notice that changes are to be kept."""
 
@@ -85,8 +86,7 @@ class LogWriter:
                 await self._begin(kept)
             elif at is None or at.log != kept["log"]:
                 raise ValueError(
-                    f"{self._folder.path}: the store is logged to another folder; give that one, "
-                    "or end its log with 'faircascade store unlog'"
+                    f"{self._folder.path}: the store is logged to another folder{_WAYS}"
                 )
             else:
                 await self._go_on(at, kept)
@@ -100,11 +100,20 @@ class LogWriter:
         """Begin a log with all that the store holds."""
         new = {"log": secrets.token_urlsafe(9), "ready": False, "read": ""}
         await self._replace(before, new)
+        try:
+            await self._write_state(new)
+        except ValueError:
+            self._service.log_changes(False)
+            await self._store.replace_meta(EVENT_LOG, new, None)
+            raise
+
+    async def _write_state(self, new: dict[str, Any]) -> None:
+        """Write all that the store holds, if nobody changes it."""
         self._service.log_changes(True)
-        await asyncio.sleep(self._followed)
+        await asyncio.sleep(self._followed)  # others keep changes, too
         mark = await self._mark()
         self._cursor, self._catalogue = mark[0], mark[2]
-        head = {**self._head(), "log": new["log"], "after": mark[0], "cursor": mark[0]}
+        head = {**self._head(mark[2]), "log": new["log"], "after": mark[0], "cursor": mark[0]}
         dim = self._store_dim
         with await asyncio.to_thread(self._folder.base, dim, head) as file:
             await write_state(self._store, file, dim)
@@ -133,8 +142,8 @@ class LogWriter:
         """Go on where the files end."""
         if kept["read"] not in (at.cursor, at.after):
             raise ValueError(
-                f"{self._folder.path}: the log went on in another folder, or files of it are "
-                "missing; give that folder, or end the log with 'faircascade store unlog'"
+                f"{self._folder.path}: does not end where the log of the store is. It went on in "
+                f"another folder, files are missing, or the store was restored{_WAYS}"
             )
         self._kept, self._cursor, self._catalogue = dict(kept), at.cursor, at.catalogue
         self._service.log_changes(True)
@@ -171,11 +180,14 @@ class LogWriter:
                         log.error("the event log waits", extra={"reason": str(error)})
                     down = str(error)
                     self._service.log_status.problem = down
+                except Exception:  # go on: what is not written waits in the store
+                    log.exception("the event log failed")
+                    self._service.log_status.problem = "an internal error"
                 await asyncio.sleep(PAUSE)
         except LogStopped as error:
-            self._service.log_status.problem = str(error)
             log.error("the event log is not written any more", extra={"reason": str(error)})
             self._writes = False
+            self._service.log_status.stopped(str(error))
             self._folder.unlock()
         finally:
             await self.stop()
@@ -192,6 +204,7 @@ class LogWriter:
         except (StoreDown, LogStopped, OSError) as error:  # the next start goes on here
             log.warning("the event log ends early", extra={"reason": str(error)})
         finally:
+            self._service.log_status.stopped("")
             self._folder.unlock()
 
     async def step(self) -> bool:
@@ -207,13 +220,14 @@ class LogWriter:
         await self._know_items([shown.slots for shown, _ in outcomes])
         records = Records(self._store_dim)
         cursor = found[-1][0] if found else self._cursor
-        await self._follow(records)
+        catalogue, meta = await self._follow(records)
         rows = 0
         if changes or len(records):
-            head = {**self._head(), "log": self._kept["log"]}
+            head = {**self._head(catalogue), "log": self._kept["log"]}
             head |= {"after": self._cursor, "cursor": cursor}
             piece = await asyncio.to_thread(self._piece, head, changes, outcomes, records)
             await asyncio.to_thread(self._folder.append, piece)
+            self._catalogue, self._meta = catalogue, self._meta | meta
             rows = piece.rows.num_rows
         if changes:
             self._cursor = cursor
@@ -250,32 +264,34 @@ class LogWriter:
         found = self._service.catalogue.names(np.array(list(new), dtype=np.int32))
         self._names.update(zip(new, found, strict=True))
 
-    async def _follow(self, records: Records) -> None:
-        """Add items and small values that changed."""
-        if await self._store.catalogue_version() != self._catalogue:
+    async def _follow(self, records: Records) -> tuple[int, dict[str, Any]]:
+        """Add items and small values that changed; return the catalogue's version, and these."""
+        version = await self._store.catalogue_version()
+        if version != self._catalogue:
             version, items = await self._store.items(self._catalogue)
             for item in items:
                 records.item(item, item.version)
-            self._catalogue = version
+        changed: dict[str, Any] = {}
         async for values in self._store.contents().meta():
             for name, value in values.items():
                 if name not in NOT_LOGGED and self._meta.get(name, _NOTHING) != value:
                     records.meta(name, value)
-                    self._meta[name] = value
+                    changed[name] = value
+        return version, changed
 
     @property
     def _store_dim(self) -> int:
         return self._service.dim + self._service.topics
 
-    def _head(self) -> dict[str, Any]:
-        """Return what is known of all that is written now."""
+    def _head(self, catalogue: int) -> dict[str, Any]:
+        """Return what is known of all that is written now, with a version of the catalogue."""
         return {
             "format": 1,
             "dim": self._store_dim,
             "topics": self._service.topics,
             "sums": self._service.width,
             "ttl": self._service.settings.ttl,
-            "catalogue": self._catalogue,
+            "catalogue": catalogue,
         }
 
 

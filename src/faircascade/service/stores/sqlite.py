@@ -85,6 +85,9 @@ _AMONG_UNANSWERED = f"""
 {_IMPRESSION} WHERE number IN (SELECT value FROM json_each(?)) AND clicked IS NULL
 ORDER BY time, number
 """
+_PUT_USER = """
+INSERT INTO users (name, rounds, sums) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING
+"""
 _UNANSWERED = f"{_IMPRESSION} WHERE clicked IS NULL AND time < ? ORDER BY time LIMIT ?"
 _COUNT = "SELECT count(*) FROM impressions WHERE user = ?"
 READING_TIME = 120.0
@@ -403,15 +406,18 @@ class SQLiteStore(Store):
         return known
 
     async def put_users(self, users: Sequence[str], sums: Floats, rounds: Ints) -> None:
+        rows = [
+            (name, n, row.tobytes())
+            for name, n, row in zip(users, rounds.tolist(), sums, strict=True)
+        ]
+
         def job(db: sqlite3.Connection) -> None:
-            for name, number, row in zip(users, rounds.tolist(), sums, strict=True):
-                added = db.execute(
-                    "INSERT INTO users (name, rounds, sums) VALUES (?, ?, ?) "
-                    "ON CONFLICT (name) DO NOTHING",
-                    [name, number, row.tobytes()],
-                )
-                if added.rowcount > 0:
-                    self._log(db, [Imported(user=name, sums=row, rounds=number)])
+            if not self._logged:
+                db.executemany(_PUT_USER, rows)
+                return
+            for row, known in zip(rows, sums, strict=True):
+                if db.execute(_PUT_USER, row).rowcount > 0:
+                    self._log(db, [Imported(user=row[0], sums=known, rounds=row[1])])
 
         await self._file.write(job)
 
