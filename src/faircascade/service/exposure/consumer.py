@@ -13,7 +13,7 @@ from faircascade.service.exposure.recipients import Recipients
 from faircascade.service.stores.base import Slots, Store
 from faircascade.types import Ints
 
-CHUNK = 2_000
+CHUNK = 500
 """Events that are counted at a time, so that requests in between need not wait long."""
 AWAY = 60.0
 """Seconds without reading after which events may be gone; stores keep them for minutes."""
@@ -70,6 +70,7 @@ class ExposureTracker:
                     self._cursor = events[-1][0]
                 counted += len(events)
                 if len(events) >= limit:
+                    await asyncio.sleep(0)  # a store need not wait for anything
                     continue
                 if self._certain or await self._covers(store):
                     break
