@@ -676,6 +676,16 @@ async def what_is_not_expired_stays(store: Store) -> None:
     _equal(len(await all_events(store)), 7, "events")
 
 
+@_opened
+async def it_says_how_large_it_is_or_that_it_cannot(store: Store) -> None:
+    await hand_out(store, "ada")
+    found = await store.size()
+    for name in ("data", "log"):
+        size = getattr(found, name)
+        assert size is None or (isinstance(size, int) and size >= 0), f"{name} is {size!r}"
+    assert found.data != 0, "a store with an impression takes no room"
+
+
 STORE_CHECKS: tuple[Check, ...] = (
     another_shape_is_refused,
     the_shape_is_known_before_opening,
@@ -708,5 +718,6 @@ STORE_CHECKS: tuple[Check, ...] = (
     users_may_have_any_names,
     any_text_may_be_asked_for_as_an_impression,
     what_is_not_expired_stays,
+    it_says_how_large_it_is_or_that_it_cannot,
 )
 """Every check, by what it asserts."""

@@ -94,6 +94,11 @@ class ExposureTracker:
             self._covered = cursor
             return True
 
+    @property
+    def behind(self) -> float:
+        """Seconds since everything that had happened was counted; infinite before the start."""
+        return max(0.0, self._clock() - self._read)
+
     def snapshot(self, window: str) -> ExposureSnapshot:
         """Return a copy of the counts of "1h", "24h", "7d" or "all", as of now."""
         return self._up_to_date().snapshot(window, self._clock())

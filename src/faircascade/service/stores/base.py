@@ -146,6 +146,16 @@ class ModelUpdate:
         return self.impression.slots[[position - 1 for position in self.clicked]]
 
 
+@dataclass(frozen=True, kw_only=True)
+class StoreSize:
+    """How much room a store takes, in bytes; None if it cannot tell."""
+
+    data: int | None = None
+    """All that is kept."""
+    log: int | None = None
+    """What is written ahead of it and not carried over yet, in addition."""
+
+
 class UpdateOutcome(Enum):
     """What became of an update."""
 
@@ -386,6 +396,12 @@ class Store(ABC):
 
         It may drop only some of them, so that others need not wait; 0 says that all are gone.
         """
+
+    # operation
+
+    async def size(self) -> StoreSize:
+        """Return how much room it takes, for whoever watches it."""
+        return StoreSize()
 
     # copies
 

@@ -27,6 +27,7 @@ from faircascade.service.stores.base import (
     StoredItem,
     StoreDown,
     StoreShape,
+    StoreSize,
     StoreUnsure,
     UpdateOutcome,
     UserRecord,
@@ -65,6 +66,13 @@ _PACE = 4 * 2**20
 """Bytes that the server reads or writes in a second where it is slow; patience grows with them."""
 _LONG = 60.0
 """Seconds more for what may be as large as the catalogue."""
+
+
+_SIZE = """
+SELECT coalesce(sum(pg_total_relation_size(pg_class.oid)), 0)
+FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+WHERE nspname = $1 AND relkind = 'r'
+"""
 
 
 @register_store("postgresql", "postgres")
@@ -299,6 +307,11 @@ class PostgreSQLStore(Store):
     async def expire(self, before: float) -> int:
         ((dropped,),) = await self._call("expire", before, _EXPIRE_AT_ONCE)
         return int(dropped)
+
+    # operation
+
+    async def size(self) -> StoreSize:
+        return StoreSize(data=int(await self._db.value(_SIZE, self._schema)))
 
     # copies
 

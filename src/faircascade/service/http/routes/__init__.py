@@ -4,6 +4,7 @@ from faircascade.service.http.routes import (
     catalogue,
     exposure,
     feedback,
+    monitoring,
     operation,
     pages,
     recommendations,
@@ -16,6 +17,7 @@ ROUTERS = (
     catalogue.router,
     users.router,
     exposure.router,
+    monitoring.router,
     operation.router,
     pages.router,
 )

@@ -10,8 +10,12 @@ from faircascade.service.http.schemas.catalogue import (
     NewItem,
 )
 from faircascade.service.http.schemas.exposure import (
+    ExportQuery,
     Exposure,
     ExposureQuery,
+    FindQuery,
+    FoundItem,
+    FoundItems,
     History,
     HistoryQuery,
     ItemExposure,
@@ -27,6 +31,15 @@ from faircascade.service.http.schemas.feedback import (
     FeedbackResult,
     FeedbackResults,
 )
+from faircascade.service.http.schemas.monitoring import (
+    PolicyChange,
+    PolicyChanges,
+    Seconds,
+    StoreHealth,
+    Traffic,
+    TrafficMoment,
+    TrafficQuery,
+)
 from faircascade.service.http.schemas.operation import PolicyDescription, Readiness, Status
 from faircascade.service.http.schemas.problem import FieldError, Problem
 from faircascade.service.http.schemas.recommendations import (
@@ -41,6 +54,7 @@ from faircascade.service.http.schemas.users import User, UserImpression
 from faircascade.service.messages import FeedbackRequest, Model, RecommendationRequest
 
 __all__ = [
+    "ExportQuery",
     "Exposure",
     "ExposureQuery",
     "FeedbackBatch",
@@ -49,6 +63,9 @@ __all__ = [
     "FeedbackResult",
     "FeedbackResults",
     "FieldError",
+    "FindQuery",
+    "FoundItem",
+    "FoundItems",
     "History",
     "HistoryQuery",
     "Item",
@@ -63,6 +80,8 @@ __all__ = [
     "Moment",
     "NewItem",
     "Paging",
+    "PolicyChange",
+    "PolicyChanges",
     "PolicyDescription",
     "PolicyVersion",
     "Problem",
@@ -74,7 +93,12 @@ __all__ = [
     "RecommendationRequest",
     "RecommendationResult",
     "RecommendationResults",
+    "Seconds",
     "Status",
+    "StoreHealth",
+    "Traffic",
+    "TrafficMoment",
+    "TrafficQuery",
     "User",
     "UserImpression",
     "Window",
