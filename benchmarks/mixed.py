@@ -32,7 +32,8 @@ from benchmarks.service import ITEMS, USERS, K, Server, serving, write_items
 
 SIZE = 1_000
 CONNECTIONS = 4
-LEFT_OUT = 50
+KINDS = {"plain": 0, "distinct exclusions": 50}
+"""How many items each request of a batch leaves out."""
 RATE = 50.0
 """Single pairs a second."""
 
@@ -96,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 write_items(folder / "items.parquet", ITEMS)
                 os.environ["PYTHONPATH"] = str(sources)
                 server = stack.enter_context(serving(folder, "--items", "items.parquet"))
-                for kind, left_out in (("plain", 0), ("distinct exclusions", LEFT_OUT)):
+                for kind, left_out in KINDS.items():
                     found = measured(server, chosen.seconds, left_out)
                     told = {"version": name, "turn": turn, "batches": kind, **found}
                     print(json.dumps(told), flush=True)

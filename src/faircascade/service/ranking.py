@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +35,13 @@ _SHARES = 10_000
 Slates = dict[int, RankedSlate | Refused]
 """Slates, or refusals, by the places of their requests."""
 
+Scoring = Callable[[ScoringJob], Awaitable[list[RankedSlate]]]
+
+
+async def score(job: ScoringJob) -> list[RankedSlate]:
+    """Score, in a thread if it takes long."""
+    return await asyncio.to_thread(job.run) if job.size > LARGE else job.run()
+
 
 class Ranking:
     """Ranks with the policies of a lineup and records in a store."""
@@ -54,6 +61,11 @@ class Ranking:
         self._exposure = exposure
         self._clock = clock
         self._lineup, self._served = lineup, served_policies(lineup, {})
+        self._score: Scoring = score
+
+    def watch(self, store: Store, scoring: Callable[[Scoring], Scoring]) -> None:
+        """Use another store, and put something around the scoring."""
+        self._store, self._score = store, scoring(self._score)
 
     async def change(self, lineup: Lineup, catalogue: Catalogue) -> None:
         """Rank by another lineup from now on; who is being served goes on with the one before."""
@@ -115,7 +127,7 @@ class Ranking:
         groups = asked.groups(places)
         for group in groups:  # one pool at a time: each may be as large as the catalogue
             try:
-                slates = await self._run(asked.job(group))
+                slates = await self._score(asked.job(group))
             except ValueError as error:  # slates of this length cannot be learned from
                 refused = invalid("k", f"cannot be {asked.requests[group[0]].k}: {error}")
                 found.update(dict.fromkeys(group, refused))
@@ -124,10 +136,6 @@ class Ranking:
             if len(groups) > 1:
                 await asyncio.sleep(0)  # others have a turn
         return found
-
-    async def _run(self, job: ScoringJob) -> list[RankedSlate]:
-        """Score, in a thread if it takes long."""
-        return await asyncio.to_thread(job.run) if job.size > LARGE else job.run()
 
     async def _hand_out(
         self,

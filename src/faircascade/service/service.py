@@ -33,7 +33,7 @@ from faircascade.service.messages import (
     invalid,
 )
 from faircascade.service.precedence import SMALL, Precedence, pieces
-from faircascade.service.ranking import Ranking
+from faircascade.service.ranking import Ranking, Scoring
 from faircascade.service.settings import ServiceSettings
 from faircascade.service.stores.base import (
     Impression,
@@ -105,6 +105,11 @@ class Service:
         self.precedence = Precedence()
         self._recommending = Batcher(self._recommend, most=MAX_BATCH)
         self._learning = Batcher(self._learn, most=MAX_BATCH)
+
+    def watch(self, store: Callable[[Store], Store], scoring: Callable[[Scoring], Scoring]) -> None:
+        """Put something around the calls of the store and the scoring, such as spans of traces."""
+        self.store = store(self.store)
+        self._ranking.watch(self.store, scoring)
 
     @property
     def dim(self) -> int:
