@@ -220,7 +220,7 @@ def batches(folder: Path) -> dict[str, Any]:
 
 
 def mixed(folder: Path) -> dict[str, Any]:
-    """Batches of 1,000 with single requests beside them; `benchmarks/mixed.py` compares versions."""
+    """Batches of 1,000 and single requests; `benchmarks/mixed.py` compares two versions."""
     from benchmarks.mixed import KINDS, measured
 
     write_items(folder / "items.parquet", ITEMS)
