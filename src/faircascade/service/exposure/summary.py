@@ -68,7 +68,7 @@ def found_items(
     rows = catalogue.beginning_with(prefix)
     units = snapshot.counts.units_of(recipients.slots[rows])
     shares = Shares.of_items(snapshot.counts, recipients)
-    first = rows[leading(limit, -units, shares.rank[rows])]
+    first = rows[leading(limit, -units, rows)]  # of those alike, the ones that came first
     exact = catalogue.find([prefix])
     if exact[0] >= 0:
         first = np.concatenate([exact, first[first != exact[0]]])[:limit]
