@@ -115,9 +115,10 @@ def test_the_same_answer_again_and_another_one_change_nothing() -> None:
     r.update(slate, clicked=2)
     before = model(r, "u").copy()
     r.update(slate, clicked=2)
-    r.update(slate, clicked_item=slate.items[1], shown=5)
-    with pytest.raises(ValueError, match=r"slate 'u/1/.*' was answered differently before"):
-        r.update(slate, clicked=1)
+    r.update(slate, clicked_item=slate.items[1])
+    for other in ({"clicked": 1}, {"clicked": 2, "shown": 5}):
+        with pytest.raises(ValueError, match=r"slate 'u/1/.*' was answered differently before"):
+            r.update(slate, **other)
     assert np.array_equal(model(r, "u"), before)
 
 
@@ -428,6 +429,18 @@ def test_a_slate_counts_as_exposure_whether_or_not_feedback_comes() -> None:
     expected = dict.fromkeys(IDS, 0)
     for slate in slates:
         for item, units in zip(slate.items, exposure_units(3).tolist(), strict=True):
+            expected[item] += units
+    assert exposure(r, "u") == expected
+
+
+def test_what_was_not_shown_is_taken_from_the_account_again() -> None:
+    r = ranker(FRMLinUCB(variant="reorder"))
+    first, other = (r.recommend("u", k=3) for _ in range(2))
+    r.update(first, shown=1)
+    r.update(other, clicked=2, shown=2)
+    expected = dict.fromkeys(IDS, 0)
+    for slate, shown in ((first, 1), (other, 2)):
+        for item, units in zip(slate.items[:shown], exposure_units(3).tolist(), strict=False):
             expected[item] += units
     assert exposure(r, "u") == expected
 

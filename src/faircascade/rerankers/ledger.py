@@ -104,6 +104,23 @@ class Ledger:
             accounts = np.arange(len(self.units))[rows]
             self.units[accounts[:, None], slates] += gained  # a slate shows an item once
 
+    def give_back(self, rows: Rows, items: Ids, shown: Ints) -> None:
+        """Take back what items (n, K) of slates were entered with below the positions shown, (n,);
+        those that are gone have no account any more."""
+        below = np.arange(items.shape[1]) >= shown[:, None]
+        if not below.any():
+            return
+        users, places = np.nonzero(below)
+        column_of = {name: column for column, name in enumerate(self.ids.tolist())}
+        columns = np.array([column_of.get(i, -1) for i in items[below].tolist()], dtype=np.int64)
+        there = columns >= 0
+        units = exposure_units(items.shape[1])[places[there]]
+        if self.scope == "global":
+            np.subtract.at(self.fresh, columns[there], units)
+        else:
+            accounts = np.arange(len(self.units))[rows][users[there]]
+            np.subtract.at(self.units, (accounts, columns[there]), units)
+
     @staticmethod
     def settle(parts: Sequence[Ledger]) -> None:
         """End a round: every part of a global ledger takes in what all parts showed."""

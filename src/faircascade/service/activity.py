@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from faircascade.service.messages import FeedbackReceipt, Recommendation, Refused
@@ -15,25 +15,25 @@ class Activity:
     """Counts of slates and clicks, and of answers by what became of them."""
 
     def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self._followers: list[Callable[[str, int], None]] = []
+        self.counts: defaultdict[str, float] = defaultdict(float)
+        self._followers: list[Callable[[str, float], None]] = []
 
-    def follow(self, follower: Callable[[str, int], None]) -> None:
+    def follow(self, follower: Callable[[str, float], None]) -> None:
         """Tell what is counted from now on, and first what was counted before."""
         self._followers.append(follower)
         for name, count in self.counts.items():
             follower(name, count)
 
-    def _count(self, name: str, count: int = 1) -> None:
+    def _count(self, name: str, count: float = 1) -> None:
         self.counts[name] += count
         for follower in self._followers:
             follower(name, count)
 
     def recommended(self, results: Iterable[Recommendation | Refused]) -> None:
-        """Count slates that were handed out, as `recommendations`."""
-        self._count(
-            "recommendations", sum(isinstance(result, Recommendation) for result in results)
-        )
+        """Count slates that were handed out, as `recommendations`, and their `positions`."""
+        lengths = [len(one.items) for one in results if isinstance(one, Recommendation)]
+        self._count("recommendations", len(lengths))
+        self._count("positions", sum(lengths))
 
     def learned(self, results: Iterable[FeedbackReceipt | Refused]) -> None:
         """Count answers by outcome, and of those that were learned the `clicks` and how many were
@@ -48,3 +48,10 @@ class Activity:
                 if result.clicked_positions:
                     self._count("clicks", len(result.clicked_positions))
                     self._count("clicked")
+                if result.unshown:
+                    self._count("unshown", result.unshown)
+                self._count("reward", result.reward)
+
+    def defaulted(self, slates: int) -> None:
+        """Count slates that were learned as not clicked, as nobody answered."""
+        self._count("no_clicks", slates)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from math import nan
 
 from prometheus_client import (
     CollectorRegistry,
@@ -74,6 +75,24 @@ class Metrics:
             "recommendations": Counter(
                 "faircascade_recommendations", "Slates handed out.", registry=registry
             ),
+            "positions": Counter(
+                "faircascade_positions", "Positions of slates handed out.", registry=registry
+            ),
+            "unshown": Counter(
+                "faircascade_positions_not_shown",
+                "Positions of which answers say that they were not shown.",
+                registry=registry,
+            ),
+            "no_clicks": Counter(
+                "faircascade_no_clicks",
+                "Slates that were learned as not clicked, as no feedback came in time.",
+                registry=registry,
+            ),
+            "reward": Counter(
+                "faircascade_reward",
+                "Reward of answers that were learned, 1 for a click unless rewards are graded.",
+                registry=registry,
+            ),
             "clicks": Counter("faircascade_clicks", "Clicks that were learned.", registry=registry),
             "clicked": Counter(
                 "faircascade_clicked", "Answers with a click that were learned.", registry=registry
@@ -87,6 +106,19 @@ class Metrics:
         )
         self._activity.update({outcome: answers.labels(outcome) for outcome in OUTCOMES})
         service.activity.follow(lambda name, count: self._activity[name].inc(count))
+        self._log_lag = Gauge(
+            "faircascade_event_log_lag_seconds",
+            "Seconds for which something may not be in the event log yet; NaN without one.",
+            registry=registry,
+            multiprocess_mode="mostrecent",
+        )
+        self._log_lag.set(nan)
+        self._log_rows = Counter(
+            "faircascade_event_log_rows",
+            "Impressions with a known outcome that were written to the event log.",
+            registry=registry,
+        )
+        service.log_status.follow(self._logged)
         self.store_errors = Counter(
             "faircascade_store_errors", "Requests that the store failed.", registry=registry
         )
@@ -126,14 +158,14 @@ class Metrics:
         self._fairness = {
             window: [gauge.labels(window, notion) for notion in MEASURES] for window in WINDOWS
         }
-        build = Info("faircascade_build", "What is running.", registry=shown)
-        build.info(
-            {
-                "version": __version__,
-                "policy": service.policy.name,
-                "policy_version": service.version,
-            }
+        self._kill_switch = Gauge(
+            "faircascade_kill_switch",
+            "1 while everybody is served what the kill switch says, else 0.",
+            registry=registry,
+            multiprocess_mode="mostrecent",
         )
+        self._build = Info("faircascade_build", "What is running.", registry=shown)
+        self._show_policy()
         self._requests_of: dict[tuple[str, str, int], Counter] = {}
         self._seconds_of: dict[tuple[str, str], Histogram] = {}
 
@@ -163,9 +195,34 @@ class Metrics:
         """Count a request of a key, or of an address, that sends too many."""
         self._rate_limited.labels(key or "").inc()
 
+    def _logged(self, rows: int) -> None:
+        """Count what was written to the event log."""
+        self._log_rows.inc(rows)
+        self._show_log()
+
+    def _show_log(self) -> None:
+        """Say how far the event log has come, if this process writes it."""
+        lag = self._service.log_status.lag(self._service.clock())
+        if lag is not None:
+            self._log_lag.set(lag)
+
+    def _show_policy(self) -> None:
+        """Say what is served now: operators may change it at any time."""
+        service = self._service
+        self._kill_switch.set(service.lineup.stopped is not None)
+        self._build.info(
+            {
+                "version": __version__,
+                "policy": service.policy.name,
+                "policy_version": service.version,
+            }
+        )
+
     async def text(self) -> bytes:
         """Return everything in Prometheus' format, as it is now."""
         service = self._service
+        self._show_policy()
+        self._show_log()
         recipients = service.catalogue.recipients
         self._items.set(len(service.catalogue))
         for window, gauges in self._fairness.items():

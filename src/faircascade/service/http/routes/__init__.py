@@ -2,11 +2,13 @@
 
 from faircascade.service.http.routes import (
     catalogue,
+    experiments,
     exposure,
     feedback,
     monitoring,
     operation,
     pages,
+    policies,
     recommendations,
     users,
 )
@@ -18,6 +20,8 @@ ROUTERS = (
     users.router,
     exposure.router,
     monitoring.router,
+    policies.router,
+    experiments.router,
     operation.router,
     pages.router,
 )

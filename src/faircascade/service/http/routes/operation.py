@@ -105,6 +105,8 @@ async def _checks(deps: Dependencies) -> dict[str, str]:
         checks["durability"] = service.store.durability
     if deps.worker is not None:
         checks["workers"] = _workers(deps.worker)
+    if service.log_status.problem:
+        checks["event log"] = "is not written now; the log of the service says why"
     return checks
 
 

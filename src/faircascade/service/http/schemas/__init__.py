@@ -9,6 +9,13 @@ from faircascade.service.http.schemas.catalogue import (
     ItemsChanged,
     NewItem,
 )
+from faircascade.service.http.schemas.experiments import (
+    Experiment,
+    ExperimentBody,
+    Experiments,
+    SharesBody,
+    StateBody,
+)
 from faircascade.service.http.schemas.exposure import (
     ExportQuery,
     Exposure,
@@ -41,6 +48,15 @@ from faircascade.service.http.schemas.monitoring import (
     TrafficQuery,
 )
 from faircascade.service.http.schemas.operation import PolicyDescription, Readiness, Status
+from faircascade.service.http.schemas.policies import (
+    KillSwitch,
+    Lineup,
+    NamedPolicy,
+    PolicyBody,
+    Shadow,
+    ShadowBody,
+    VersionBody,
+)
 from faircascade.service.http.schemas.problem import FieldError, Problem
 from faircascade.service.http.schemas.recommendations import (
     PolicyVersion,
@@ -54,6 +70,9 @@ from faircascade.service.http.schemas.users import User, UserImpression
 from faircascade.service.messages import FeedbackRequest, Model, RecommendationRequest
 
 __all__ = [
+    "Experiment",
+    "ExperimentBody",
+    "Experiments",
     "ExportQuery",
     "Exposure",
     "ExposureQuery",
@@ -75,11 +94,15 @@ __all__ = [
     "ItemExposureQuery",
     "ItemPage",
     "ItemsChanged",
+    "KillSwitch",
+    "Lineup",
     "LorenzCurve",
     "Model",
     "Moment",
+    "NamedPolicy",
     "NewItem",
     "Paging",
+    "PolicyBody",
     "PolicyChange",
     "PolicyChanges",
     "PolicyDescription",
@@ -94,6 +117,10 @@ __all__ = [
     "RecommendationResult",
     "RecommendationResults",
     "Seconds",
+    "Shadow",
+    "ShadowBody",
+    "SharesBody",
+    "StateBody",
     "Status",
     "StoreHealth",
     "Traffic",
@@ -101,5 +128,6 @@ __all__ = [
     "TrafficQuery",
     "User",
     "UserImpression",
+    "VersionBody",
     "Window",
 ]

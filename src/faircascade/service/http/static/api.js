@@ -23,15 +23,22 @@ export const forgetKey = () => sessionStorage.removeItem(KEY);
 export const hasKey = () => sessionStorage.getItem(KEY) !== null;
 
 /** Return a JSON document. */
-export async function get(path, signal) {
-  const [answer, body] = await ask(path, signal, PATIENCE, (found) => found.json());
+export const get = (path, signal) => send(path, {}, signal);
+
+/** Change something; the answer is what it is now. */
+export const put = (path, body) => send(path, {
+  method: "PUT", body: JSON.stringify(body), headers: { "Content-Type": "application/json" },
+});
+
+async function send(path, request, signal) {
+  const [answer, body] = await ask(path, request, signal, PATIENCE, (found) => found.json());
   if (!answer.ok || body === null) throw trouble(answer, body);
   return body;
 }
 
 /** Return a file as it is, however long it takes. */
 export async function download(path) {
-  const [answer, body] = await ask(path, undefined, PATIENCE_FOR_FILES, (found) => (
+  const [answer, body] = await ask(path, {}, undefined, PATIENCE_FOR_FILES, (found) => (
     found.ok ? found.blob() : found.json()
   ));
   if (!answer.ok || body === null) throw trouble(answer, body);
@@ -42,15 +49,15 @@ const trouble = ({ status }, body) => (
   new Trouble(`It answered ${status}${body?.detail ? `: ${body.detail}` : ""}.`, true, status)
 );
 
-async function ask(path, signal, patience, read) {
+async function ask(path, request, signal, patience, read) {
   const key = sessionStorage.getItem(KEY);
   const waits = [AbortSignal.timeout(patience), ...(signal ? [signal] : [])];
   let answer;
   let body;
   try {
-    const headers = { Accept: "application/json" };
+    const headers = { Accept: "application/json", ...request.headers };
     if (key) headers.Authorization = `Bearer ${key}`;
-    answer = await fetch(path, { headers, cache: "no-store", signal: AbortSignal.any(waits) });
+    answer = await fetch(path, { ...request, headers, cache: "no-store", signal: AbortSignal.any(waits) });
     body = await read(answer).catch(() => null); // a proxy in between answers in HTML
   } catch (error) {
     const late = error.name === "TimeoutError";
