@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from faircascade.service.stores import sqlite_file
 from faircascade.service.stores.base import Store, StoreDown, StoreLost
 from faircascade.service.stores.file_guard import FileGuard
 from faircascade.service.stores.sqlite import SQLiteStore
+from faircascade.service.stores.sqlite_file import SQLiteFile
 from faircascade.testing.stores import SHAPE, hand_out, new_item, new_update, sums_of
 from tests.service.stores.locations import SQLiteLocation
 
@@ -244,6 +246,37 @@ def test_an_idle_service_notices_too(
                 await asyncio.sleep(0)
 
     location.tell(story)
+
+
+def test_closing_waits_for_a_checkpoint_under_way(
+    location: SQLiteLocation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, go_on, closed = Event(), Event(), Event()
+    used: list[bool] = []
+
+    def slow(file: SQLiteFile) -> int:
+        began.set()
+        assert go_on.wait(10)
+        used.append(closed.is_set())
+        return checkpoint(file)
+
+    checkpoint = SQLiteFile._checkpoint
+    monkeypatch.setattr(sqlite_file, "TIDY_EVERY", 0.0)
+    monkeypatch.setattr(SQLiteFile, "_checkpoint", slow)
+
+    async def story() -> None:
+        store = location.store()
+        await store.open(SHAPE)
+        await asyncio.to_thread(began.wait, 10)
+        closing_store = asyncio.create_task(store.close())
+        assert await still_waits(closing_store)
+        go_on.set()
+        await closing_store
+        closed.set()
+
+    asyncio.run(story())
+    assert used
+    assert not any(used)
 
 
 def test_a_file_that_came_in_place_of_the_old_one_stays_as_it_is(location: SQLiteLocation) -> None:

@@ -92,12 +92,15 @@ class SQLiteFile:
         """How to restart the log before the next transaction; empty if not."""
         self._unfinished = ""
         """The same, for the next time the log is tidied."""
+        self._checkpointing: asyncio.Future[int] | None = None
         self._tidying = asyncio.create_task(self._tidy())
 
     async def close(self) -> None:
         """Finish pending writes, and empty the log into the file."""
         self._tidying.cancel()
         await asyncio.wait([self._tidying])
+        if self._checkpointing is not None:  # its thread goes on: its connection must be open
+            await asyncio.wait([self._checkpointing])
         while self._flushing is not None and not self._flushing.done():
             await asyncio.wait([self._flushing])
         await self._disk.do(self._connections.close)
@@ -243,7 +246,8 @@ class SQLiteFile:
         while True:
             await asyncio.sleep(TIDY_EVERY)
             try:
-                pages = await asyncio.to_thread(self._checkpoint)
+                self._checkpointing = asyncio.ensure_future(asyncio.to_thread(self._checkpoint))
+                pages = await asyncio.shield(self._checkpointing)
                 self._next_log = self._next_log or self._unfinished
                 if pages > LARGE_LOG:
                     self._next_log = self._next_log or _OVERWRITTEN
