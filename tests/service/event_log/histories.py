@@ -48,7 +48,7 @@ POLICIES: list[Policy] = [
     EALinUCB(weight="log", alpha=0.5),
     Bandit(reranker=LoggedRandomisation(share=0.5, shortlist=5)),
 ]
-SETTINGS = ServiceSettings(ttl=TTL)
+SETTINGS = ServiceSettings(ttl=TTL, no_click_after=0.4 * TTL, no_click_shown=2)
 
 
 class History:
@@ -137,6 +137,7 @@ class History:
                     features=self.rng.normal(size=DIM).tolist(),
                     group=f"g\0{n % 2}",
                     merit=float(self.rng.uniform(0.5, 2)),
+                    attributes={"year": int(n), "tags": ["new"] if n % 3 else None},
                 )
                 for n in dict.fromkeys(numbers)
             ]
@@ -187,6 +188,10 @@ class History:
         with suppress(Refused):
             await self.one.change(change)
 
+    async def learn_no_clicks(self) -> None:
+        while await self.one.learn_no_clicks():
+            pass
+
     async def expire(self) -> None:
         while await self.one.drop_expired():
             pass
@@ -214,7 +219,8 @@ _ACTIONS = {
     "import_users": 0.03,
     "change_policies": 0.06,
     "experiment": 0.04,
-    "expire": 0.03,
+    "expire": 0.02,
+    "learn_no_clicks": 0.01,
     "count": 0.04,
     "write": 0.1,
     "die": 0.03,
@@ -240,7 +246,7 @@ async def held(address: str) -> dict[str, Any]:
                 item = one.item
                 found["items"][item.id] = (
                     item.slot, item.features.tobytes(), item.merit, item.popularity,
-                    dict(item.groups), item.removed, one.version,
+                    dict(item.groups), dict(item.attributes), item.removed, one.version,
                 )  # fmt: skip
         async for users in contents.users():
             for user in users:
@@ -266,7 +272,7 @@ def plain(impression: Impression) -> tuple[Any, ...]:
     return (
         impression.user, impression.slots.tolist(), impression.features.tobytes(),
         impression.round, impression.time, dict(impression.note), impression.clicked,
-        impression.examined,
+        impression.examined, dict(impression.details),
     )  # fmt: skip
 
 
