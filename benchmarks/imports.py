@@ -72,7 +72,7 @@ def kills(kind: str, count: int) -> dict[str, Any]:
     """Kill as often, with enough events that none of the kills comes too late."""
     with tempfile.TemporaryDirectory() as folder:
         return live_through_kills(
-            Path(folder), kind, slates=240 * count, kills=count, users=1000, seed=1
+            Path(folder), kind, slates=100 * count, kills=count, users=1000, seed=1
         )
 
 

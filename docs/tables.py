@@ -945,7 +945,8 @@ def service_alarms() -> str:
     rows = []
     for line in results("experiments", "service.csv"):
         low, high = (_percent(line[end]) for end in ("low", "high"))
-        arms = "equal arms" if not float(line["lift"]) else "60% more clicks"
+        lift = float(line["lift"])
+        arms = f"{_percent(line['lift'], 0)} more clicks" if lift else "equal arms"
         rows.append(
             [
                 f"{arms}, restarts" if int(line["restarts"]) else arms,

@@ -21,6 +21,7 @@ from faircascade.service import logs, server
 from faircascade.service.catalogue.sources import ItemsFile, RankerFile
 from faircascade.service.demo import Demo
 from faircascade.service.keys import new_key
+from faircascade.service.rules.rules import Rules
 from faircascade.service.server import ServerConfig, ServerInfo
 from faircascade.service.stores.base import StoreDown
 
@@ -135,12 +136,22 @@ def test_items_come_from_a_file_a_ranker_or_the_demo(run, served: Served, tmp_pa
     plan = plan_of(run, served, "--items", "items.csv", "--features", "x")
     assert isinstance(plan.source, ItemsFile)
     assert plan.source.features == "x"
+    assert plan.source.attributes is None
+    assert plan.settings.rules == Rules()
     Ranker(LinUCB(), items=np.eye(2)).save(tmp_path / "ranker.npz")
     plan = plan_of(run, served, "--ranker", "ranker.npz")
     assert isinstance(plan.source, RankerFile)
     plan = plan_of(run, served, "--demo", "--demo-rate", "5")
     assert isinstance(plan.source, Demo)
     assert plan.demo_rate == 5
+
+
+def test_attributes_and_rules_are_passed_on(run, served, tmp_path: Path) -> None:
+    (tmp_path / "rules.toml").write_text("at_most = {supplier = 2}")
+    rules = str(tmp_path / "rules.toml")
+    plan = plan_of(run, served, "--items", "items.csv", "--attributes", "a,b", "--rules", rules)
+    assert plan.source.attributes == "a,b"
+    assert plan.settings.rules.at_most == {"supplier": 2}
 
 
 def test_a_demo_is_kept_only_where_that_is_asked_for(run, served: Served, tmp_path: Path) -> None:
@@ -223,6 +234,8 @@ def expect_one_line(outcome: tuple[int, str, str], message: str, *, code: int = 
         ("--ranker r.npz --gamma 0", "--gamma cannot be combined with --ranker"),
         ("--ranker r.npz --set alpha=1", "--set cannot be combined with --ranker"),
         ("--features f*", "--features needs --items"),
+        ("--attributes price", "--attributes needs --items"),
+        ("--rules no.toml", "no.toml: cannot be read"),
         ("--policy linucd", "did you mean 'linucb'?"),
         ("--policy linucb --weight log", "policy 'linucb' has no parameter 'weight'"),
         ("--set threshold=3", "--set must name one of"),

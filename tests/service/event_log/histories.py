@@ -16,6 +16,7 @@ from faircascade.service.event_log.initial_state import NOT_LOGGED
 from faircascade.service.event_log.rotation import Rotation
 from faircascade.service.event_log.writer import LogWriter
 from faircascade.service.experiments import Assignment
+from faircascade.service.graded_rewards import GradedRewards
 from faircascade.service.lineup import Experiment
 from faircascade.service.lineup.experiment_changes import ended, paused, ramped, with_experiment
 from faircascade.service.lineup.policy_changes import (
@@ -48,7 +49,9 @@ POLICIES: list[Policy] = [
     EALinUCB(weight="log", alpha=0.5),
     Bandit(reranker=LoggedRandomisation(share=0.5, shortlist=5)),
 ]
-SETTINGS = ServiceSettings(ttl=TTL, no_click_after=0.4 * TTL, no_click_shown=2)
+SETTINGS = ServiceSettings(
+    ttl=TTL, no_click_after=TTL / 4, rewards=GradedRewards(click=0.5, values={"bought": 1.0})
+)
 
 
 class History:
@@ -121,12 +124,19 @@ class History:
             size = len(slate.items)
             shown = int(self.rng.integers(1, size + 1))
             clicked = (np.flatnonzero(self.rng.random(shown) < 0.3) + 1).tolist()
+            values = [{"position": shown, "bought": 1}] if self.rng.random() < 0.3 else None
             requests.append(
                 FeedbackRequest(
-                    impression_id=slate.impression_id, clicked_positions=clicked, shown=shown
+                    impression_id=slate.impression_id,
+                    clicked_positions=clicked,
+                    shown=shown,
+                    values=values,
                 )
             )
         await self.one.learn(requests)
+
+    async def no_clicks(self) -> None:
+        await self.one.learn_no_clicks()
 
     async def put_items(self, count: int = 2) -> None:
         numbers = self.rng.integers(0, 20, size=count).tolist()
@@ -137,7 +147,7 @@ class History:
                     features=self.rng.normal(size=DIM).tolist(),
                     group=f"g\0{n % 2}",
                     merit=float(self.rng.uniform(0.5, 2)),
-                    attributes={"year": int(n), "tags": ["new"] if n % 3 else None},
+                    attributes={"price": float(n), "tags": ["new", f"t\0{n}"], "sold": n % 2 == 0},
                 )
                 for n in dict.fromkeys(numbers)
             ]
@@ -188,10 +198,6 @@ class History:
         with suppress(Refused):
             await self.one.change(change)
 
-    async def learn_no_clicks(self) -> None:
-        while await self.one.learn_no_clicks():
-            pass
-
     async def expire(self) -> None:
         while await self.one.drop_expired():
             pass
@@ -212,15 +218,15 @@ class History:
 
 _ACTIONS = {
     "recommend": 0.3,
-    "answer": 0.25,
+    "answer": 0.22,
+    "no_clicks": 0.03,
     "put_items": 0.05,
     "remove_item": 0.03,
     "erase": 0.04,
     "import_users": 0.03,
     "change_policies": 0.06,
     "experiment": 0.04,
-    "expire": 0.02,
-    "learn_no_clicks": 0.01,
+    "expire": 0.03,
     "count": 0.04,
     "write": 0.1,
     "die": 0.03,

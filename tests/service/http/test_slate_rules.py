@@ -47,3 +47,13 @@ def test_an_attribute_of_another_kind_is_a_conflict(client: Client) -> None:
     assert "attributes.price is number for other items, got text" in other.json()["detail"]
     wrong = client.put("/v1/items/b", {"features": FEATURES, "attributes": {"price": {"a": 1}}})
     assert wrong.status_code == 422
+
+
+def test_a_misspelt_condition_is_told_those_that_there_are(client: Client) -> None:
+    body = {"user": "ann", "where": {"merit": {"at_mots": 3}}}
+    answer = client.post("/v1/recommendations", body)
+    assert answer.status_code == 422
+    assert answer.json()["detail"] == (
+        "body.where.merit.at_mots is not a field; there are: is, any, all, not, at_least, at_most, "
+        "above, below, known"
+    )

@@ -15,6 +15,7 @@ from faircascade.policies import Bandit, LinUCB, Policy
 from faircascade.policies.topical import CascadeLSB
 from faircascade.policies.yardsticks import MostPopular, Random
 from faircascade.rerankers import EARS, Discount, FairCo, FairX, LoggedRandomisation, Reorder
+from faircascade.service import catalogue_scoring, pool_quotas
 from faircascade.service.catalogue import segment
 from faircascade.service.event_log.notes import LOGGED
 from faircascade.service.messages import (
@@ -31,7 +32,8 @@ from tests.service.rules.slow import Oracle, expected
 from tests.service.stores.memory_store import MemoryStore
 
 DIM, TOPICS = 3, 2
-EXAMPLES = 100
+EXAMPLES = 70
+USERS = st.sampled_from(["new", "newer", "ann"])
 POLICIES: list[Policy] = [
     LinUCB(),
     Bandit(exploration=UCB(alpha=50.0), reranker=EARS(tolerance=0.5)),
@@ -157,22 +159,25 @@ class Watched(MemoryStore):
         HealthCheck.data_too_large,
     ],
 )
-@pytest.mark.parametrize("size", [8, 16_384])
+@pytest.mark.parametrize(("size", "ahead"), [(8, 1), (8, 4), (16_384, 4)])
 def test_slates_are_those_of_the_slow_way(
     policy: Policy,
     seed: int,
     count: int,
     data: st.DataObject,
     size: int,
+    ahead: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(segment, "SIZE", size)
+    monkeypatch.setattr(catalogue_scoring, "AHEAD", ahead)  # a front that has to be extended
+    monkeypatch.setattr(pool_quotas, "AHEAD", max(ahead, 2))
     items = catalogue(seed, count)
     names = [item.item for item in items]
     have = {"group", "supplier", "merit", "popularity", *(a for i in items for a in i.attributes)}
     house = data.draw(st.just({}) | rules(names, have, None), label="rules of the house")
     asked = []
-    for user in data.draw(st.lists(st.sampled_from(["new", "ann", "bob"]), min_size=1, max_size=4)):
+    for user in data.draw(st.lists(USERS, min_size=2, max_size=5)):
         k = data.draw(st.integers(1, 6))
         some = st.lists(st.sampled_from(names), max_size=12, unique=True)
         asked.append(
@@ -181,7 +186,7 @@ def test_slates_are_those_of_the_slow_way(
                 k=k,
                 exclude=data.draw(some),
                 candidates=data.draw(st.none() | some),
-                **data.draw(st.just({}) | rules(names, have, k)),
+                **data.draw(rules(names, have, k)),
             )
         )
     asyncio.run(_compare(policy, items, house, asked))

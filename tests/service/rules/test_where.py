@@ -205,3 +205,15 @@ async def test_a_batch_may_have_so_many_different_filters(tmp_path: Path) -> Non
         assert refused[0].message == "is one too many: a batch may have 100 different filters"
         again = await service.recommend(requests[:1] * 200)
         assert not any(isinstance(one, Refused) for one in again)
+
+
+@asynchronous
+async def test_new_users_get_what_their_own_filter_lets_through(tmp_path: Path) -> None:
+    """Their scores are remembered, and so is which items come first."""
+    async with serving(tmp_path) as service:
+        await with_attributes(service)
+        for user in ("ann", "bob"):
+            for group in ("jazz", "pop"):
+                shown = await recommend(service, user, where={"group": group})
+                groups = {service.catalogue.at(name).groups["group"] for name in shown.items}
+                assert groups == {group}

@@ -521,7 +521,7 @@ def test_impressions_expire_by_themselves_and_what_was_learned_stays(
             lives: dict[str, list[int]] = defaultdict(list)
             async for key in redis.scan_iter(f"{redis_location.prefix}:*"):
                 lives[key.decode().split(":")[1]].append(await redis.ttl(key))
-            lasting = {"shape", "user", "account", "events"}
+            lasting = {"shape", "user", "account", "events", "open"}
             assert {kind for kind, all_lives in lives.items() if all_lives == [-1]} == lasting
             passing = lives["impression"] + lives["shown"]
             assert len(passing) == 3

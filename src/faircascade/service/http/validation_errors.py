@@ -85,7 +85,7 @@ def _fields(model: type[BaseModel], parts: Sequence[int | str]) -> list[str]:
     for part in parts:
         if isinstance(part, str) and part in model.model_fields:
             model = _model_in(model.model_fields[part].annotation) or model
-    return list(model.model_fields)
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

@@ -74,7 +74,7 @@ class _Filter:
     def nbytes(self) -> int:
         """Memory that it takes, about."""
         copied = sum(copy.nbytes for copy in self.copies.values())
-        return copied + 2 * sum(map(len, self.allowed.values()))
+        return copied + sum(map(len, self.allowed.values()))
 
 
 class Selections:
@@ -112,8 +112,9 @@ class Selections:
         first_rows = catalogue.first_rows.tolist()
         make = partial(self._pieces, key, allowed, segments, first_rows)
         selection = Selection(key, allowed, make)
+        cuts = np.split(allowed, first_rows[1:-1])  # they share its memory
         with self._lock:
-            kept.allowed.update(parts)
+            kept.allowed.update(zip(segments, cuts, strict=True))
             kept.last = ref(catalogue), selection
             self._make_room(key)
         return selection

@@ -58,7 +58,7 @@ def _several(given: Any) -> Any:
 class Condition(BaseModel):
     """All that are given must hold. An item without a value satisfies `not` and `known: false`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     is_: Operand | None = Field(
         default=None, alias="is", description="It is this, or has this tag."
