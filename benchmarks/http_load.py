@@ -198,8 +198,12 @@ async def in_batches(
     k: int,
     each: Callable[[Seen], Awaitable[None]] | None = None,
     pairs: int | None = None,
+    exclude: int = 0,
 ) -> Seen:
-    """Clients that send batches one after the other, for some seconds or so many pairs."""
+    """Clients that send batches one after the other, for some seconds or so many pairs.
+
+    Each request leaves out so many items, others than the ones beside it.
+    """
     seen = Seen()
     begin = time.perf_counter()
 
@@ -212,7 +216,11 @@ async def in_batches(
             turn += connections
             names = [(turn * size + n) * 7919 % users for n in range(size)]
             start = time.perf_counter()
-            asks = {"requests": [{"user": f"user-{name}", "k": k} for name in names]}
+            asks: dict[str, list[dict[str, Any]]] = {
+                "requests": [{"user": f"user-{name}", "k": k} for name in names]
+            }
+            for n, ask in enumerate(asks["requests"] if exclude else ()):
+                ask["exclude"] = [f"item-{n + other}" for other in range(exclude)]
             status, told = await connection.post("/v1/recommendations/batch", orjson.dumps(asks))
             seen.add("recommend", time.perf_counter() - start)
             slates = orjson.loads(told)

@@ -221,6 +221,15 @@ def batches(folder: Path) -> dict[str, Any]:
         return seen | {"server_cpu_share": round((server.cpu - before) / 30, 2)}
 
 
+def mixed(folder: Path) -> dict[str, Any]:
+    """Batches of 1,000 and single requests; `benchmarks/mixed.py` compares two versions."""
+    from benchmarks.mixed import KINDS, measured
+
+    write_items(folder / "items.parquet", ITEMS)
+    with serving(folder, "--items", "items.parquet") as server:
+        return {kind: measured(server, 12.0, left_out) for kind, left_out in KINDS.items()}
+
+
 def memory(folder: Path) -> dict[str, Any]:
     """As many pairs as 400 a second make in an hour, in batches; memory every twentieth of them."""
     write_items(folder / "items.parquet", ITEMS)
@@ -438,6 +447,7 @@ PARTS: dict[str, Callable[..., dict[str, Any]]] = {
     "overload": overload,
     "alone": alone,
     "batches": batches,
+    "mixed": mixed,
     "memory": memory,
     "large": large,
     "start": start,

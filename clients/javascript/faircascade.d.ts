@@ -287,6 +287,40 @@ export interface FieldError {
   message: string;
 }
 
+/** An item with its exposure, and what the catalogue says of it. */
+export interface FoundItem {
+  name: string;
+  /** Items behind it; 1 for an item. */
+  items: number;
+  /** Exposure E_B: how often it was shown. */
+  appearances: number;
+  /** Exposure E_P: appearances weighed by position. */
+  exposure: number;
+  /** How often it was handed out, shown or not. */
+  handed_out: number;
+  /** The same weighed by position. */
+  exposure_handed_out: number;
+  clicks: number;
+  /** Of the exposure E_P of all items in the catalogue. */
+  exposure_share: number;
+  /** Of the merit of all items in the catalogue. */
+  merit_share: number;
+  /** exposure_share / merit_share: 1 is in proportion. */
+  ratio: number;
+  merit: number;
+  popularity: number;
+  group: string | null;
+  supplier: string | null;
+}
+
+export interface FoundItems {
+  window: Window;
+  /** Items whose ids begin so. */
+  total: number;
+  /** The one with this very id first, then the most exposed ones. */
+  items: FoundItem[];
+}
+
 export interface History {
   window: Window;
   /** Length of a step. */
@@ -475,6 +509,17 @@ export interface PolicyBody {
   knowledge?: "shared" | "branched" | "new" | null;
 }
 
+export interface PolicyChange {
+  /** ISO 8601. */
+  time: string;
+  text: string;
+}
+
+export interface PolicyChanges {
+  /** Oldest first; only the last ones are kept. */
+  changes: PolicyChange[];
+}
+
 export interface PolicyDescription {
   /** As on the command line. */
   name: string;
@@ -611,6 +656,14 @@ export interface SampleRatio {
   text: string;
 }
 
+/** Within how many seconds answers came. */
+export interface Seconds {
+  /** Half of them. */
+  p50: number;
+  /** 99% of them. */
+  p99: number;
+}
+
 export interface ServedVersion {
   /** Changes with any parameter, and with what it knows. */
   id: string;
@@ -674,6 +727,51 @@ export interface StateBody {
 
 export interface Status {
   status: "ok";
+}
+
+export interface StoreHealth {
+  /** As the address of the store begins. */
+  kind: string;
+  /** "ok", or what is wrong. */
+  status: string;
+  /** That a write took; null if it failed. */
+  seconds: number | null;
+  /** Size; null if the store cannot tell. */
+  data_bytes: number | null;
+  /** Size of what is written ahead (SQLite) or of the append-only file (Redis). */
+  log_bytes: number | null;
+  /** For how long events may not have been counted. */
+  counts_behind_seconds: number;
+  /** How acknowledged feedback could be lost, if so. */
+  durability: string | null;
+  /** Processes that take requests. */
+  workers: number;
+}
+
+export interface Traffic {
+  window: Window;
+  /** Length of a step. */
+  step_seconds: number;
+  /** Oldest first; the last one is not over yet. */
+  moments: TrafficMoment[];
+}
+
+/** The requests of one step. */
+export interface TrafficMoment {
+  since: string;
+  until: string;
+  /** Requests for slates; a batch is one. */
+  recommendations: number;
+  /** Requests with feedback; a batch is one. */
+  feedback: number;
+  /** Other requests of the API. */
+  other: number;
+  /** Answered with 5xx, those refused at once aside. */
+  errors: number;
+  /** Refused as there were too many: 429, or 503 at once. */
+  refused: number;
+  /** Of requests for one slate; null if there was none. */
+  seconds: Seconds | null;
 }
 
 export interface User {
@@ -754,6 +852,32 @@ export interface ListItemExposureQuery {
 
 /** What `getExposureHistory` may be asked for. */
 export interface GetExposureHistoryQuery {
+  /** The last hour or days. "24h" by default. */
+  window?: "1h" | "24h" | "7d";
+}
+
+/** What `findItems` may be asked for. */
+export interface FindItemsQuery {
+  /** How the id begins. "" by default. */
+  prefix?: string;
+  /** Since ever, or in the last hour or days. "24h" by default. */
+  window?: "all" | "1h" | "24h" | "7d";
+  /** Items to return at most. 20 by default. */
+  limit?: number;
+}
+
+/** What `exportExposure` may be asked for. */
+export interface ExportExposureQuery {
+  /** A row for each item, group, supplier or step of the window. "item" by default. */
+  by?: "item" | "group" | "supplier" | "time";
+  /** Steps of 7d if `by` is time and this is all. "24h" by default. */
+  window?: "all" | "1h" | "24h" | "7d";
+  /** "csv" by default. */
+  format?: "csv" | "json";
+}
+
+/** What `getTraffic` may be asked for. */
+export interface GetTrafficQuery {
   /** The last hour or days. "24h" by default. */
   window?: "1h" | "24h" | "7d";
 }
@@ -863,6 +987,12 @@ export class Client {
   /** Return clicks and fairness in each step of a window. */
   getExposureHistory(query?: GetExposureHistoryQuery, options?: CallOptions): Promise<History>;
 
+  /** Return items whose ids begin with a text, with what exposure they had in a window. */
+  findItems(query?: FindItemsQuery, options?: CallOptions): Promise<FoundItems>;
+
+  /** Return the exposure of a whole catalogue, or the time lines, for other programs. */
+  exportExposure(query?: ExportExposureQuery, options?: CallOptions): Promise<string>;
+
   /** Return which policies there are, which versions they had, and what is served. */
   listPolicies(options?: CallOptions): Promise<Lineup>;
 
@@ -958,6 +1088,23 @@ export class Client {
    * @param name The experiment.
    */
   pauseExperiment(name: string, body: StateBody, options?: CallOptions): Promise<Experiment>;
+
+  /**
+   * Return how many requests came in each step of a window, and how long they took.
+   *
+   * All workers of this service together, since it was started.
+   */
+  getTraffic(query?: GetTrafficQuery, options?: CallOptions): Promise<Traffic>;
+
+  /**
+   * Return whether the store can be written to, how long that takes, and how large it is.
+   *
+   * The store is checked at most once per second.
+   */
+  getStore(options?: CallOptions): Promise<StoreHealth>;
+
+  /** Return what was changed about what is served to whom, and when. */
+  listPolicyChanges(options?: CallOptions): Promise<PolicyChanges>;
 
   /** Return what ranks the items, with its parameters. */
   getPolicy(options?: CallOptions): Promise<PolicyDescription>;

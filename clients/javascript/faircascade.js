@@ -284,6 +284,33 @@ export class Client {
     );
   }
 
+  /** Return items whose ids begin with a text, with what exposure they had in a window. */
+  async findItems(query, options) {
+    return this.#call(
+      {
+        method: "GET",
+        path: "/v1/exposure/find",
+        query,
+        retry: ALWAYS,
+      },
+      options,
+    );
+  }
+
+  /** Return the exposure of a whole catalogue, or the time lines, for other programs. */
+  async exportExposure(query, options) {
+    return this.#call(
+      {
+        method: "GET",
+        path: "/v1/exposure/export",
+        query,
+        retry: ALWAYS,
+        accept: "text/csv",
+      },
+      options,
+    );
+  }
+
   /** Return which policies there are, which versions they had, and what is served. */
   async listPolicies(options) {
     return this.#call(
@@ -495,6 +522,51 @@ export class Client {
         method: "PUT",
         path: `/v1/experiments/${segment("name", name)}/state`,
         body,
+        retry: ALWAYS,
+      },
+      options,
+    );
+  }
+
+  /**
+   * Return how many requests came in each step of a window, and how long they took.
+   *
+   * All workers of this service together, since it was started.
+   */
+  async getTraffic(query, options) {
+    return this.#call(
+      {
+        method: "GET",
+        path: "/v1/traffic",
+        query,
+        retry: ALWAYS,
+      },
+      options,
+    );
+  }
+
+  /**
+   * Return whether the store can be written to, how long that takes, and how large it is.
+   *
+   * The store is checked at most once per second.
+   */
+  async getStore(options) {
+    return this.#call(
+      {
+        method: "GET",
+        path: "/v1/store",
+        retry: ALWAYS,
+      },
+      options,
+    );
+  }
+
+  /** Return what was changed about what is served to whom, and when. */
+  async listPolicyChanges(options) {
+    return this.#call(
+      {
+        method: "GET",
+        path: "/v1/policy/changes",
         retry: ALWAYS,
       },
       options,

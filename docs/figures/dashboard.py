@@ -5,10 +5,13 @@ Starts the demo, lets its users come for a while, and needs playwright and chrom
 
 from __future__ import annotations
 
+import random
 import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+import httpx
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -26,6 +29,20 @@ PICTURES = {
 }
 
 
+def come(url: str, seconds: float) -> None:
+    """Ask for slates over HTTP and answer most of them, as the simulated users need not."""
+    draw, end = random.Random(1), time.monotonic() + seconds
+    with httpx.Client(base_url=url) as http:
+        while time.monotonic() < end:
+            user = f"web-{draw.randrange(300)}"
+            slate = http.post("/v1/recommendations", json={"user": user, "k": 5}).json()
+            if draw.random() < 0.8:
+                clicked = draw.choice([None, None, 1, 2, 3])
+                answer = {"impression_id": slate["impression_id"], "clicked_position": clicked}
+                http.post("/v1/feedback", json=answer)
+            time.sleep(draw.expovariate(8))
+
+
 def main() -> None:
     """Wait until there is something to see, then take all pictures."""
     with (
@@ -33,7 +50,7 @@ def main() -> None:
         running("--demo", "--demo-rate", "100", folder=Path(folder)) as server,
         chromium() as browser,
     ):
-        time.sleep(60 * MINUTES)
+        come(server.url, 60 * MINUTES)
         for name, options in PICTURES.items():
             page = browser.new_page(**options)
             page.goto(f"{server.url}/?window=1h")
@@ -43,6 +60,12 @@ def main() -> None:
             clip = {"x": 0, "y": 0, "width": width, "height": HEIGHT}
             page.screenshot(path=HERE / f"{name}.png", full_page=True, clip=clip)
             page.close()
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.goto(f"{server.url}/?window=1h")
+        page.wait_for_selector("#over tbody tr")
+        page.wait_for_timeout(2_500)
+        page.locator("#traffic").screenshot(path=HERE / "dashboard-requests.png")
+        page.close()
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.goto(f"{server.url}/docs")
         page.wait_for_timeout(1_000)

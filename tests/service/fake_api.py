@@ -38,7 +38,7 @@ SLATES = {"1h": 4_212, "24h": 96_480, "7d": 688_146, "all": 1_204_377}
 class Mood:
     """How the fake answers; a test changes it while the page is open."""
 
-    state: Literal["busy", "empty", "even", "trouble", "unauthorised"] = "busy"
+    state: Literal["busy", "empty", "even", "trouble", "half", "unauthorised"] = "busy"
     age: timedelta = OLD
     """How long ago the first slate was."""
     clicks: int = 1
@@ -357,6 +357,93 @@ def create(mood: Mood) -> FastAPI:
             return _problem(403, "Forbidden", "the key may not change policies")
         mood.kill_switch = body.policy
         return body
+
+    @app.get("/v1/exposure/find", include_in_schema=False)
+    async def find_items(
+        prefix: str, window: Literal["all", "1h", "24h", "7d"] = "24h", limit: int = 20
+    ) -> schemas.FoundItems:
+        shown = exposure(window, 100, datetime.now(UTC), mood).over_exposed
+        found = [one for one in shown if one.name.startswith(prefix)]
+        labels = {"merit": 1.0, "popularity": 0.0, "group": "<i>jazz</i>", "supplier": None}
+        return schemas.FoundItems(
+            window=_window(window, datetime.now(UTC), mood.age),
+            total=len(found),
+            items=[schemas.FoundItem(**one.model_dump(), **labels) for one in found[:limit]],
+        )
+
+    @app.get("/v1/exposure/export", include_in_schema=False)
+    async def export(by: str, window: str, format: str) -> Response:
+        return Response(f"{by},{window},{format}\r\n", media_type="text/csv")
+
+    @app.get("/v1/users/{user}", include_in_schema=False)
+    async def get_user(user: str) -> Response:
+        if mood.state == "unauthorised":
+            return _problem(403, "Forbidden", "the key may only read, and not read users")
+        if user != "ann":
+            return _problem(404, "Not Found", "user: is not known")
+        shown = schemas.UserImpression(
+            impression_id="1-a",
+            time=_iso(datetime.now(UTC)),
+            items=["song-1", NASTY],
+            answered=True,
+            clicked_position=2,
+            clicked_positions=[2],
+            shown=2,
+        )
+        known = schemas.User(
+            user=user,
+            recommendations=1_200,
+            feedback=7,
+            preferences=[0.6, 0.8],
+            impressions_kept=1,
+            impressions=[shown],
+        )
+        return JSONResponse(known.model_dump())
+
+    @app.get("/v1/traffic", include_in_schema=False)
+    async def get_traffic(window: Literal["1h", "24h", "7d"] = "24h") -> schemas.Traffic:
+        past = history(window, datetime.now(UTC), mood)
+        moments = [
+            schemas.TrafficMoment(
+                since=moment.since,
+                until=moment.until,
+                recommendations=moment.recommendations,
+                feedback=moment.answers,
+                other=moment.recommendations // 10,
+                errors=moment.recommendations // 200,
+                refused=0,
+                seconds=schemas.Seconds(p50=0.004, p99=0.03) if moment.recommendations else None,
+            )
+            for moment in past.moments
+        ]
+        return schemas.Traffic(window=past.window, step_seconds=past.step_seconds, moments=moments)
+
+    @app.get("/v1/store", include_in_schema=False)
+    async def get_store() -> Response:
+        if mood.state == "half":
+            return _problem(503, "Service Unavailable", "the store is being looked for")
+        health = schemas.StoreHealth(
+            kind="sqlite",
+            status="ok",
+            seconds=0.0042,
+            data_bytes=12_345_678,
+            log_bytes=None,
+            counts_behind_seconds=0.2,
+            durability=None,
+            workers=2,
+        )
+        return JSONResponse(health.model_dump())
+
+    @app.get("/v1/policy/changes", include_in_schema=False)
+    async def get_changes() -> schemas.PolicyChanges:
+        now = datetime.now(UTC)
+        changes = [
+            schemas.PolicyChange(time=_iso(now - timedelta(days=90)), text="long ago"),
+            schemas.PolicyChange(
+                time=_iso(now - timedelta(minutes=20)), text="default is <b>new</b>"
+            ),
+        ]
+        return schemas.PolicyChanges(changes=changes)
 
     @app.get("/v1/policy", tags=["service"], summary="What ranks the slates")
     async def get_policy() -> schemas.PolicyDescription:

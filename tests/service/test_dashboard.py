@@ -430,7 +430,7 @@ def test_a_slow_service_is_not_asked_again_before_it_answered(open_page: Open) -
         page.clock.run_for(2_000)
     page.clock.run_for(6_000)
     page.evaluate("fetch('/healthz')")  # whatever was asked before is known after it
-    assert len(held) == 2  # one turn: what the exposure is, and how it came about
+    assert len(held) == 3  # one turn: what the exposure is, how it came about, and what was changed
     for route in held:
         route.continue_()
     page.unroute_all()
@@ -462,3 +462,108 @@ def test_the_reference_draws_every_operation_for_desks_and_phones(
     page = open_page("/docs", viewport=PHONE, is_mobile=True)
     page.get_by_role("heading", name="faircascade").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+
+
+# the sections below exposure
+
+
+def test_requests_and_the_store_are_told_in_numbers(open_page: Open) -> None:
+    page = open_page("/?window=24h")
+    wait_live(page)
+    assert tile(page, "p50") == "4 ms"
+    assert tile(page, "p99") == "30 ms"
+    assert tile(page, "Errors").endswith("%")
+    assert tile(page, "Answered") == "83.0%"
+    assert tile(page, "Store") == "Reachable"
+    assert tile(page, "Size") == "12 MB"
+    assert tile(page, "Workers") == "2"
+    for chart in ("Requests a second", "Time to a slate", "Errors and refusals", "Slates answered"):
+        assert page.get_by_role("slider", name=f"{chart}, step by step").count() == 1
+
+
+def test_changes_of_policies_are_marked_on_all_time_lines(open_page: Open) -> None:
+    page = open_page("/?window=1h")
+    wait_live(page)
+    charts = page.locator(".stage").filter(has=page.locator(".change"))
+    assert charts.count() == 6
+    assert page.locator("#fairness-chart .change").count() == 1  # the other was long ago
+    assert "default is <b>new</b>" in page.locator("#clicks-chart .change title").text_content()
+    slider = page.locator(SLIDER)
+    slider.focus()
+    page.keyboard.press("End")
+    told = []
+    for _ in range(30):
+        told.append(page.locator("#clicks-chart .tip").inner_text())
+        page.keyboard.press("ArrowLeft")
+    assert sum("default is <b>new</b>" in text for text in told) == 1
+
+
+def test_items_are_found_by_how_their_ids_begin(open_page: Open) -> None:
+    page = open_page("/?window=1h")
+    wait_live(page)
+    page.get_by_label("Item", exact=True).fill("song-1")
+    row = page.locator("#find table.found tbody tr").first
+    row.wait_for()
+    assert row.locator("th").inner_text().startswith("song-1")
+    assert "<i>jazz</i>" in row.inner_text()  # text, not HTML
+    page.get_by_label("Item", exact=True).fill("nothing")
+    page.get_by_text("No item begins so.").wait_for()
+    assert page.locator("#find table.found:visible").count() == 0
+
+
+def test_users_are_found_with_their_slates_and_answers(open_page: Open) -> None:
+    page = open_page()
+    wait_live(page)
+    field = page.get_by_label("User", exact=True)
+    field.fill("ann")
+    field.press("Enter")
+    page.get_by_text("1,200 slates, 7 answers, from which preferences of length 1.000").wait_for()
+    shown = page.locator("#find table.found:visible").inner_text()
+    assert "clicked 2" in shown
+    assert NASTY in shown
+    field.fill("nobody")
+    field.press("Enter")
+    page.get_by_text("Nothing is known under this id.").wait_for()
+
+
+def test_a_key_that_may_not_see_users_is_told_so_and_kept(open_page: Open, fake: Fake) -> None:
+    fake.mood.state = "unauthorised"
+    page = open_page()
+    page.get_by_label("Key", exact=True).fill(KEY)
+    page.get_by_role("button", name="Use this key").click()
+    wait_live(page)
+    field = page.get_by_label("User", exact=True)
+    field.fill("ann")
+    field.press("Enter")
+    page.get_by_text("Not shown: the key may only read, and not read users.").wait_for()
+    assert page.locator("#key-form").is_hidden()
+
+
+def test_a_table_is_downloaded_of_the_window_that_is_shown(open_page: Open) -> None:
+    page = open_page("/?window=7d")
+    wait_live(page)
+    page.get_by_label("Table").select_option("time")
+    page.get_by_label("Format").select_option("json")
+    with page.expect_download() as started:
+        page.get_by_role("button", name="Download").click()
+    assert started.value.suggested_filename == "exposure-time-7d.json"
+    assert started.value.path().read_text().strip() == "time,7d,json"
+
+
+def test_a_section_that_fails_leaves_the_others_alone(open_page: Open, fake: Fake) -> None:
+    fake.mood.state = "half"
+    page = open_page()
+    wait_live(page)
+    said = page.locator("#store .notice:visible").first.inner_text()
+    assert said.startswith("Store cannot be shown now. It answered 503: the store is being")
+    assert tile(page, "p50") == "4 ms"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_is_wider_than_the_window(open_page: Open, width: int, scheme: str) -> None:
+    page = open_page("/?window=24h", viewport={"width": width, "height": 800}, color_scheme=scheme)
+    wait_live(page)
+    page.get_by_label("Item", exact=True).fill("s")
+    page.locator("#find table.found tbody tr").first.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -22,6 +22,7 @@ _OPTIONAL = {
     "fastapi": ("`faircascade serve`", "serve"),
     "redis": ("several services on one Redis", "serve"),
     "asyncpg": ("services on PostgreSQL", "postgres"),
+    "opentelemetry-exporter-otlp-proto-http": ("`faircascade serve --traces`", "otel"),
     "httpx": ("`fc.Client`", "client"),
     "FairDynamicRec": ("comparison with the authors' package", "peers"),
 }

@@ -173,6 +173,13 @@ def serve(
             show_default="no limit",
         ),
     ] = None,
+    traces: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Send spans of OpenTelemetry to a collector, such as http://localhost:4318.",
+        ),
+    ] = None,
     access_log: Annotated[bool, typer.Option("--access-log", help="Log every request.")] = False,
     audit_log: AuditLogPath = None,
     event_log: Annotated[
@@ -213,12 +220,15 @@ def serve(
         from faircascade.service.keys import Keys
         from faircascade.service.logs import configure
         from faircascade.service.rules.rules import Rules
-        from faircascade.service.server import ServerConfig
+        from faircascade.service.server import ServerConfig, traces_wanted
         from faircascade.service.server import serve as run
         from faircascade.service.settings import DAY, ServiceSettings
         from faircascade.service.stores.base import StoreDown
         from faircascade.service.worker import Worker
 
+    if traces_wanted(traces):
+        with _extra("otel"):
+            import faircascade.service.tracing  # noqa: F401 - told before anything is opened
     worker = Worker.current()
     if no_keys and _on_the_command_line(command_line, "keys"):
         raise ValueError("--keys and --no-keys cannot be combined")
@@ -260,6 +270,7 @@ def serve(
             event_log=_event_log(flags),
             demo_rate=demo_rate,
             worker=worker,
+            traces=traces,
         )
         configure(style)
         try:
@@ -318,14 +329,15 @@ def _opened(worker: Worker | None, flags: Mapping[str, Any]) -> Iterator[tuple[s
 
 
 @contextmanager
-def _extra() -> Iterator[None]:
+def _extra(extra: str = "serve") -> Iterator[None]:
     """Name the extra to install if a library is missing."""
     try:
         yield
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("faircascade"):
             raise
-        raise ValueError(f"serving needs {error.name}: {install_command('serve')}") from None
+        what = {"serve": "serving", "otel": "--traces"}[extra]
+        raise ValueError(f"{what} needs {error.name}: {install_command(extra)}") from None
 
 
 def _on_the_command_line(context: typer.Context, name: str) -> bool:

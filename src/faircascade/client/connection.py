@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from faircascade.client.retry import Attempt, Failure
+from faircascade.client.trace_context import trace_headers
 from faircascade.client.transport import Reply
 from faircascade.installation import install_command
 
@@ -65,7 +66,7 @@ class Connection:
     def request(self, attempt: Attempt) -> dict[str, Any]:
         """Return the request that an attempt sends."""
         request = attempt.request
-        headers = {"X-Request-ID": attempt.request_id}
+        headers = {"X-Request-ID": attempt.request_id, **trace_headers()}
         if request.content is not None:
             headers["Content-Type"] = "application/json"
         return {

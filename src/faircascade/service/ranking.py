@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -47,6 +47,13 @@ Served = dict[str, ServedPolicy]
 Slates = dict[int, RankedSlate | Refused]
 """Slates, or refusals, by the places of their requests."""
 
+Scoring = Callable[[ScoringJob], Awaitable[list[RankedSlate]]]
+
+
+async def score(job: ScoringJob) -> list[RankedSlate]:
+    """Score, in a thread if it takes long."""
+    return await asyncio.to_thread(job.run) if job.size > LARGE else job.run()
+
 
 class Ranking:
     """Ranks with the policies of a lineup and records in a store."""
@@ -67,6 +74,11 @@ class Ranking:
         self._clock = clock
         self._lineup, self._served = lineup, served_policies(lineup, {})
         self._failed: set[str] = set()  # keys of shadows
+        self._score: Scoring = score
+
+    def watch(self, store: Store, scoring: Callable[[Scoring], Scoring]) -> None:
+        """Use another store, and put something around the scoring."""
+        self._store, self._score = store, scoring(self._score)
 
     async def prepared(self, lineup: Lineup, catalogue: Catalogue) -> Served:
         """Return what another lineup serves, ready to rank."""
@@ -152,7 +164,7 @@ class Ranking:
         groups = asked.groups(place for place in places if asked.is_ranked(place))
         for group in groups:  # one pool at a time: each may be as large as the catalogue
             try:
-                slates = await self._run(asked.job(group))
+                slates = await self._score(asked.job(group))
             except ValueError as error:  # slates of this length cannot be learned from
                 refused = invalid("k", f"cannot be {asked.requests[group[0]].k}: {error}")
                 found.update(dict.fromkeys(group, refused))
@@ -169,10 +181,6 @@ class Ranking:
                     rule = f"cannot be {asked.requests[place].k}: {error}"
                     found[place] = invalid("k", rule)
         return found
-
-    async def _run(self, job: ScoringJob) -> list[RankedSlate]:
-        """Score, in a thread if it takes long."""
-        return await asyncio.to_thread(job.run) if job.size > LARGE else job.run()
 
     async def _hand_out(
         self,

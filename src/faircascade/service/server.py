@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
 import signal
 import socket
 import sys
@@ -75,6 +76,8 @@ class ServerConfig:
     """Slates per second that simulated users ask for, if the source is the demo."""
     worker: Worker | None = None
     """Which worker it is, if there are several."""
+    traces: str | None = None
+    """Address of a collector of traces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +144,12 @@ async def _serve(plan: ServerConfig, listener: socket.socket, announce: Announce
         )
     if isinstance(plan.source, Demo) and plan.demo_rate > 0:
         beside.append(SimulatedUsers(plan.source.environment, rate=plan.demo_rate).run)
+    tracing = None
+    if traces_wanted(plan.traces):
+        from faircascade.service.tracing import Tracing  # an extra
+
+        tracing = Tracing.to(plan.traces, worker=None if worker is None else worker.number)
+        tracing.watch(service)
     app = create_app(
         service,
         keys=plan.keys,
@@ -148,6 +157,7 @@ async def _serve(plan: ServerConfig, listener: socket.socket, announce: Announce
         access_log=plan.access_log,
         audit_log=AuditLog(plan.audit_log),
         worker=plan.worker,
+        tracing=tracing,
         host=plan.host if plan.keys is None and is_local(listener) else None,
     )
     config = uvicorn.Config(
@@ -177,6 +187,8 @@ async def _serve(plan: ServerConfig, listener: socket.socket, announce: Announce
     gc.collect()
     gc.freeze()  # what is here now stays: going through all of it would hold up requests
     await server.serve(sockets=[listener])
+    if tracing is not None:
+        await asyncio.to_thread(tracing.stop)
     if server.force_exit:
         log.warning("stopped at once; requests under way were cut off")
     else:
@@ -192,6 +204,15 @@ async def _log_writer(config: EventLogConfig, service: Service) -> Beside:
         await service.stop()
         raise
     return writer.run
+
+
+def traces_wanted(url: str | None) -> bool:
+    """Say whether traces were asked for, by an address or by the variables of OpenTelemetry."""
+    if os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
+        return False
+    names = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+    none = os.environ.get("OTEL_TRACES_EXPORTER", "") == "none"
+    return url is not None or (not none and any(os.environ.get(name) for name in names))
 
 
 class _Server(uvicorn.Server):

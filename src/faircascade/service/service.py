@@ -40,7 +40,8 @@ from faircascade.service.messages import (
     invalid,
 )
 from faircascade.service.no_clicks import NoClicks
-from faircascade.service.ranking import Ranking, Served
+from faircascade.service.precedence import SMALL, Precedence, pieces
+from faircascade.service.ranking import Ranking, Scoring, Served
 from faircascade.service.rules.quotas import Quotas
 from faircascade.service.rules.rules import most_of_both, pins_of_both, wrong_pins
 from faircascade.service.rules.selections import Filters, Selections, check_where, filters_key
@@ -54,6 +55,7 @@ from faircascade.service.stores.base import (
     Store,
     StoreDown,
     StoreShape,
+    StoreUnsure,
     UpdateOutcome,
     UserRecord,
 )
@@ -123,8 +125,14 @@ class Service:
             clock=clock,
             logged=self.settings.event_log,
         )
+        self.precedence = Precedence()
         self._recommending = Batcher(self._recommend, most=MAX_BATCH)
         self._learning = Batcher(self._learn, most=MAX_BATCH)
+
+    def watch(self, store: Callable[[Store], Store], scoring: Callable[[Scoring], Scoring]) -> None:
+        """Put something around the calls of the store and the scoring, such as spans of traces."""
+        self.store = store(self.store)
+        self._ranking.watch(self.store, scoring)
 
     @property
     def dim(self) -> int:
@@ -355,7 +363,19 @@ class Service:
         Just before slates are made, `check` may raise if nobody waits for them any more: they would
         count as shown.
         """
-        return await self._recommending(requests, check=check)
+        if len(requests) <= SMALL:
+            with self.precedence.small():
+                return await self._recommending(requests, check=check)
+        answers: list[Recommendation | Refused] = []
+        for piece in pieces(requests):
+            async with self.precedence.turn():
+                try:
+                    answers += await self._recommending(piece, check=check)
+                except StoreDown as error:
+                    if answers:  # those were counted as shown
+                        raise StoreUnsure(str(error)) from error
+                    raise
+        return answers
 
     async def _recommend(
         self, requests: Sequence[RecommendationRequest]
@@ -462,7 +482,14 @@ class Service:
         self, requests: Sequence[FeedbackRequest]
     ) -> Sequence[FeedbackReceipt | Refused]:
         """Learn each feedback once; the same one again changes nothing."""
-        return await self._learning(requests)
+        if len(requests) <= SMALL:
+            with self.precedence.small():
+                return await self._learning(requests)
+        receipts: list[FeedbackReceipt | Refused] = []
+        for piece in pieces(requests):
+            async with self.precedence.turn():
+                receipts += await self._learning(piece)
+        return receipts
 
     async def _learn(self, requests: Sequence[FeedbackRequest]) -> list[FeedbackReceipt | Refused]:
         found = await self.store.impressions([request.impression_id for request in requests])

@@ -889,6 +889,16 @@ async def what_expires_without_an_answer_is_a_change(store: Store) -> None:
     _equal(outcomes, [UpdateOutcome.UNKNOWN], "an answer after that")
 
 
+@_opened
+async def it_says_how_large_it_is_or_that_it_cannot(store: Store) -> None:
+    await hand_out(store, "ada")
+    found = await store.size()
+    for name in ("data", "log"):
+        size = getattr(found, name)
+        assert size is None or (isinstance(size, int) and size >= 0), f"{name} is {size!r}"
+    assert found.data != 0, "a store with an impression takes no room"
+
+
 STORE_CHECKS: tuple[Check, ...] = (
     another_shape_is_refused,
     the_shape_is_known_before_opening,
@@ -928,5 +938,6 @@ STORE_CHECKS: tuple[Check, ...] = (
     changes_stay_until_they_are_dropped,
     changes_come_in_the_order_in_which_sums_grew,
     what_expires_without_an_answer_is_a_change,
+    it_says_how_large_it_is_or_that_it_cannot,
 )
 """Every check, by what it asserts."""

@@ -177,6 +177,14 @@ def test_a_followed_file_that_becomes_shorter_is_not_read_on(path: Path) -> None
     asyncio.run(story())
 
 
+def test_what_a_killed_import_was_writing_is_removed(path: Path) -> None:
+    path.write_text("one\n")
+    draft = path.with_name(".events.jsonl.imported.1-ab.part")
+    draft.write_text("{")
+    read(path)
+    assert not draft.exists()
+
+
 def test_a_damaged_position_is_refused(path: Path) -> None:
     path.write_text("one\n")
     read(path)

@@ -214,6 +214,11 @@ class Catalogue:
         rows = np.minimum(np.searchsorted(known, slots), len(known) - 1)
         return np.where(known[rows] == slots, rows, -1)
 
+    def beginning_with(self, prefix: str) -> Ints:
+        """Return the rows of items whose names begin so, ascending."""
+        slots, known = self.item_names.beginning_with(prefix), self.slots
+        return np.flatnonzero(np.isin(known, slots, assume_unique=True))
+
     def choice(
         self,
         candidates: Sequence[str] | None,

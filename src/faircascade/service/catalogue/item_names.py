@@ -54,6 +54,15 @@ class _Page:
         ends_of_added = self.ends[-1] + np.cumsum(lengths, dtype=np.uint32)
         return _Page(self.text + b"".join(added), np.concatenate([self.ends, ends_of_added]))
 
+    def beginning_with(self, prefix: bytes) -> Ints:
+        """Return the places of names that begin so, ascending."""
+        starts = self.ends[:-1].astype(np.int64)
+        places = np.flatnonzero(np.diff(self.ends.astype(np.int64)) >= max(1, len(prefix)))
+        text = np.frombuffer(self.text, dtype=np.uint8)
+        for at, byte in enumerate(prefix):
+            places = places[text[starts[places] + at] == byte]
+        return places
+
 
 _EMPTY = _Page(b"", np.zeros(1, dtype=np.uint32))
 
@@ -83,6 +92,14 @@ class ItemNames:
     def names(self, slots: Sequence[int]) -> list[str]:
         """Return the names of some slots."""
         return [self.name(slot) for slot in slots]
+
+    def beginning_with(self, prefix: str) -> Ints:
+        """Return the slots whose names begin so, ascending."""
+        wanted = prefix.encode()
+        found = [
+            page.beginning_with(wanted) + number * PAGE for number, page in enumerate(self._pages)
+        ]
+        return np.concatenate([np.empty(0, np.int64), *found])
 
     def add(self, slots: Slots, names: Sequence[str], keys: Words) -> None:
         """Learn names and their keys; those that are known stay as they are."""

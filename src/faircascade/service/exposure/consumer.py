@@ -13,7 +13,7 @@ from faircascade.service.exposure.tally import Tallies
 from faircascade.service.stores.base import Slots, Store
 from faircascade.types import Ints
 
-CHUNK = 2_000
+CHUNK = 500
 """Events that are counted at a time, so that requests in between need not wait long."""
 AWAY = 60.0
 """Seconds without reading after which events may be gone; stores keep them for minutes."""
@@ -70,6 +70,7 @@ class ExposureTracker:
                     self._cursor = events[-1][0]
                 counted += len(events)
                 if len(events) >= limit:
+                    await asyncio.sleep(0)  # a store need not wait for anything
                     continue
                 if self._certain or await self._covers(store):
                     break
@@ -92,6 +93,11 @@ class ExposureTracker:
             await store.keep_counts(cursor, await asyncio.to_thread(to_bytes, account))
             self._covered = cursor
             return True
+
+    @property
+    def behind(self) -> float:
+        """Seconds since everything that had happened was counted; infinite before the start."""
+        return max(0.0, self._clock() - self._read)
 
     def snapshot(self, window: str) -> ExposureSnapshot:
         """Return a copy of the counts of "1h", "24h", "7d" or "all", as of now."""

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from faircascade.metrics.exposure import lorenz
+from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.exposure.counters import ExposureSnapshot, Moment, Timeline
 from faircascade.service.exposure.counts import Counts
 from faircascade.service.exposure.fairness import MEASURES, exposures, fairness
@@ -57,6 +58,32 @@ def item_exposure(
         shares = shares.of_groups(recipients.by_group if by == "group" else recipients.by_supplier)
     page = _ranked(shares, order, offset + limit)[offset:]
     return {"window": _window(snapshot), "total": len(shares.names), "items": shares.rows(page)}
+
+
+def found_items(
+    snapshot: ExposureSnapshot, catalogue: Catalogue, prefix: str, limit: int
+) -> dict[str, Any]:
+    """Return `FoundItems` of the API: the items whose ids begin so, the most exposed ones first."""
+    recipients = catalogue.recipients
+    rows = catalogue.beginning_with(prefix)
+    units = snapshot.counts.units_of(recipients.slots[rows])
+    shares = Shares.of_items(snapshot.counts, recipients)
+    first = rows[leading(limit, -units, rows)]  # of those alike, the ones that came first
+    exact = catalogue.find([prefix])
+    if exact[0] >= 0:
+        first = np.concatenate([exact, first[first != exact[0]]])[:limit]
+    items = [catalogue.item(row) for row in first.tolist()]
+    known = [
+        {
+            "merit": item.merit,
+            "popularity": item.popularity,
+            "group": item.groups.get("group"),
+            "supplier": item.groups.get("supplier"),
+        }
+        for item in items
+    ]
+    found = [{**a, **b} for a, b in zip(shares.rows(first), known, strict=True)]
+    return {"window": _window(snapshot), "total": len(rows), "items": found}
 
 
 def history(timeline: Timeline, recipients: Recipients) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 
@@ -33,6 +33,9 @@ from faircascade.service.service import Service
 from faircascade.service.worker import Worker
 from faircascade.version import __version__
 
+if TYPE_CHECKING:
+    from faircascade.service.tracing import Tracing
+
 log = logging.getLogger(__name__)
 
 Beside = Callable[[Service], Coroutine[Any, Any, None]]
@@ -48,6 +51,7 @@ def create_app(
     audit_log: AuditLog | None = None,
     host: str | None = None,
     worker: Worker | None = None,
+    tracing: Tracing | None = None,
 ) -> FastAPI:
     """Return the application of a service.
 
@@ -84,6 +88,10 @@ def create_app(
     )
     for router in ROUTERS:
         app.router.routes.extend(router.routes)
+    if tracing is not None:
+        from faircascade.service.tracing import TraceMiddleware  # an extra
+
+        app.add_middleware(TraceMiddleware, tracing=tracing)
     app.add_middleware(
         RequestMiddleware,
         metrics=metrics,

@@ -26,16 +26,24 @@ class StoreProbe:
         self._clock = clock
         self._felt = -inf
         self._feeling: asyncio.Task[str] | None = None
+        self.seconds: float | None = None
+        """That the store took to answer the last time."""
 
     async def status(self) -> str:
         """Return "ok", or what is wrong with the store."""
         now = self._clock()
         if self._feeling is None or (self._feeling.done() and now - self._felt >= REUSE_SECONDS):
             self._felt = now
-            self._feeling = asyncio.create_task(_ping(self._store))
+            self._feeling = asyncio.create_task(self._ping())
         return await asyncio.shield(
             self._feeling
         )  # a caller that is cancelled must not cancel it for the others
+
+    async def _ping(self) -> str:
+        began = time.perf_counter()
+        status = await _ping(self._store)
+        self.seconds = time.perf_counter() - began
+        return status
 
 
 async def _ping(store: Store) -> str:

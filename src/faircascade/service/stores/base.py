@@ -203,6 +203,16 @@ class ModelUpdate:
         return {**self.impression.counted, ANSWER: said} if said else self.impression.counted
 
 
+@dataclass(frozen=True, kw_only=True)
+class StoreSize:
+    """How much room a store takes, in bytes; None if it cannot tell."""
+
+    data: int | None = None
+    """All that is kept."""
+    log: int | None = None
+    """What is written ahead of it and not carried over yet, in addition."""
+
+
 class UpdateOutcome(Enum):
     """What became of an update."""
 
@@ -474,6 +484,12 @@ class Store(ABC):
 
         It may drop only some of them, so that others need not wait; 0 says that all are gone.
         """
+
+    # operation
+
+    async def size(self) -> StoreSize:
+        """Return how much room it takes, for whoever watches it."""
+        return StoreSize()
 
     # copies
 

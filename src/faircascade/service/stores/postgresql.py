@@ -27,6 +27,7 @@ from faircascade.service.stores.base import (
     StoredItem,
     StoreDown,
     StoreShape,
+    StoreSize,
     StoreUnsure,
     UpdateOutcome,
     UserRecord,
@@ -76,6 +77,13 @@ _PACE = 4 * 2**20
 """Bytes that the server reads or writes in a second where it is slow; patience grows with them."""
 _LONG = 60.0
 """Seconds more for what may be as large as the catalogue."""
+
+
+_SIZE = """
+SELECT coalesce(sum(pg_total_relation_size(pg_class.oid)), 0)
+FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+WHERE nspname = $1 AND relkind = 'r'
+"""
 
 
 @register_store("postgresql", "postgres")
@@ -355,6 +363,11 @@ class PostgreSQLStore(Store):
         changes = self._packed(Expired(impression=one) for one in dropped if one.clicked is None)
         await db.execute("INSERT INTO changes (body) SELECT unnest($1::bytea[])", changes)
         return len(dropped)
+
+    # operation
+
+    async def size(self) -> StoreSize:
+        return StoreSize(data=int(await self._db.value(_SIZE, self._schema)))
 
     # copies
 

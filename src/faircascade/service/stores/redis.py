@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from redis.exceptions import ResponseError
 
 from faircascade.errors import ParameterError
 from faircascade.service.stores import packing
@@ -25,6 +26,7 @@ from faircascade.service.stores.base import (
     StoredItem,
     StoreDown,
     StoreShape,
+    StoreSize,
     StoreUnsure,
     UpdateOutcome,
     UserRecord,
@@ -436,6 +438,16 @@ class RedisStore(Store):
         keys = [self._key("open"), self._key("changes")]
         (dropped,) = await self._call("expire", [(keys, [before, _MANY, self._stem()])])
         return int(dropped)
+
+    # operation
+
+    async def size(self) -> StoreSize:
+        try:
+            told = await self._connection.send([("INFO", "memory"), ("INFO", "persistence")])
+        except ResponseError:  # many a hosted server forbids it
+            return StoreSize()
+        memory, persistence = told  # the client has read them
+        return StoreSize(data=memory["used_memory"], log=persistence.get("aof_current_size"))
 
     # copies
 

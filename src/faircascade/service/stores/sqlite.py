@@ -8,7 +8,7 @@ import secrets
 import sqlite3
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
@@ -25,6 +25,7 @@ from faircascade.service.stores.base import (
     Store,
     StoredItem,
     StoreShape,
+    StoreSize,
     UpdateOutcome,
     UserRecord,
     UserStates,
@@ -516,6 +517,15 @@ class SQLiteStore(Store):
             ).rowcount
 
         return int(await self._file.write(job))
+
+    # operation
+
+    async def size(self) -> StoreSize:
+        log_file = Path(f"{self.path.resolve()}-wal")
+        with suppress(OSError):  # it is being replaced, which readiness says
+            log_bytes = log_file.stat().st_size if log_file.exists() else 0
+            return StoreSize(data=self.path.stat().st_size, log=log_bytes)
+        return StoreSize()
 
     # copies
 

@@ -5,6 +5,7 @@ from faircascade.service.http.routes import (
     experiments,
     exposure,
     feedback,
+    monitoring,
     operation,
     pages,
     policies,
@@ -20,6 +21,7 @@ ROUTERS = (
     exposure.router,
     policies.router,
     experiments.router,
+    monitoring.router,
     operation.router,
     pages.router,
 )

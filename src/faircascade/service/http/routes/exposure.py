@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from faircascade.service.exposure import summary
+from faircascade.service.exposure.export import Row, recipient_rows, written
 from faircascade.service.http.dependencies import dependencies_of
 from faircascade.service.http.json_route import json_response
+from faircascade.service.http.monitoring import time_rows
 from faircascade.service.http.responses import ALWAYS, problem_responses
 from faircascade.service.http.schemas import (
+    ExportQuery,
     Exposure,
     ExposureQuery,
+    FindQuery,
+    FoundItems,
     History,
     HistoryQuery,
     ItemExposure,
@@ -88,3 +94,60 @@ async def get_exposure_history(
     recipients = service.catalogue.recipients
     timeline = service.exposure.timeline(query.window)
     return json_response(await asyncio.to_thread(summary.history, timeline, recipients))
+
+
+@router.get(
+    "/exposure/find",
+    operation_id="findItems",
+    summary="Find items by how their ids begin",
+    response_model=FoundItems,
+    response_description="Some of them, with their exposure and their labels.",
+    responses=problem_responses(*ALWAYS, 422),
+)
+async def find_items(request: Request, query: Annotated[FindQuery, Query()]) -> Response:
+    """Return items whose ids begin with a text, with what exposure they had in a window."""
+    service = dependencies_of(request).service
+    catalogue, snapshot = service.catalogue, service.exposure.snapshot(query.window)
+    return json_response(
+        await asyncio.to_thread(summary.found_items, snapshot, catalogue, query.prefix, query.limit)
+    )
+
+
+@router.get(
+    "/exposure/export",
+    operation_id="exportExposure",
+    summary="Export exposure as a table",
+    response_description="A row for each item, group, supplier or step.",
+    response_class=Response,
+    responses={
+        200: {
+            "content": {
+                "text/csv": {"schema": {"type": "string"}},
+                "application/json": {"schema": {"type": "array", "items": {"type": "object"}}},
+            }
+        },
+        **problem_responses(*ALWAYS, 422),
+    },
+)
+async def export_exposure(request: Request, query: Annotated[ExportQuery, Query()]) -> Response:
+    """Return the exposure of a whole catalogue, or the time lines, for other programs."""
+    deps = dependencies_of(request)
+    recipients = deps.service.catalogue.recipients
+    window = query.window
+    pages: Iterator[Sequence[Row]]
+    if query.by == "time":
+        window = "7d" if window == "all" else window
+        timeline = deps.service.exposure.timeline(window)
+        steps = await asyncio.to_thread(summary.history, timeline, recipients)
+        pages = iter([time_rows(steps["moments"], deps.metrics.traffic.timeline(window))])
+    else:
+        snapshot = deps.service.exposure.snapshot(window)
+        pages = recipient_rows(snapshot, recipients, query.by)
+    name = f"exposure-{query.by}-{window}.{query.format}"
+    kind = "text/csv; charset=utf-8" if query.format == "csv" else "application/json"
+    headers = {
+        "Content-Disposition": f'attachment; filename="{name}"',
+        "Cache-Control": "no-store",
+    }
+    # a thread makes each piece when the one before was taken
+    return StreamingResponse(written(pages, query.format), 200, headers, kind)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,6 +19,7 @@ from faircascade.service.http.schemas import (
     FeedbackResults,
 )
 from faircascade.service.messages import Refused
+from faircascade.service.precedence import PIECE
 
 router = APIRouter(route_class=JSONRoute, prefix="/v1", tags=["feedback"])
 
@@ -60,7 +63,9 @@ async def learn_many(request: Request, body: FeedbackBatch) -> Response:
     """
     deps = dependencies_of(request)
     receipts = await deps.service.learn(body.feedback)
-    results = []
+    results: list[Any] = []
     for place, receipt in enumerate(receipts):
+        if place % PIECE == 0:
+            await deps.service.precedence.give_way()
         results.append(batch_result(receipt, place=f"body.feedback.{place}", key="receipt"))
     return json_response({"results": results})

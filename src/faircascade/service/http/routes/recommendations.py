@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,6 +20,7 @@ from faircascade.service.http.schemas import (
     RecommendationResults,
 )
 from faircascade.service.messages import Refused
+from faircascade.service.precedence import PIECE
 
 router = APIRouter(route_class=JSONRoute, prefix="/v1", tags=["recommendations"])
 
@@ -60,8 +63,10 @@ async def recommend_many(request: Request, body: RecommendationBatch) -> Respons
     """
     deps = dependencies_of(request)
     answers = await deps.service.recommend(body.requests, check=check_of(request))
-    results = []
+    results: list[Any] = []
     for place, answer in enumerate(answers):
+        if place % PIECE == 0:
+            await deps.service.precedence.give_way()
         at = f"body.requests.{place}"
         results.append(batch_result(answer, place=at, key="recommendation"))
     return json_response({"results": results})

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from faircascade.service.http.schemas.base import LARGEST_PAGE, Paging
+from faircascade.service.ids import LONGEST_ID
 from faircascade.service.messages import Model
 
 Notion = Literal["equality_b", "equality_p", "equity_b", "equity_p", "coverage"]
@@ -132,3 +133,34 @@ class History(Model):
     window: Window
     step_seconds: int = Field(description="Length of a step.")
     moments: list[Moment] = Field(description="Oldest first; the last one is not over yet.")
+
+
+class FindQuery(Model):
+    prefix: str = Field("", max_length=LONGEST_ID, description="How the id begins.")
+    window: AnyWindow = "24h"
+    limit: int = Field(20, ge=1, le=LARGEST_PAGE, description="Items to return at most.")
+
+
+class FoundItem(Recipient):
+    """An item with its exposure, and what the catalogue says of it."""
+
+    merit: float
+    popularity: float
+    group: str | None
+    supplier: str | None
+
+
+class FoundItems(Model):
+    window: Window
+    total: int = Field(description="Items whose ids begin so.")
+    items: list[FoundItem] = Field(
+        description="The one with this very id first, then the most exposed ones."
+    )
+
+
+class ExportQuery(Model):
+    by: Literal["item", "group", "supplier", "time"] = Field(
+        "item", description="A row for each item, group, supplier or step of the window."
+    )
+    window: AnyWindow = Field("24h", description="Steps of 7d if `by` is time and this is all.")
+    format: Literal["csv", "json"] = "csv"

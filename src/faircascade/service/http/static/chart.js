@@ -10,7 +10,8 @@ const FAR = 10; // steps that Page Up and Page Down go
  *   nodes    SVG elements
  *   summary  the picture in words
  *   legend   [{look, name}] to stand above the picture, if names do not stand in it
- *   stops    [{key, x, dots: [{y, look}], title, lines: [[name, value]]}], from left to right
+ *   stops    [{key, x, dots: [{y, look}], title, lines: [[name, value]], notes: [text]}], from left
+ *            to right; notes may be missing
  *   top, bottom  between which a stop is marked
  *   table    {head: [text], rows: [[text]]}
  */
@@ -124,7 +125,7 @@ export class Chart {
       );
       this.#tip.replaceChildren(make("strong", {}, stop.title), make("dl", {}, ...stop.lines.flatMap(
         ([name, value]) => [make("dt", {}, name), make("dd", {}, value)],
-      )));
+      )), ...(stop.notes ?? []).map((text) => make("p", {}, text)));
       const room = this.#stage.clientWidth - this.#tip.offsetWidth;
       const beside = stop.x + 12 <= room ? stop.x + 12 : stop.x - 12 - this.#tip.offsetWidth;
       this.#tip.style.left = `${Math.max(0, Math.min(beside, room))}px`;
@@ -137,8 +138,9 @@ export class Chart {
     const stops = this.#picture.stops;
     const at = this.#at ?? stops.length - 1;
     if (at < 0) return;
-    const { title, lines } = stops[at];
-    const words = `${title}: ${lines.map(([name, value]) => `${name} ${value}`).join(", ")}`;
+    const { title, lines, notes = [] } = stops[at];
+    const numbers = lines.map(([name, value]) => `${name} ${value}`).join(", ");
+    const words = [`${title}: ${numbers}`, ...notes].join(". ");
     const values = { min: 1, max: stops.length, now: at + 1, text: words };
     for (const [name, value] of Object.entries(values)) {
       this.#cursor.setAttribute(`aria-value${name}`, value);

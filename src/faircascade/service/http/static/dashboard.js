@@ -7,6 +7,7 @@ import { clickRate, clockSeconds, clockTime, count, fullDate, lasting, percent, 
 import { comparable, waitingWords, withoutStart } from "./history.js";
 import { lorenzWords, paintClicks, paintFairness, paintLorenz } from "./pictures.js";
 import { poll } from "./poll.js";
+import { mountSections } from "./sections.js";
 import { ShortList } from "./shortlist.js";
 import { fillFacts, fillTiles, holdersTable } from "./tables.js";
 
@@ -31,6 +32,7 @@ const shortLists = {
   suppliers: new ShortList(byId("suppliers"), "supplier", "Supplier", () => now()),
   groups: new ShortList(byId("groups"), "group", "Group", () => now()),
 };
+const refreshSections = mountSections(byId("sections"));
 let turnsToPolicy = 0;
 let shownWindow = null;
 
@@ -54,9 +56,10 @@ async function refresh(signal) {
     if (signal.aborted) return "failed";
     const window = chosenWindow();
     const past = window === "all" ? "7d" : window; // history has no "all"
-    const [exposure, history, policy] = await Promise.all([
+    const [exposure, history, { changes }, policy] = await Promise.all([
       get(`/v1/exposure?window=${window}&limit=10`, signal),
       get(`/v1/exposure/history?window=${past}`, signal),
+      get("/v1/policy/changes", signal),
       turnsToPolicy <= 0 ? get("/v1/policy", signal) : null,
     ]);
     const rest = await askForRest(exposure, window, signal);
@@ -64,7 +67,10 @@ async function refresh(signal) {
     if (policy) showPolicy(policy);
     turnsToPolicy = policy ? ASK_POLICY : turnsToPolicy - 1;
     showExposure(exposure, window, rest);
-    showHistory(history, window);
+    showHistory({ ...history, changes }, window);
+    byId("content").hidden = false; // charts must have a width
+    await refreshSections({ window, past, history, changes, signal });
+    if (signal.aborted) return "failed";
     shownWindow = window;
     say("live", "Live");
     return "done";

@@ -1,6 +1,6 @@
 // What is served: the kill switch, the experiment and how it goes. A section of the dashboard of its own.
 
-import { NeedsKey, get, hasKey, put } from "./api.js";
+import { NeedsKey, NotAllowed, get, hasKey, put } from "./api.js";
 import { baseAxis, curve, labelRoom, numberTicks, scale, sideAxis, timeLabel, timeTicks } from "./axes.js";
 import { Chart } from "./chart.js";
 import { byId, draw, make, repeat, write } from "./dom.js";
@@ -72,7 +72,7 @@ async function turn(policy) {
     byId("kill-switch-form").hidden = true;
     now();
   } catch (error) {
-    write(byId("kill-switch-error"), error instanceof NeedsKey
+    write(byId("kill-switch-error"), error instanceof NeedsKey || error instanceof NotAllowed
       ? `This ${hasKey() ? "key may not change" : "needs a key that may change"} what is served.`
       : `Nothing was changed. ${error.message}`);
   }

@@ -66,3 +66,37 @@ export function span(since, until) {
   const today = new Date().toDateString() === since.toDateString();
   return `${today ? "" : `${dayName(since)}, `}${clockTime(since)}–${clockTime(until)}`;
 }
+
+/** A number of seconds: "0.85 ms", "4.2 ms", "1.3 s". */
+export function duration(value) {
+  if (value === null) return NOTHING;
+  if (value === 0) return "0 ms";
+  if (value < 0.0995) return `${Number((1000 * value).toPrecision(2))} ms`;
+  if (value < 0.9995) return `${Math.round(1000 * value)} ms`;
+  return value < 100 ? `${value.toFixed(1)} s` : lastingAbout(value);
+}
+
+function lastingAbout(seconds) {
+  const [size, unit] = [[86_400, "days"], [3600, "hours"], [60, "minutes"]].find(([n]) => seconds >= 2 * n) ?? [1, "s"];
+  return `${count(Math.round(seconds / size))} ${unit}`;
+}
+
+/** Events a second. */
+export function rate(value) {
+  if (value === null) return NOTHING;
+  if (value >= 9.95) return `${shortCount(Math.round(value))}/s`;
+  return `${Number(value.toPrecision(2))}/s`;
+}
+
+/** A number of bytes. */
+export function bytes(value) {
+  if (value === null) return NOTHING;
+  const units = ["bytes", "kB", "MB", "GB", "TB"];
+  let at = 0;
+  let left = value;
+  for (; left >= 1000 && at < units.length - 1; at += 1) left /= 1000;
+  return `${at === 0 || left >= 100 ? Math.round(left) : left.toPrecision(2)} ${units[at]}`;
+}
+
+/** A share in whole percents, for axes. */
+export const wholePercent = (share) => `${Number((100 * share).toPrecision(3))}%`;

@@ -1,18 +1,19 @@
 // What the three charts show.
 
 import { apart, baseAxis, curve, labelRoom, numberTicks, scale, sideAxis, timeLabel, timeTicks } from "./axes.js";
+import { changeLines, changeMarks } from "./changes.js";
 import { draw } from "./dom.js";
 import { clickRate, count, lasting, percent, score, shortCount, span } from "./format.js";
 
-const NARROW = 460; // pixels; below it names of lines stand above the picture
-const FOOT = 24;
+export const NARROW = 460; // pixels; below it names of lines stand above the picture
+export const FOOT = 24;
 const WIDEST = 56; // pixels of a bar
 
 /** Share ticks: whole percents, unless they are closer than that. */
 const percentTick = (ticks) => (value) => `${(100 * value).toFixed(ticks[1] % 0.01 > 1e-9 && ticks[1] < 0.05 ? 1 : 0)}%`;
 
 /** The time axis that both charts over time have. */
-function timeline({ window, moments }, left, right) {
+export function timeline({ window, moments }, left, right) {
   const steps = moments.map((moment) => ({
     ...moment, since: new Date(moment.since), until: new Date(moment.until),
   }));
@@ -28,14 +29,14 @@ function timeline({ window, moments }, left, right) {
   return { x, steps, ticks };
 }
 
-function title(step, at, steps) {
+export function title(step, at, steps) {
   return span(step.since, step.until) + (at === steps.length - 1 ? " (so far)" : "");
 }
 
-const each = ({ step_seconds: step }) => `each ${lasting(step)}`;
+export const each = ({ step_seconds: step }) => `each ${lasting(step)}`;
 
 /** A line through the steps that are over, and a ring for the last one, which is not. */
-function overTime(points, look) {
+export function overTime(points, look) {
   const { x, y } = points.at(-1);
   const ring = y === null ? [] : [draw("circle", { class: `ring ${look}`, cx: x, cy: y, r: 3.5 })];
   return [...curve(points.slice(0, -1), look), ...ring];
@@ -78,6 +79,7 @@ export function paintClicks(history, width) {
     ...steps.map((step) => bar(step, step.recommendations, "pale")),
     ...steps.map((step) => bar(step, step.clicked, "one")),
     ...baseAxis(ticks, x, base, width, timeLabel),
+    ...changeMarks(history, x, top, base),
   ];
   const stops = steps.map((step, at) => ({
     key: moments[at].since,
@@ -88,6 +90,7 @@ export function paintClicks(history, width) {
       ["Click rate", clickRate(step.click_rate, most)], ["Clicks", count(step.clicks)],
       ["Answered", count(step.answers)], ["Slates", count(step.recommendations)],
     ],
+    notes: changeLines(history, step),
   }));
   const total = moments.reduce((sum, m) => sum + m.recommendations, 0);
   const known = moments.map((m) => m.click_rate).filter((r) => r !== null);
@@ -137,6 +140,7 @@ export function paintFairness(history, width) {
     ...sideAxis(values, y, left, right, label),
     ...lines.flatMap(({ points, look }) => curve(points, look)),
     ...baseAxis(ticks, x, base, width, timeLabel),
+    ...changeMarks(history, x, top, base),
     ...(narrow ? [] : names(lines, right, top, base)),
     ...(some ? [] : [draw("text", {
       x: (left + right) / 2, y: y(0.6), "text-anchor": "middle",
@@ -148,6 +152,7 @@ export function paintFairness(history, width) {
     dots: lines.map(({ points, look }) => ({ y: points[at].y, look })),
     title: span(step.since, step.until),
     lines: NOTIONS.map(({ notion, name, format }) => [name, format(value(step, notion))]),
+    notes: changeLines(history, step),
   }));
   const last = stops.findLast(({ dots }) => dots.some((dot) => dot.y !== null));
   const now = last ? `: at last ${last.lines.map(([name, value]) => `${name} ${value}`).join(", ")}` : "";
@@ -160,7 +165,7 @@ export function paintFairness(history, width) {
 }
 
 /** Names right of where lines end, with a piece of each line. */
-function names(lines, right, top, base) {
+export function names(lines, right, top, base) {
   const end = ({ points }) => points.findLast(({ y }) => y !== null)?.y ?? null;
   const drawn = lines.filter((line) => end(line) !== null);
   const ends = drawn.map(end);
@@ -225,7 +230,7 @@ export function lorenzWords({ items, exposure_p: exposure }) {
     `the least exposed half ${percent(upTo(0.5))}.`;
 }
 
-function tableOf(stops, first = "Time", name = ({ title: text }) => text) {
+export function tableOf(stops, first = "Time", name = ({ title: text }) => text) {
   return {
     head: [first, ...(stops[0]?.lines.map(([text]) => text) ?? [])],
     rows: stops.map((stop) => [name(stop), ...stop.lines.map(([, value]) => value)]),

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from faircascade.service.imports.claim import Claim, check_folder
-from faircascade.storage import replacing, to_disk
+from faircascade.storage import replacing, sweep, to_disk
 
 _VERSION = 1
 
@@ -39,6 +39,7 @@ class PositionFile:
     def claim(self) -> None:
         """Keep other imports away from it."""
         self._claim = Claim(self.path, "another import is at work with this position; end it first")
+        sweep(self.path)
 
     def load(self) -> Position | None:
         """Return the position, None if there is none yet."""
