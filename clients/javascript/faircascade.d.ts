@@ -872,7 +872,7 @@ export interface ExportExposureQuery {
   by?: "item" | "group" | "supplier" | "time";
   /** Steps of 7d if `by` is time and this is all. "24h" by default. */
   window?: "all" | "1h" | "24h" | "7d";
-  /** "csv" by default. */
+  /** Of the table. "csv" by default. */
   format?: "csv" | "json";
 }
 

@@ -65,6 +65,17 @@ def test_no_candidates_means_all_and_an_empty_list_means_none(server: Server, cl
         ([IMPRESSION, ()], {}, {"clicked_positions": []}),
         (["1f-Zq3vT0kX5mE"], {"clicked_item": "song-8"}, {"clicked_item": "song-8"}),
         ([IMPRESSION], {"shown": 4}, {"shown": 4}),
+        (
+            [IMPRESSION, 2],
+            {"values": {np.int64(2): {"watch_seconds": np.float64(95)}, 4: {"purchase": 1}}},
+            {
+                "clicked_position": 2,
+                "values": [
+                    {"position": 2, "watch_seconds": 95.0},
+                    {"position": 4, "purchase": 1.0},
+                ],
+            },
+        ),
         ([IMPRESSION], {}, {}),
     ],
 )
@@ -77,6 +88,12 @@ def test_feedback_names_positions_an_item_or_no_click(
     assert (seen.method, seen.path) == ("POST", "v1/feedback")
     assert seen.body == {"impression_id": "1f-Zq3vT0kX5mE"} | expected
     schemas.FeedbackRequest.model_validate(seen.body)
+
+
+def test_a_receipt_has_the_values_that_were_sent(server: Server, client: Any) -> None:
+    document = example(schemas.FeedbackReceipt)
+    server.will(says(document | {"values": [{"position": 2, "watch_seconds": 95.0}]}))
+    assert client.feedback(IMPRESSION, 2).values == {2: {"watch_seconds": 95.0}}
 
 
 def test_a_batch_gives_errors_in_the_place_of_what_failed(server: Server, client: Any) -> None:

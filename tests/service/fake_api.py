@@ -389,6 +389,8 @@ def create(mood: Mood) -> FastAPI:
             clicked_position=2,
             clicked_positions=[2],
             shown=2,
+            values=[],
+            default=False,
         )
         known = schemas.User(
             user=user,

@@ -484,10 +484,12 @@ def test_requests_and_the_store_are_told_in_numbers(open_page: Open) -> None:
 def test_changes_of_policies_are_marked_on_all_time_lines(open_page: Open) -> None:
     page = open_page("/?window=1h")
     wait_live(page)
-    charts = page.locator(".stage").filter(has=page.locator(".change"))
+    charts = page.locator(".stage").filter(has=page.locator(".policy-change"))
     assert charts.count() == 6
-    assert page.locator("#fairness-chart .change").count() == 1  # the other was long ago
-    assert "default is <b>new</b>" in page.locator("#clicks-chart .change title").text_content()
+    assert page.locator("#fairness-chart .policy-change").count() == 1  # the other was long ago
+    assert (
+        "default is <b>new</b>" in page.locator("#clicks-chart .policy-change title").text_content()
+    )
     slider = page.locator(SLIDER)
     slider.focus()
     page.keyboard.press("End")

@@ -107,6 +107,9 @@ class PoolQuotasJob(PoolJob):
             places = walk.along(self._rows(slates))
             if len(places) == k:
                 return slates
+            good = next(n for n in range(k) if n >= len(places) or places[n] != n)
+            walk, places = self._walk(k), list(range(good))  # what is below it may change
+            walk.along(self._rows(slates)[:good])
             rows = np.searchsorted(self.catalogue.slots, pool.items.ids[pool.rows])
             full = walk.has_no_room(rows)
             kept = np.isin(pool.rows, slates.items[0, places])

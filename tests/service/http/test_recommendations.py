@@ -52,6 +52,7 @@ def test_feedback_is_learned_and_shows_in_the_next_slate(client: Client) -> None
         clicked_positions=[2],
         clicked_items=[first["items"][1]["item"]],
         shown=2,
+        values=[],
     )
     assert client.recommend(k=3)["items"] != first["items"]
 
@@ -73,6 +74,7 @@ def test_a_slate_may_have_several_clicks(client: Client) -> None:
         "clicked_positions": [2, 4],
         "clicked_items": [items[1], items[3]],
         "shown": 2,  # what comes after the first click is not seen, as this policy has it
+        "values": [],
     }
     again = client.learn(first["impression_id"], clicked_positions=[2, 4])
     assert again.json() == receipt.json()
@@ -126,6 +128,7 @@ def test_no_click_is_an_answer_too(client: Client) -> None:
         "clicked_positions": [],
         "clicked_items": [],
         "shown": 2,
+        "values": [],
     }
 
 

@@ -47,7 +47,7 @@ class Model:
         self.begun: dict[str, int] = defaultdict(int)
         """Slates that were numbered but not recorded (yet): a store may skip their numbers."""
         self.impressions: dict[str, Impression] = {}
-        self.answers: dict[str, tuple[int, int]] = {}
+        self.answers: dict[str, tuple[Any, ...]] = {}
         self.items: dict[str, Item] = {}
         self.changes = 0
         self.events: list[tuple[float, list[int], int | None]] = []
@@ -75,7 +75,7 @@ class Model:
         self.events.append((impression.time, slots, False))
 
     def learn(self, update: ModelUpdate) -> UpdateOutcome:
-        name, answer = update.impression.id, (update.clicked, update.examined)
+        name, answer = update.impression.id, (update.clicked, update.examined, update.details)
         if name not in self.impressions:
             return UpdateOutcome.UNKNOWN
         if name in self.answers:
@@ -86,9 +86,15 @@ class Model:
         shown = self.impressions[name]
         user = self.users[shown.user]
         user.sums = user.sums + update.increments
+        for slot, units in update.refunds.items():
+            user.account[slot] -= units
         clicked = [shown.slots.tolist()[position - 1] for position in update.clicked]
         self.events.append((update.time, clicked, True))
         return UpdateOutcome.LEARNED
+
+    def unanswered(self, before: float) -> set[str]:
+        found = (n for n, shown in self.impressions.items() if shown.time < before)
+        return {name for name in found if name not in self.answers}
 
     def erase(self, name: str) -> bool:
         user = self.users.pop(name, None)

@@ -19,7 +19,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from faircascade.service.stores.base import Impression
+from faircascade.service.stores.base import DEFAULT, SHOWN, Impression
 from faircascade.testing.stores import SHAPE, START, new_item, new_update
 from faircascade.types import Floats
 from tests.service.stores.locations import StoreLocation
@@ -173,16 +173,34 @@ class StoreMachine(RuleBasedStateMachine):
         unknown = replace(self.known[0], id=UNKNOWN)
         asked = data.draw(st.lists(st.sampled_from([*self.known, unknown]), max_size=5))
         updates = [
-            new_update(
-                shown,
-                *(np.flatnonzero(rng.random(len(shown.slots)) < 0.4) + 1).tolist(),
-                examined=int(rng.integers(1, len(shown.slots) + 1)),
-                increments=rng.normal(size=SHAPE.sums),
+            replace(
+                new_update(
+                    shown,
+                    *(np.flatnonzero(rng.random(len(shown.slots)) < 0.4) + 1).tolist(),
+                    examined=int(rng.integers(1, len(shown.slots) + 1)),
+                    increments=rng.normal(size=SHAPE.sums),
+                ),
+                details=[{}, {SHOWN: 1}, {DEFAULT: True}][rng.integers(3)],
+                refunds={
+                    slot: int(rng.integers(1, 99))
+                    for slot in self.model.account(shown.user)
+                    if slot in shown.slots and rng.random() < 0.3
+                },
             )
             for shown in asked
         ]
         expected = [self.model.learn(update) for update in updates]
         assert self.wait(self.store.learn(updates)) == expected
+
+    @rule(ago=st.integers(-2, 8), most=st.integers(1, 4))
+    def look_for_slates_without_an_answer(self, ago: int, most: int) -> None:
+        before = self.now - ago
+        found = self.wait(self.store.unanswered(before, most))
+        expected = self.model.unanswered(before)
+        assert {one.id for one in found} <= expected
+        assert len(found) == min(most, len(expected))
+        times = [one.time for one in found]
+        assert times == sorted(self.model.impressions[name].time for name in expected)[:most]
 
     @rule(data=st.data())
     def look_up(self, data: st.DataObject) -> None:
@@ -199,8 +217,8 @@ class StoreMachine(RuleBasedStateMachine):
             return
         assert (found.id, found.user, found.round) == (name, kept.user, kept.round)
         assert found.time == kept.time
-        answer = self.model.answers.get(name, (None, None))
-        assert (found.clicked, found.examined) == answer
+        answer = self.model.answers.get(name, (None, None, {}))
+        assert (found.clicked, found.examined, found.details) == answer
         assert found.slots.dtype == np.int32
         np.testing.assert_array_equal(found.slots, kept.slots)
         np.testing.assert_array_equal(found.features, kept.features)

@@ -18,6 +18,9 @@ Packed = NDArray[np.unsignedinteger[Any]]
 
 UNSETTLED = np.full(len(MEASURES), np.nan)
 """Fairness of a step that is measured when it is asked for."""
+LATE_AT_ONCE = 2
+"""Steps, oldest first, to which what came late is added when the window moves on: requests wait for
+that."""
 OPEN = 2
 """Steps that are easy to add to: the running one, and the one before it for those who are late."""
 
@@ -162,11 +165,15 @@ class Window:
         if number <= self.running:
             return
         before, self.running = self.running, number
-        for old in [n for n in self.open if n <= number - OPEN]:
-            counts, late = self.copied(old), old <= before - OPEN
-            measured = UNSETTLED if late else fairness(counts, recipients)
-            self.closed[old] = Step.pack(counts, measured)
+        late = sorted(n for n in self.open if n <= before - OPEN)
+        for old in late[:LATE_AT_ONCE]:
+            self.closed[old] = Step.pack(self.copied(old), UNSETTLED)
             del self.open[old]
+        for old in [n for n in self.open if before - OPEN < n <= number - OPEN]:
+            counts = self.open.pop(old)
+            self.closed[old] = Step.pack(counts, fairness(counts, recipients))
+        for old in [n for n in self.open if n < self.first]:
+            Step.pack(self.open.pop(old), UNSETTLED).add_to(self.total, sign=-1)
         for old in [n for n in self.closed if n < self.first]:
             self.closed.pop(old).add_to(self.total, sign=-1)
 

@@ -163,4 +163,4 @@ class ExportQuery(Model):
         "item", description="A row for each item, group, supplier or step of the window."
     )
     window: AnyWindow = Field("24h", description="Steps of 7d if `by` is time and this is all.")
-    format: Literal["csv", "json"] = "csv"
+    format: Literal["csv", "json"] = Field("csv", description="Of the table.")

@@ -9,7 +9,7 @@ const MOST = 20; // marks in a picture; of more, the newest
 export function changeMarks(history, x, top, base) {
   return within(history).map(({ time, text }) => {
     const at = x(time.getTime());
-    return draw("g", { class: "change" },
+    return draw("g", { class: "policy-change" },
       draw("title", {}, `${clockTime(time)}: ${visible(text)}`),
       draw("line", { x1: at, x2: at, y1: top, y2: base }),
       draw("path", { d: `M${at - 4} ${top - 6}h8l-4 6z` }));
