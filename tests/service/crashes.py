@@ -39,6 +39,8 @@ class Witness:
     """Slates that were handed out."""
     answers: dict[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)
     """What was acknowledged: clicked positions, and how many were learned from."""
+    unshown: dict[str, int] = field(default_factory=dict)
+    """How many positions of answered slates nobody saw, which count as exposure no more."""
     complaints: list[str] = field(default_factory=list)
     """What should never happen."""
     failures: int = 0
@@ -157,6 +159,7 @@ class Visitor:
             else:
                 told += 1
                 self.witness.answers[shown.id] = (receipt.clicked_positions, receipt.shown)
+                self.witness.unshown[shown.id] = 0 if seen is None else K - seen
 
 
 async def live_through(
@@ -202,7 +205,8 @@ async def check(store: Store, witness: Witness, policy: Policy) -> dict[str, flo
         assert everything.answers == len(witness.answers)
         assert everything.clicks == sum(len(clicked) for clicked, _ in witness.answers.values())
         assert len(witness.slates) <= everything.slates <= witness.asked
-        assert everything.by_slot[0].sum() == K * everything.slates
+        shown = K * everything.slates - sum(witness.unshown.values())
+        assert everything.by_slot[0].sum() == shown
     finally:
         await service.stop()
     return {

@@ -159,6 +159,27 @@ def test_json_lines_say_the_same_as_parquet(tmp_path: Path, address: str) -> Non
     asyncio.run(story())
 
 
+def test_a_service_that_dies_again_and_again_writes_whole_files_all_the_same(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        async with shop(tmp_path, address) as here:
+            now = 1e9
+            monkeypatch.setattr("faircascade.service.event_log.writer.time.time", lambda: now)
+            for _ in range(4):
+                writer = here.writer()
+                writer._rotation = Rotation(seconds=100)
+                assert await writer.start()
+                await here.visit()
+                await writer.step()
+                writer._folder.unlock()
+                now += 60
+            assert len(rows(here.path)) == 9
+            await (await here.started()).stop()
+
+    asyncio.run(story())
+
+
 def test_what_is_cut_short_at_the_end_of_a_file_is_dropped(tmp_path: Path, address: str) -> None:
     async def story() -> None:
         async with shop(tmp_path, address) as here:

@@ -121,8 +121,9 @@ class LogFolder:
 
     def _added(self, piece: Piece) -> None:
         """Know what was added."""
-        after = self._head.get("after", piece.head["after"])
-        self._head = {**piece.head, "after": after, "last": piece.head["after"]}
+        first = self._head or piece.head
+        begins = {name: first[name] for name in ("after", "began")}
+        self._head = {**piece.head, **begins, "last": piece.head["after"]}
         self._rows += piece.rows.num_rows
 
     def _close(self) -> None:
@@ -139,6 +140,11 @@ class LogFolder:
     def size(self) -> int:
         """Bytes of what is not in whole files yet."""
         return 0 if self._segment is None else self._segment.size
+
+    @property
+    def began(self) -> float | None:
+        """When the first of it was added, if there is any; also by a process that is gone."""
+        return self._head["began"] if self.size else None
 
     def append(self, piece: Piece) -> None:
         """Add a piece; it is on disk when this returns."""

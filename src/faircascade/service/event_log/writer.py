@@ -69,7 +69,6 @@ class LogWriter:
         self._meta: dict[str, Any] = {}
         self._names: dict[int, str] = {}
         """Of items, by their slots."""
-        self._opened = time.monotonic()
         self._writes = False
 
     # beginning
@@ -93,7 +92,7 @@ class LogWriter:
         except BaseException:
             self._folder.unlock()
             raise
-        self._opened, self._writes = time.monotonic(), True
+        self._writes = True
         return True
 
     async def _begin(self, before: Any) -> None:
@@ -211,7 +210,7 @@ class LogWriter:
         """Write some changes; return whether there are more."""
         if self._cursor != self._kept["read"]:  # the store was down
             await self._advance()
-        began = self._service.clock()
+        now = self._service.clock()
         found = await self._store.changes(self._cursor, CHUNK)
         if found and await self._store.get_meta(EVENT_LOG) != self._kept:
             raise LogStopped(_OTHER)  # some changes may have been dropped before we read them
@@ -224,7 +223,7 @@ class LogWriter:
         rows = 0
         if changes or len(records):
             head = {**self._head(catalogue), "log": self._kept["log"]}
-            head |= {"after": self._cursor, "cursor": cursor}
+            head |= {"after": self._cursor, "cursor": cursor, "began": time.time()}
             piece = await asyncio.to_thread(self._piece, head, changes, outcomes, records)
             await asyncio.to_thread(self._folder.append, piece)
             self._catalogue, self._meta = catalogue, self._meta | meta
@@ -232,12 +231,10 @@ class LogWriter:
         if changes:
             self._cursor = cursor
             await self._advance()
-        self._service.log_status.wrote(began, rows, behind=len(found) == CHUNK)
-        age = time.monotonic() - self._opened
-        if self._folder.size and self._rotation.is_due(self._folder.size, age):
+        self._service.log_status.wrote(now, rows, behind=len(found) == CHUNK)
+        began = self._folder.began
+        if began is not None and self._rotation.is_due(self._folder.size, time.time() - began):
             await asyncio.to_thread(self._folder.rotate)
-        if not self._folder.size:
-            self._opened = time.monotonic()
         return len(found) == CHUNK
 
     def _piece(
