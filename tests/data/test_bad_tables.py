@@ -103,7 +103,11 @@ def test_lines_are_numbered_whatever_the_separator(tmp_path: Path, sep: str) -> 
         ("a.parquet", b"user,item,rating\n", "a.parquet: this is not a Parquet file"),
         ("a.parquet", b"", "a.parquet: this is not a Parquet file"),
         ("a.csv", b"PAR1 cut off", "a.csv: this is not a Parquet file"),
-        ("a.parquet.gz", gzip.compress(b"PAR1", mtime=0), "a.parquet.gz: Parquet files must not be compr"),
+        (
+            "a.parquet.gz",
+            gzip.compress(b"PAR1", mtime=0),
+            "a.parquet.gz: Parquet files must not be compr",
+        ),
         ("a.csv.gz", gzip.compress(b"", mtime=0), "a.csv.gz: the file is empty"),
         ("a.csv.gz", gzip.compress(b"\0\1", mtime=0), "a.csv.gz: this is binary data, not text"),
         ("a.csv", b"user,item,rating,caf\xe9\n1,1,1,1\n", "line 1: not utf-8 text"),

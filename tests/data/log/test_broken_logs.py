@@ -173,7 +173,7 @@ def test_archives_say_what_is_wrong_with_them(tmp_path: Path) -> None:
     pq.write_table(pa.table(rows), tmp_path / "a.parquet")
     for name, data in (
         ("a.parquet", (tmp_path / "a.parquet").read_bytes()),
-        ("a.csv.gz", gzip.compress(b"user,item,click\nu,a,0\n")),
+        ("a.csv.gz", gzip.compress(b"user,item,click\nu,a,0\n", mtime=0)),
     ):
         with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
             archive.writestr(name, data)
