@@ -25,7 +25,7 @@ from faircascade.policies import (
     Random,
 )
 from faircascade.ranker import Ranker
-from faircascade.rerankers import EARS, FairCo, FairX, Reorder
+from faircascade.rerankers import EARS, ExposureCharge, MeritDraws, Reorder
 from faircascade.rerankers.ledger import exposure_units
 from faircascade.types import Items, Slate
 from tests.environments import small_environment
@@ -34,8 +34,8 @@ IDS = [f"i{n}" for n in range(12)]
 X = np.random.default_rng(0).normal(size=(12, 3)) / 2
 RERANKED = [
     EARSLinUCB(tolerance=1.0),
-    FRMLinUCB(variant="fairx", sharpness=5.0),
-    FRMLinUCB(variant="fairco", eta=0.1),
+    FRMLinUCB(variant="merit-draws", sharpness=5.0),
+    FRMLinUCB(variant="exposure-charge", eta=0.1),
     FRMLinUCB(variant="reorder"),
 ]
 
@@ -226,7 +226,7 @@ def test_wrong_items_are_named() -> None:
         Random(),
         MostPopular(),
         *RERANKED,
-        EALinUCB(reranker=FairCo(eta=0.2)),
+        EALinUCB(reranker=ExposureCharge(eta=0.2)),
         LinTS(reranker=EARS(tolerance=0.5)),
         EpsilonGreedy(reranker=Reorder()),
     ],
@@ -476,9 +476,9 @@ def test_accounts_are_saved_with_items_that_came_and_went(policy, tmp_path) -> N
 @pytest.mark.parametrize(
     "policy",
     [
-        FRMLinUCB(variant="fairco", ledger="global"),
+        FRMLinUCB(variant="exposure-charge", ledger="global"),
         FRMLinUCB(variant="reorder", ledger="global"),
-        EALinUCB(reranker=FairCo(ledger="global")),
+        EALinUCB(reranker=ExposureCharge(ledger="global")),
     ],
     ids=lambda policy: policy.label,
 )
@@ -492,7 +492,7 @@ def test_an_account_of_all_users_has_no_place_online(policy) -> None:
 
 @pytest.mark.parametrize(
     "policy",
-    [*RERANKED, EpsilonGreedy(reranker=Reorder(), epsilon=0.3), LinTS(reranker=FairX())],
+    [*RERANKED, EpsilonGreedy(reranker=Reorder(), epsilon=0.3), LinTS(reranker=MeritDraws())],
     ids=lambda policy: policy.label,
 )
 @pytest.mark.parametrize("numbered", [False, True], ids=["text", "numbers"])

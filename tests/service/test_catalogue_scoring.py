@@ -15,10 +15,10 @@ from faircascade.random import keys_of
 from faircascade.rerankers import (
     EARS,
     Discount,
-    FairCo,
-    FairX,
+    ExposureCharge,
     Identity,
     LoggedRandomisation,
+    MeritDraws,
     Reorder,
 )
 from faircascade.rerankers.ledger import Ledger, exposure_units
@@ -42,7 +42,7 @@ POLICIES = [
     Bandit(exploration=Thompson(), reranker=Discount()),
     Bandit(exploration=Thompson()),
     Bandit(reranker=Discount()),
-    Bandit(reranker=FairX(sharpness=3.0)),
+    Bandit(reranker=MeritDraws(sharpness=3.0)),
 ]
 WAYS = settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -264,7 +264,7 @@ def test_changes_of_the_catalogue_reach_new_users() -> None:
     "policy",
     [
         Bandit(exploration=Epsilon()),
-        Bandit(reranker=FairCo()),
+        Bandit(reranker=ExposureCharge()),
         type("MyUCB", (LinUCB,), {"recommend": lambda *_, **__: None})(),
         Bandit(reranker=type("Mine", (Identity,), {})()),
         Bandit(exploration=type("Mine", (UCB,), {})()),

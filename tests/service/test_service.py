@@ -72,7 +72,7 @@ def refusal(reason: Reason, field: str) -> Any:
     "policy",
     [
         *(registry.build("policy", name) for name in SERVED),
-        FRMLinUCB(variant="fairco"),
+        FRMLinUCB(variant="exposure-charge"),
         CascadeHybrid(observation="last-click", reward="exposure-aware"),
     ],
     ids=repr,
@@ -536,7 +536,7 @@ def test_another_policy_goes_on_with_what_was_learned(tmp_path: Path) -> None:
 
 def test_a_ledger_of_all_users_makes_exposure_even(tmp_path: Path) -> None:
     async def work() -> None:
-        policy = FRMLinUCB(variant="fairco", ledger="global", eta=5.0)
+        policy = FRMLinUCB(variant="exposure-charge", ledger="global", eta=5.0)
         async with serving(tmp_path, policy, items=8) as service:
             for turn in range(40):
                 await recommend(service, f"user-{turn % 4}", k=2)

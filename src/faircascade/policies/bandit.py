@@ -29,7 +29,8 @@ class Bandit(ComposedPolicy):
             ucb, ucb1
         reward: exposure-aware, standard
         observation: all, examination, first-click, last-click
-        reranker: discount, ears, fairco, fairx, identity, logged-randomisation, reorder
+        reranker: discount, ears, exposure-charge, identity, logged-randomisation, merit-draws,
+            reorder
     """
 
     estimator: Estimator = field(default_factory=Ridge)

@@ -137,9 +137,9 @@ class Rules(NamedTuple):
     Empty if nothing is shuffled, or if K is too large for it."""
     drawn_by_merit: bool
     sharpness: float
-    """How much a score counts against luck, if items are drawn by merit (fairx)."""
+    """How much a score counts against luck, if items are drawn by merit (merit-draws)."""
     eta: float
-    """What an item with its fair share of exposure loses (fairco); 0 for nothing."""
+    """What an item with its fair share of exposure loses (exposure-charge); 0 for nothing."""
     discount: float
     """How much of the bonus exposure uses up (discount); 0 for nothing."""
     reorders: bool

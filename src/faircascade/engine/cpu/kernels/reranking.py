@@ -20,7 +20,7 @@ MOST_ZEROS = 53.0
 
 @part
 def adjust(env, draws, rules, account, user, word, scores, best):
-    """Change the scores of all items: `FairX.adjust` and `FairCo.adjust`."""
+    """Change the scores of all items: `MeritDraws.adjust` and `ExposureCharge.adjust`."""
     if rules.drawn_by_merit:
         draw_by_merit(env.keys, rules, absorb(draws.fair[user], word), scores, best)
     if rules.eta > 0.0:

@@ -1,4 +1,4 @@
-"""fairco: a controller that pays back items whose exposure lags their merit."""
+"""exposure-charge: a controller that pays back items whose exposure lags their merit."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from faircascade.rerankers.ledger import Ledger, Scope, check_scope
 from faircascade.types import Floats, Rows
 
 
-@register("fairco", engines=("cpu", "gpu"))
+@register("exposure-charge", engines=("cpu", "gpu"))
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FairCo(Reranker):
+class ExposureCharge(Reranker):
     """Takes eta * (E_P / merit) / (its mean over items) from every score.
 
     E_P is the exposure given so far. While there is none, nothing is taken.

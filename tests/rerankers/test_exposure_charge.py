@@ -1,4 +1,4 @@
-"""fairco: items that had more exposure than their merit pay, from the second slate on."""
+"""exposure-charge: items that had more exposure than their merit pay, from the second slate on."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from faircascade.engine import loop, simulate
 from faircascade.environment import Environment
 from faircascade.exploration import UCB
 from faircascade.policies import Bandit, FRMLinUCB, LinUCB, Policy
-from faircascade.rerankers import FairCo, Identity, Ledger
+from faircascade.rerankers import ExposureCharge, Identity, Ledger
 from faircascade.rerankers.ledger import UNIT
 from faircascade.types import Items, Users
 from tests.environments import small_environment
 from tests.rerankers.asking import EVERY, catalogue, request, rerank
 
 OWN, SHARED = (
-    FRMLinUCB(variant="fairco", eta=0.05),
-    FRMLinUCB(variant="fairco", eta=0.05, ledger="global"),
+    FRMLinUCB(variant="exposure-charge", eta=0.05),
+    FRMLinUCB(variant="exposure-charge", eta=0.05, ledger="global"),
 )
 
 
@@ -33,7 +33,9 @@ def test_while_nothing_was_shown_nothing_is_taken() -> None:
     asked = request(items=catalogue(9), users=range(7), k=5)
     plain = rerank(Identity(), asked, scores)
     for scope, users in (("user", 7), ("global", 7)):
-        found = rerank(FairCo(eta=100.0, ledger=scope), asked, scores, Ledger.of(scope, users))
+        found = rerank(
+            ExposureCharge(eta=100.0, ledger=scope), asked, scores, Ledger.of(scope, users)
+        )
         assert np.array_equal(found.items, plain.items)
         assert np.array_equal(found.scores, plain.scores)
 
@@ -46,10 +48,10 @@ def test_lists_by_hand() -> None:
     # 0 1 0   2 2 0      1.5 1.5 0      0.15 0.15 0       0.35 0.25 0.3   -> 0
     items = catalogue(3, merit=np.array([1.0, 0.5, 1.0]))
     asked = request(items=items, users=["ann"], k=1)
-    books, fairco = Ledger.of("user", 1), FairCo(eta=0.1)
+    books, charge = Ledger.of("user", 1), ExposureCharge(eta=0.1)
     slates = []
     for _ in range(4):
-        found = rerank(fairco, asked, [0.5, 0.4, 0.3], books)
+        found = rerank(charge, asked, [0.5, 0.4, 0.3], books)
         books.enter(EVERY, found.items, items)
         slates.append((int(found.items[0, 0]), float(found.scores[0, 0])))
     assert slates == [
@@ -65,7 +67,9 @@ def test_items_that_cannot_be_chosen_count_in_the_mean() -> None:
     items = catalogue(4, eligible=[True, True, False, False])
     books = Ledger.of("user", 1)
     books.enter(EVERY, np.array([[0]]), items)
-    found = rerank(FairCo(eta=0.1), request(items=items, users=["ann"], k=2), [0.5, 0.2], books)
+    found = rerank(
+        ExposureCharge(eta=0.1), request(items=items, users=["ann"], k=2), [0.5, 0.2], books
+    )
     assert found.items.tolist() == [[1, 0]]
     assert found.scores.tolist() == [pytest.approx([0.2, 0.1], abs=1e-9)]
 
@@ -75,7 +79,7 @@ def test_the_second_slate_of_a_bandit_by_hand() -> None:
     # after the first slate, item 0 has all of E_P/merit: three times the mean, and pays 3 eta
     items = Items.of(np.diag([1.0, 0.8, 0.3]), ids=["a", "b", "c"])
     for eta, second in ((0.05, 0), (0.1, 1)):
-        bandit = Bandit(exploration=UCB(alpha=1.0), reranker=FairCo(eta=eta))
+        bandit = Bandit(exploration=UCB(alpha=1.0), reranker=ExposureCharge(eta=eta))
         state = bandit.start(Users(ids=np.array(["ann"])), 3)
         slates = [
             bandit.recommend(state, EVERY, items.pool, 1, round=t, seed=0).items.tolist()
@@ -87,7 +91,7 @@ def test_the_second_slate_of_a_bandit_by_hand() -> None:
 def test_with_one_account_for_all_a_round_ends_before_anybody_pays() -> None:
     # both users see item 0 in round 1; in round 2 both know of both slates
     items = Items.of(np.diag([1.0, 0.8, 0.3]), ids=["a", "b", "c"])
-    bandit = Bandit(exploration=UCB(alpha=1.0), reranker=FairCo(eta=0.1, ledger="global"))
+    bandit = Bandit(exploration=UCB(alpha=1.0), reranker=ExposureCharge(eta=0.1, ledger="global"))
     users = Users(ids=np.array(["ann", "bob"]))
     states = [bandit.start(users[slice(row, row + 1)], 3) for row in (0, 1)]
     for t, expected in ((1, 0), (2, 1)):
@@ -103,7 +107,9 @@ def test_with_one_account_for_all_a_round_ends_before_anybody_pays() -> None:
 def test_without_eta_the_slates_are_those_of_the_exploration(ledger) -> None:
     env = small_environment(users=5, items=25, k=4)
     plain = shown(env, LinUCB())
-    assert np.array_equal(shown(env, FRMLinUCB(variant="fairco", eta=0.0, ledger=ledger)), plain)
+    assert np.array_equal(
+        shown(env, FRMLinUCB(variant="exposure-charge", eta=0.0, ledger=ledger)), plain
+    )
     assert not np.array_equal(shown(env, OWN), plain)
 
 
@@ -122,7 +128,7 @@ def test_scores_are_what_the_formula_says(data) -> None:
     worth = books.units / items.merit
     expected = scores - eta * worth / worth.mean(axis=1, keepdims=True)
     asked = request(items=items, users=range(n), k=m, seed=seed)
-    found = rerank(FairCo(eta=eta), asked, scores, books)
+    found = rerank(ExposureCharge(eta=eta), asked, scores, books)
     assert np.allclose(found.scores, -np.sort(-expected), atol=1e-5 * eta + 1e-9)
 
 
@@ -131,7 +137,10 @@ def test_exposure_by_merit_evens_out_as_eta_grows() -> None:
     for ledger in ("user", "global"):
         equity = [
             simulate(
-                env, FRMLinUCB(variant="fairco", eta=eta, ledger=ledger), rounds=150, seed=1
+                env,
+                FRMLinUCB(variant="exposure-charge", eta=eta, ledger=ledger),
+                rounds=150,
+                seed=1,
             ).equity_p
             for eta in (0.0, 0.05, 1.0, 10.0)
         ]
@@ -142,7 +151,7 @@ def test_exposure_by_merit_evens_out_as_eta_grows() -> None:
 def test_regret_is_the_price() -> None:
     env = small_environment(users=5, items=20, k=3)
     regret = [
-        simulate(env, FRMLinUCB(variant="fairco", eta=eta), rounds=100, seed=1).regret
+        simulate(env, FRMLinUCB(variant="exposure-charge", eta=eta), rounds=100, seed=1).regret
         for eta in (0.001, 0.1, 1.0)
     ]
     assert regret == sorted(regret)
@@ -216,4 +225,4 @@ def test_a_run_with_one_account_that_is_interrupted_is_a_run_of_fewer_rounds() -
 )
 def test_wrong_parameters_are_named(options: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        FairCo(**options)
+        ExposureCharge(**options)
