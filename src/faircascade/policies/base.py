@@ -182,6 +182,11 @@ class Policy(Component):
         """Return the state that sums make, with a ledger if there is to be one."""
         raise TypeError(f"policy {self.name!r} does not keep what it learns as sums")
 
+    def ledger_of(self, items: Items, units: Ints) -> Ledger | None:
+        """Return the account that follows from the exposure of items in units, (n or 1, m), if the
+        policy keeps one."""
+        return None
+
     @property
     def width_factor(self) -> float:
         """How much of a confidence width a score gains: exploration is this times the width."""

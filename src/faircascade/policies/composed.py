@@ -66,7 +66,7 @@ class ComposedPolicy(Policy):
 
     @property
     def needs_topics(self) -> bool:
-        return self.parts.estimator.needs_topics
+        return self.parts.estimator.needs_topics or self.parts.reranker.needs_topics
 
     @property
     def needs_features(self) -> bool:
@@ -74,7 +74,7 @@ class ComposedPolicy(Policy):
 
     @property
     def without_sums(self) -> str:
-        return self.parts.estimator.without_sums
+        return self.parts.reranker.without_sums or self.parts.estimator.without_sums
 
     @property
     def needs_every_item(self) -> bool:
@@ -104,12 +104,21 @@ class ComposedPolicy(Policy):
         return self.parts.estimator.dim_of(items)
 
     def start(self, users: Users, dim: int) -> BanditState:
-        scope = self.ledger_scope
         return BanditState(
             users=users,
             learned=self.parts.estimator.start(len(users), dim),
-            ledger=None if scope is None else Ledger.of(scope, len(users)),
+            ledger=self._ledger(len(users)),
         )
+
+    def _ledger(self, users: int) -> Ledger | None:
+        """Return an account of nothing, if one is kept."""
+        terms = self.parts.reranker.terms
+        return None if terms is None else Ledger.of(terms, users)
+
+    def ledger_of(self, items: Items, units: Ints) -> Ledger | None:
+        """Return the account that follows from the exposure of items, (n or 1, m)."""
+        terms = self.parts.reranker.terms
+        return None if terms is None else Ledger.of_items(terms, items, units)
 
     def recommend(
         self, state: BanditState, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
@@ -213,6 +222,8 @@ class ComposedPolicy(Policy):
         self.parts.estimator.update(state.learned, users, self._evidence(feedback))
 
     def sums(self, state: BanditState) -> Floats:
+        if self.parts.reranker.without_sums:
+            raise TypeError(f"policy {self.name!r} has no sums: {self.parts.reranker.without_sums}")
         return self.parts.estimator.sums(state.learned)
 
     def increments(self, feedback: Feedback) -> Floats:
@@ -221,8 +232,8 @@ class ComposedPolicy(Policy):
     def from_sums(
         self, users: Users, sums: Floats, dim: int, *, ledger: Ledger | None = None
     ) -> BanditState:
-        if ledger is None and self.ledger_scope is not None:
-            ledger = Ledger.of(self.ledger_scope, len(users))
+        if ledger is None:
+            ledger = self._ledger(len(users))
         learned = self.parts.estimator.from_sums(sums, dim)
         return BanditState(users=users, learned=learned, ledger=ledger)
 
@@ -253,7 +264,7 @@ class ComposedPolicy(Policy):
 
     def settle(self, states: Sequence[BanditState]) -> None:
         if self.ledger_scope == "global":
-            Ledger.settle(_ledgers(states))
+            self.parts.reranker.settle(_ledgers(states))
 
     def join(self, states: Sequence[BanditState]) -> BanditState:
         return BanditState(
@@ -274,10 +285,11 @@ class ComposedPolicy(Policy):
         return self.parts.estimator.arrays(state.learned) | account
 
     def restore(self, users: Users, arrays: Mapping[str, NDArray[Any]]) -> BanditState:
+        terms = self.parts.reranker.terms
         return BanditState(
             users=users,
             learned=self.parts.estimator.restore(arrays),
-            ledger=None if self.ledger_scope is None else Ledger.restore(self.ledger_scope, arrays),
+            ledger=None if terms is None else Ledger.restore(terms, arrays),
         )
 
     def scale_warning(self, norm: float, rows: float) -> str:

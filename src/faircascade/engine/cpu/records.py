@@ -146,6 +146,10 @@ class Rules(NamedTuple):
     """Whether items whose exposure lags come first (reorder)."""
     accounts: bool
     """Whether exposure is accounted for."""
+    shifts: bool
+    """Whether scores are moved by what an account of all users says."""
+    by_score: bool
+    """Whether slates are then ordered by the scores before that."""
     gained: Ints
     """What a position counts there, (K,)."""
     refine_every: int
@@ -185,6 +189,10 @@ class Account(NamedTuple):
     """What exposure costs each item, (p,)."""
     items: int
     """Items in the catalogue, those that are never shown included."""
+    kept: Floats
+    """What scores are multiplied by in this round, (p,), if an account of all users moves them."""
+    added: Floats
+    """What is then added to them, (p,)."""
 
 
 class Tiers(NamedTuple):

@@ -70,6 +70,29 @@ def take_discount(rules, account, user, word, scores, widths):
         scores[i] -= taken * widths[i]
 
 
+@part
+def shift(account, scores):
+    """Move the scores of all items alike for all users: `ShiftingReranker.adjust`."""
+    kept, added = account.kept, account.added
+    for i in range(len(added)):
+        scores[i] = scores[i] * kept[i] + added[i]
+
+
+@part
+def sort_by_score(account, scores, items, keys):
+    """Order a slate by its scores before they were moved: `PMMF.arrange`."""
+    for position in range(len(items)):
+        item = items[position]
+        key = account.added[item] - rounded(scores[item]) * RESOLUTION
+        place = position
+        while place > 0 and key < keys[place - 1]:
+            items[place] = items[place - 1]
+            keys[place] = keys[place - 1]
+            place -= 1
+        items[place] = item
+        keys[place] = key
+
+
 @inlined
 def arrange(env, draws, rules, account, scratch, user, word, theta, lane, at, step, M_inv):
     """Put the slate into the order in which it is shown: `EARS.arrange` and `Reorder.arrange`.
