@@ -46,7 +46,7 @@ class _Optimistic(LinearRecipe):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Sampling(LinearRecipe):
+class Sampling(LinearRecipe):
     scale: float = 0.25
     """Standard deviation of the posterior draw, >= 0; 0 is greedy."""
 
@@ -117,7 +117,7 @@ class SharedLinUCB(Reranked, _Optimistic):
 
 @register("lints", engines=("cpu", "gpu"))
 @dataclass(frozen=True, kw_only=True)
-class LinTS(Reranked, _Sampling):
+class LinTS(Reranked, Sampling):
     """Cascading linear Thompson sampling: Zong et al., "Cascading Bandits for Large-Scale
     Recommendation Problems", UAI 2016."""
 
@@ -137,7 +137,7 @@ class EALinUCB(_ExposureAware, _Optimistic):
 
 @register("ealints", engines=("cpu", "gpu"))
 @dataclass(frozen=True, kw_only=True)
-class EALinTS(_ExposureAware, _Sampling):
+class EALinTS(_ExposureAware, Sampling):
     """Thompson sampling with the exposure-aware reward model."""
 
 

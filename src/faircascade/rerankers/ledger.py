@@ -177,8 +177,9 @@ class Ledger:
 
     def enter_appearances(self, appearances: Ints, items: Items) -> None:
         """Take in how often each item stood at each position in a round, (m, K), if global."""
+        recipients = self.recipients(items)
         shown = appearances.astype(np.int64) @ self.terms.gained(appearances.shape[1])
-        self.fresh += self.recipients(items).added(shown)
+        self.fresh += recipients.added(shown)
 
     def _later(self, units: Ints) -> Ints:
         """Return what is left of exposure a round later."""

@@ -115,6 +115,8 @@ def project(y: Floats, largest: float) -> Floats:
     debts = np.maximum(-y, 0.0)
     if debts.sum() <= largest:
         return y
+    if largest == 0.0:
+        return np.maximum(y, 0.0)
     falling = np.sort(debts)[::-1]
     over = (np.cumsum(falling) - largest) / np.arange(1, len(y) + 1)
     cut = over[np.flatnonzero(falling > over)[-1]]
