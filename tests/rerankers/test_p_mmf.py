@@ -17,33 +17,31 @@ from tests.rerankers.asking import EVERY, catalogue, request, rerank
 
 
 def test_prices_by_hand() -> None:
-    # two providers with rho 2/3 and 1/3, one position, step 0.1, only the newest gradient.
-    # item 0 of the first is shown: g = rho - e = (-1/3, 1/3), and mu - step g / rho^2 is
-    # (0.1/3 * 9/4, -0.1/3 * 9) = (0.075, -0.3), with rho mu = (0.05, -0.1): within lambda
+    # two providers with shares 2/3 and 1/3, so rho is 1 and 1/2; step 0.1, the newest gradient.
+    # item 2 of the second is shown: g = rho - e = (1, -1/2), and mu - step g / rho^2 is
+    # (-0.1, 0.2), with rho mu = (-0.1, 0.1): within lambda
     items = catalogue(3, groups={"supplier": ["a", "a", "b"]})
     mmf = PMMF(by="supplier", step=0.1, momentum=1.0, strength=0.1)
     books = Ledger.of(mmf.terms, 1)
-    books.enter(EVERY, np.array([[0]]), items)
+    books.enter(EVERY, np.array([[2]]), items)
     mmf.settle([books])
-    assert books.memory["dual"].tolist() == pytest.approx([0.075, -0.3])
-    assert mmf.shift(books, EVERY, items, 1).added[0].tolist() == pytest.approx(
-        [-0.075, -0.075, 0.3]
-    )
+    assert books.memory["dual"].tolist() == pytest.approx([-0.1, 0.2])
+    assert mmf.shift(books, EVERY, items, 1).added[0].tolist() == pytest.approx([0.1, 0.1, -0.2])
     tighter = PMMF(by="supplier", step=0.1, momentum=1.0, strength=0.04)
     books = Ledger.of(tighter.terms, 1)
-    books.enter(EVERY, np.array([[0]]), items)
+    books.enter(EVERY, np.array([[2]]), items)
     tighter.settle([books])
-    assert books.memory["dual"].tolist() == pytest.approx([0.075, -0.12])
+    assert books.memory["dual"].tolist() == pytest.approx([-0.04, 0.2])
 
 
 def test_the_gradient_has_momentum() -> None:
     items = catalogue(2)
     mmf = PMMF(step=1.0, momentum=0.1, strength=10.0)
     books = Ledger.of(mmf.terms, 1)
-    for expected in (-0.05, -0.05 - 0.045):  # 0.1 * -0.5, then 0.1 * -0.5 + 0.9 * -0.05
+    for first, second in ((-0.025, 0.075), (-0.0475, 0.1425)):  # rho is 3/4: 0.1 * -1/4, ...
         books.enter(EVERY, np.array([[0]]), items)
         mmf.settle([books])
-        assert books.memory["gradient"].tolist() == pytest.approx([expected, -expected])
+        assert books.memory["gradient"].tolist() == pytest.approx([first, second])
 
 
 @settings(max_examples=60)

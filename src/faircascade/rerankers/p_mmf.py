@@ -28,11 +28,12 @@ class PMMF(ShiftingReranker):
     Dong, "P-MMF: Provider Max-min Fairness Re-ranking in Recommender System", WWW 2023.
 
     After each round, with e the shares of appearances that providers had in it and rho those that
-    they should have: g = momentum * (rho - e) + (1 - momentum) * g, and mu - step * g / rho^2 is
-    projected, in the norm of rho * mu, to where no set of providers has a sum of rho * mu below
-    -strength. Slates are then ordered by score, as published. The projection has a closed form,
-    where the authors' packages call a solver. They serve one user at a time, so that a round with
-    one user is theirs; of several, `e` is the mean.
+    they may have, (1 + 1 / providers) * their shares of the items:
+    g = momentum * (rho - e) + (1 - momentum) * g, and mu - step * g / rho^2 is projected, in the
+    norm of rho * mu, to where no set of providers has a sum of rho * mu below -strength. Slates
+    are then ordered by score, as published. The projection has a closed form, where the authors'
+    packages call a solver. They serve one user at a time, so that a round with one user is theirs;
+    of several, `e` is the mean.
     """
 
     strength: float = 0.1
@@ -44,10 +45,10 @@ class PMMF(ShiftingReranker):
     by: str = ITEM
     """Who is a provider: `item`, or a group column of the items, such as `supplier`."""
     merit: bool = False
-    """Whether rho is the provider's share of merit; else that of the items."""
+    """Whether rho goes by shares of merit; else by those of the items."""
     horizon: int | None = None
-    """Slates to come, if known: a provider that had (1 + 1 / providers) * rho of them gets no
-    more, where others have items left."""
+    """Slates to come, if known: a provider that had rho of their places gets no more, where others
+    have items left."""
 
     def __post_init__(self) -> None:
         check_strength("strength", self.strength)
@@ -73,17 +74,16 @@ class PMMF(ShiftingReranker):
         return Terms(scope="global", by=self.by, discounted=False)
 
     def shares(self, recipients: Recipients) -> Floats:
-        """Return what each provider should have of the appearances, rho, (r,)."""
+        """Return what each provider may have of the appearances, rho, (r,)."""
         items = np.bincount(recipients.into, minlength=len(recipients)).astype(np.float64)
         wanted = recipients.merit if self.merit else items
-        return np.asarray(wanted / wanted.sum())
+        return np.asarray((1.0 + 1.0 / len(wanted)) * wanted / wanted.sum())
 
     def shift(self, ledger: Ledger, rows: Rows, items: Items, k: int) -> Shift:
         recipients = ledger.recipients(items)
         added = -recipients.summed(ledger.recall(_DUAL, items))  # (m,)
         if self.horizon is not None:
-            rho = self.shares(recipients)
-            most = self.horizon * k * rho * (1.0 + 1.0 / len(rho))
+            most = self.horizon * k * self.shares(recipients)
             left = (most > ledger.exposure(rows, items)[0]).astype(np.float64)
             added = added + np.where(recipients.summed(left) > 0, 0.0, SPENT)
         return Shift(added[None])
