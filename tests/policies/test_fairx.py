@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -108,3 +111,17 @@ def test_exposure_is_fairer_than_that_of_linucb_and_clicks_are_better_than_of_lu
 def test_wrong_parameters_are_named(options: dict) -> None:
     with pytest.raises(ValueError, match=r"must be >= 0, got -1.0"):
         FairXLinUCB(**options)
+
+
+@pytest.mark.slow
+def test_fairness_regret_grows_like_the_root_of_the_rounds_and_that_of_linucb_like_them() -> None:
+    # slopes after 20,000 rounds are in docs/explanation/baselines.md; few rounds need wide bounds
+    script = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "fair_regret.py"))
+    env = script["world"](4)
+    slopes = {
+        name: script["slope"](script["fairness_regret"](policy, env, 1500))
+        for name, policy in script["POLICIES"].items()
+    }
+    assert slopes["fairx-linucb"] < 0.65
+    assert slopes["fairx-ts"] < 0.7
+    assert slopes["linucb"] > 0.9
