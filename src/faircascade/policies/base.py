@@ -160,6 +160,14 @@ class Policy(Component):
         """True if users learn from each other, so that all of them must have one state."""
         return False
 
+    def account(self, state: Any) -> Ledger | None:
+        """Return the account of exposure in a state, if it keeps one there."""
+        return None
+
+    def with_account(self, state: Any, account: Ledger) -> Any:
+        """Return a state with another account of exposure."""
+        raise TypeError(f"policy {self.name!r} keeps no account of exposure in its state")
+
     def settle(self, states: Sequence[Any]) -> None:
         """End a round of a policy that shares: let the states of all users know of it."""
         return

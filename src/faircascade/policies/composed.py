@@ -262,6 +262,12 @@ class ComposedPolicy(Policy):
     def indivisible(self) -> bool:
         return self.parts.estimator.shares
 
+    def account(self, state: BanditState) -> Ledger | None:
+        return state.ledger
+
+    def with_account(self, state: BanditState, account: Ledger) -> BanditState:
+        return replace(state, ledger=account)
+
     def settle(self, states: Sequence[BanditState]) -> None:
         if self.ledger_scope == "global":
             self.parts.reranker.settle(_ledgers(states))
