@@ -547,6 +547,23 @@ def test_a_ledger_of_all_users_makes_exposure_even(tmp_path: Path) -> None:
     run(work())
 
 
+@pytest.mark.parametrize("reranker", ["fairco(strength=5)", "frank-wolfe(strength=5)"])
+@pytest.mark.parametrize("ledger", ["user", "global"])
+def test_published_fair_rankers_make_exposure_even(
+    tmp_path: Path, reranker: str, ledger: str
+) -> None:
+    async def work() -> None:
+        part = replace(registry.as_component("reranker", reranker), ledger=ledger)
+        async with serving(tmp_path, LinUCB(reranker=part), items=8) as service:
+            for turn in range(40):
+                await recommend(service, f"user-{turn % 4}", k=2)
+                await service.exposure.catch_up(service.store)
+            shown = service.exposure.units_of(service.catalogue.slots)
+            assert shown.min() > 0.5 * shown.mean()
+
+    run(work())
+
+
 def test_a_policy_that_needs_known_preferences_refuses_to_recommend(tmp_path: Path) -> None:
     async def work() -> None:
         async with serving(tmp_path, Optimal()) as service:

@@ -77,6 +77,11 @@ class Policy(Component):
         return "what it learns of a user is no fixed list of sums"
 
     @property
+    def unserved(self) -> str:
+        """Why the service cannot serve it although it keeps sums; nothing if it can."""
+        return ""
+
+    @property
     def needs_every_item(self) -> bool:
         """Whether it takes every item for one that could have been shown: see `Estimator`."""
         return False

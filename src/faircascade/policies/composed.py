@@ -74,7 +74,11 @@ class ComposedPolicy(Policy):
 
     @property
     def without_sums(self) -> str:
-        return self.parts.reranker.without_sums or self.parts.estimator.without_sums
+        return self.parts.estimator.without_sums
+
+    @property
+    def unserved(self) -> str:
+        return self.parts.reranker.unserved
 
     @property
     def needs_every_item(self) -> bool:
@@ -222,8 +226,6 @@ class ComposedPolicy(Policy):
         self.parts.estimator.update(state.learned, users, self._evidence(feedback))
 
     def sums(self, state: BanditState) -> Floats:
-        if self.parts.reranker.without_sums:
-            raise TypeError(f"policy {self.name!r} has no sums: {self.parts.reranker.without_sums}")
         return self.parts.estimator.sums(state.learned)
 
     def increments(self, feedback: Feedback) -> Floats:

@@ -69,11 +69,10 @@ class Reranker(Component):
         return None if self.scope is None else Terms(scope=self.scope)
 
     @property
-    def without_sums(self) -> str:
-        """Why nobody else can keep its account as a sum of exposure, if that is so."""
-        if self.terms is None or self.terms.is_sum:
-            return ""
-        return "its account of exposure is not the sum that the service keeps"
+    def unserved(self) -> str:
+        """Why the service, which keeps sums of exposure by item, cannot serve it; nothing if it
+        can."""
+        return "" if self.terms is None else self.terms.unserved
 
     def settle(self, ledgers: Sequence[Ledger]) -> None:
         """End a round of an account that all users have together, given in parts."""

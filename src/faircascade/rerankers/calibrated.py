@@ -52,6 +52,10 @@ class Calibrated(GreedyReranker):
             raise ParameterError("smoothing", "must be between 0 and 1", self.smoothing)
         GreedyReranker.__post_init__(self)
 
+    @property
+    def unserved(self) -> str:
+        return "" if self.by == ITEM else "it goes by groups, which the service does not rank by"
+
     def start(self, request: SlateRequest, candidates: Ints) -> _Given:
         recipients = recipients_of(request.pool.items, self.by)
         r, sizes = len(recipients), np.diff(recipients.first)

@@ -65,9 +65,14 @@ class Terms:
         return 1.0 if self.half_life is None else float(2.0 ** (-1.0 / self.half_life))
 
     @property
-    def is_sum(self) -> bool:
-        """Whether the account is the sum of exposure that others keep as well."""
-        return self.half_life is None and self.discounted
+    def unserved(self) -> str:
+        """Why sums of exposure by item do not tell what is in the account, if that is so."""
+        reasons = {
+            "it keeps account of groups, which the service does not": self.by != ITEM,
+            "its account forgets, which that of the service does not": self.half_life is not None,
+            "it counts appearances, and the service exposure by position": not self.discounted,
+        }
+        return next((reason for reason, holds in reasons.items() if holds), "")
 
     def gained(self, k: int) -> Ints:
         """Return what an appearance at each position counts, in units, (k,)."""

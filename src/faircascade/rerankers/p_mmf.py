@@ -63,7 +63,7 @@ class PMMF(ShiftingReranker):
         return "global"
 
     @property
-    def without_sums(self) -> str:
+    def unserved(self) -> str:
         return "the prices of providers depend on the order of slates, so they are no sum"
 
     def kernel(self) -> Mapping[str, Any]:
