@@ -3,6 +3,7 @@
     python benchmarks/catalogue.py                    # a million items, some minutes
     python benchmarks/catalogue.py --items 100000
     python benchmarks/catalogue.py --part changes     # one of the parts, see --help
+    python benchmarks/catalogue.py --part filtered --attributes
 
 Each part runs in a process of its own, on a SQLite store that is filled once. Prints one JSON
 document a part.
@@ -44,7 +45,18 @@ def features(items: int, seed: int = 0) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1)[:, None]
 
 
-async def fill(path: Path, items: int) -> None:
+def attributes(n: int) -> dict[str, Any]:
+    """Return one attribute of each kind; a tenth of all items have each tag."""
+    hashed = n * 2_654_435_761 % 2**32
+    return {
+        "price": hashed % 10_000 / 100.0,
+        "in_stock": hashed % 20 > 0,
+        "language": ("de", "en", "fr", "it")[hashed % 4],
+        "tags": [f"tag-{hashed % 10}", f"tag-{hashed // 10 % 10}"],
+    }
+
+
+async def fill(path: Path, items: int, *, attributed: bool) -> None:
     """Put items into a new store."""
     store = SQLiteStore(path)
     await store.open(StoreShape(dim=DIM, sums=1 + DIM + DIM * (DIM + 1) // 2))
@@ -57,6 +69,7 @@ async def fill(path: Path, items: int) -> None:
                     features=rows[n],
                     merit=1.0 + n % 7,
                     groups={"group": f"group-{n % 18}", "supplier": f"supplier-{n % 200}"},
+                    attributes=attributes(n) if attributed else {},
                 )
                 for n in range(first, min(items, first + 20_000))
             ]
@@ -185,6 +198,67 @@ async def slates(folder: Path, items: int) -> dict[str, Any]:
     return out
 
 
+async def filtered(folder: Path, items: int) -> dict[str, Any]:
+    """Slates under rules, for items with attributes: see --attributes."""
+    before = memory()
+    service = await served(folder)
+    out: dict[str, Any] = {"memory_mb": memory(), "memory_of_imports_mb": before}
+    await meet(service)
+    gc.collect()
+    gc.freeze()
+
+    def asking(kind: str = "known", **rules: Any) -> Callable[[int], Awaitable[Any]]:
+        async def work(number: int) -> None:
+            user = f"{kind}-{number % KNOWN if kind == 'known' else number}"
+            await ask(service, RecommendationRequest(user=user, k=K, **rules))
+
+        return work
+
+    async def different(number: int) -> None:
+        await ask(
+            service,
+            *(
+                RecommendationRequest(
+                    user=f"known-{n}",
+                    k=K,
+                    where={"price": {"at_least": n + number / 7, "below": n + number / 7 + 10}},
+                )
+                for n in range(50)
+            ),
+        )
+
+    tenth = {"price": {"below": 10}}
+    kinds = {
+        "a_tenth": asking(where=tenth),
+        "a_tenth_new_users": asking("other", where=tenth),
+        "nearly_all": asking(where={"in_stock": True}),
+        "half_by_tags": asking(where={"tags": {"any": [f"tag-{n}" for n in range(3)]}}),
+        "two_of_a_supplier": asking(at_most={"supplier": 2}),
+        "one_of_a_group": asking(at_most={"group": 1}),
+        "pinned": asking(pinned=[{"item": "item-7", "position": 2}]),
+        "all_together": asking(where=tenth, at_most={"supplier": 2}),
+    }
+    for name, work in kinds.items():
+        first = await take(1, work)
+        out[name] = {"first_ms": first["best"], "then": await take(300, work)}
+    pause = 0.0
+
+    async def watch() -> None:
+        nonlocal pause
+        while True:
+            begin = time.perf_counter()
+            await asyncio.sleep(0.001)
+            pause = max(pause, time.perf_counter() - begin)
+
+    watching = asyncio.create_task(watch())
+    out["batch_of_50_filters_ms"] = await take(3, different)
+    watching.cancel()
+    out["longest_pause_of_others_ms"] = round(1000 * pause, 1)
+    out["memory_after_mb"] = memory()
+    await service.stop()
+    return out
+
+
 async def slates_of(service: Service, items: int, *, few: bool = False) -> dict[str, Any]:
     draw = np.random.default_rng(2)
     times = 20 if few else 300
@@ -236,7 +310,7 @@ async def slates_of(service: Service, items: int, *, few: bool = False) -> dict[
     return out
 
 
-PARTS = {"start": start, "changes": changes, "slates": slates}
+PARTS = {"start": start, "changes": changes, "slates": slates, "filtered": filtered}
 
 
 def main() -> None:
@@ -245,6 +319,7 @@ def main() -> None:
     )
     parser.add_argument("--items", type=int, default=1_000_000)
     parser.add_argument("--part", choices=PARTS, action="append")
+    parser.add_argument("--attributes", action="store_true", help="give items attributes")
     parser.add_argument("--folder", type=Path, help="keep the store here, and use it again")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -257,9 +332,11 @@ def main() -> None:
         folder = options.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / "faircascade.db").exists():
-            asyncio.run(fill(folder / "faircascade.db", options.items))
+            asyncio.run(
+                fill(folder / "faircascade.db", options.items, attributed=options.attributes)
+            )
         print(json.dumps({"items": options.items, "machine": describe_machine()}), flush=True)
-        for part in options.part or PARTS:
+        for part in options.part or [part for part in PARTS if part != "filtered"]:
             inside = ["--inside", "--folder", str(folder), "--items", str(options.items)]
             subprocess.run([sys.executable, __file__, "--part", part, *inside], check=True)
 

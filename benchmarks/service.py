@@ -34,10 +34,11 @@ import uvloop
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.http_load import at_rate, in_batches, in_open_loop, one_client
+from benchmarks.http_load import at_rate, in_batches, in_closed_loop, in_open_loop, one_client
 from benchmarks.workers import figures, memory_of, single_requests
 from tests.service.crashes import Fleet, Witness, check, live_through
 from tests.service.crashes import write_items as write_few_items
+from tests.service.event_log.journals import check_log
 from tests.service.postgresql_server import PostgreSQLServer
 from tests.service.redis_server import RedisServer
 
@@ -51,6 +52,7 @@ DIM, K, ITEMS, USERS = 10, 10, 2_800, 10_000
 POLICY = ["--policy", "ealinucb", "--weight", "log"]
 HOUR_OF_PAIRS = 400 * 3600
 KILLS = 20
+LOGGED = ["--event-log", "log", "--event-log-rotate", "10s"]
 OVERLOAD_SECONDS = 20.0
 
 
@@ -287,6 +289,42 @@ def start(folder: Path) -> dict[str, Any]:
     return {"ready_s": times, "store_mb": round(megabytes)}
 
 
+def event_log(folder: Path) -> dict[str, Any]:
+    """Pairs a second and their CPU without an event log and with one, in turn; size of the log."""
+    write_items(folder / "items.parquet", ITEMS)
+    out: dict[str, Any] = {}
+    for turn in range(6):
+        log = folder / f"log-{turn}"
+        logged = ["--event-log", str(log)] if turn % 2 else []
+        arguments = ["--items", "items.parquet", "--store", f"sqlite:{turn}.db", *logged]
+        with serving(folder, *arguments) as server:
+            for name, load in (("single", _single), ("batches of 50", _in_fifties)):
+                uvloop.run(load(server, 3))
+                before, seen = server.cpu, uvloop.run(load(server, 15))
+                out[f"{turn}: {name}{', logged' if logged else ''}"] = {
+                    "pairs_per_second": round(seen.pairs / seen.wall),
+                    "server_cpu_ms_per_pair": round(1e3 * (server.cpu - before) / seen.pairs, 3),
+                }
+        if logged:
+            rows = sum(pq.read_metadata(path).num_rows for path in log.glob("*.parquet"))
+            for name, paths in (("rows", log.glob("*.parquet")), ("journal", log.rglob("0*"))):
+                size = sum(path.stat().st_size for path in paths) / rows
+                out[f"{turn}: bytes of {name} per impression"] = round(size)
+    return out
+
+
+async def _single(server: Server, seconds: float) -> Any:
+    return await in_closed_loop(
+        "127.0.0.1", server.port, seconds=seconds, users=USERS, connections=16, k=K
+    )
+
+
+async def _in_fifties(server: Server, seconds: float) -> Any:
+    return await in_batches(
+        "127.0.0.1", server.port, size=50, seconds=seconds, users=USERS, connections=4, k=K
+    )
+
+
 def workers(folder: Path) -> dict[str, Any]:
     """One worker and one for each core, on SQLite, in one run; then memory at a million items."""
     write_items(folder / "items.parquet", ITEMS)
@@ -325,11 +363,12 @@ async def moments(minutes: float | None, draw: random.Random) -> AsyncIterator[i
 
 
 def killed(folder: Path, minutes: float | None = None) -> dict[str, Any]:
-    """kill -9 twenty times under load, on SQLite."""
+    """kill -9 twenty times under load, on SQLite, with an event log."""
     witness = Witness(write_few_items(folder / "items.parquet"))
     policy = EALinUCB(weight="log", gamma=0.01)
-    arguments = ["--items", "items.parquet", "--weight", "log", "--gamma", "0.01"]
-    fleet = Fleet(folder, [*arguments, "--store", "sqlite:store.db"])
+    arguments = ["--items", "items.parquet", "--weight", "log", "--gamma", "0.01", *LOGGED]
+    address = f"sqlite:{folder / 'store.db'}"
+    fleet = Fleet(folder, [*arguments, "--store", address])
     draw = random.Random(7)
     kills = 0
 
@@ -341,20 +380,24 @@ def killed(folder: Path, minutes: float | None = None) -> dict[str, Any]:
 
     async def work() -> dict[str, Any]:
         await live_through(fleet, witness, trouble)
-        return await check(SQLiteStore(folder / "store.db"), witness, policy)
+        found = await check(SQLiteStore(folder / "store.db"), witness, policy)
+        again = f"sqlite:{folder / 'again.db'}"
+        return found | await check_log(folder / "log", address, again, witness)
 
     found = uvloop.run(work())
     return {"kills": kills} | found
 
 
 def killed_redis(folder: Path, minutes: float | None = None) -> dict[str, Any]:
-    """Two services on one Redis: each killed in turn, and Redis once in twenty times."""
+    """Two services on one Redis, with an event log: each killed in turn, and Redis once in twenty
+    times."""
     with RedisServer(folder) as redis:
         return _killed_with(redis, folder, minutes)
 
 
 def killed_postgresql(folder: Path, minutes: float | None = None) -> dict[str, Any]:
-    """Two services on one PostgreSQL: each killed in turn, and the server once in twenty times."""
+    """Two services on one PostgreSQL, with an event log: each killed in turn, and the server once
+    in twenty times."""
     with PostgreSQLServer() as postgresql:
         return _killed_with(postgresql, folder, minutes)
 
@@ -364,7 +407,7 @@ def _killed_with(
 ) -> dict[str, Any]:
     witness = Witness(write_few_items(folder / "items.parquet"))
     policy = EALinUCB(weight="log", gamma=0.01)
-    arguments = ["--items", "items.parquet", "--weight", "log", "--gamma", "0.01"]
+    arguments = ["--items", "items.parquet", "--weight", "log", "--gamma", "0.01", *LOGGED]
     draw = random.Random(8)
     kills = 0
     fleet = Fleet(folder, [*arguments, "--store", server.url], size=2)
@@ -381,7 +424,9 @@ def _killed_with(
 
     async def work() -> dict[str, Any]:
         await live_through(fleet, witness, trouble)
-        return await check(store_at(server.url, ttl=7 * 86400.0), witness, policy)
+        found = await check(store_at(server.url, ttl=7 * 86400.0), witness, policy)
+        again = f"sqlite:{folder / 'again.db'}"
+        return found | await check_log(folder / "log", server.url, again, witness)
 
     found = uvloop.run(work())
     return {"kills": kills, "server_restarts": (kills + KILLS // 2 - 1) // KILLS} | found
@@ -397,6 +442,7 @@ PARTS: dict[str, Callable[..., dict[str, Any]]] = {
     "large": large,
     "start": start,
     "workers": workers,
+    "event-log": event_log,
     "workers-large": workers_large,
     "killed": killed,
     "killed-redis": killed_redis,

@@ -905,6 +905,7 @@ MEASURED = {
     "equality_b": "Equality (B)",
     "equality_p": "Equality (P)",
 }
+SERVED = {"clicks_per_slate" if name == "clicks" else name: t for name, t in MEASURED.items()}
 COMING = {
     "returning": "return",
     "once": "come once",
@@ -939,6 +940,27 @@ def peeking_alarms() -> str:
         )
     head = ["users", "measure", "looks", "with intervals", "alarms", "95% t, every look"]
     return markdown([*head, "95% t, at the end", "times as wide"], rows, left=2)
+
+
+@table
+def service_alarms() -> str:
+    """How often experiments of a service say that arms differ, at some look."""
+    rows = []
+    for line in results("experiments", "service.csv"):
+        low, high = (_percent(line[end]) for end in ("low", "high"))
+        arms = "equal arms" if not float(line["lift"]) else "60% more clicks"
+        rows.append(
+            [
+                f"{arms}, restarts" if int(line["restarts"]) else arms,
+                SERVED[line["measure"]],
+                f"{int(line['experiments']):,}",
+                _percent(line["ready"], 0),
+                f"{_percent(line['alarms'])} [{low}, {high}]",
+                _percent(line["mismatches"]),
+            ]
+        )
+    head = ["experiments with", "measure", "experiments", "with intervals"]
+    return markdown([*head, "said to differ", "sample ratio alarms"], rows, left=2)
 
 
 @table

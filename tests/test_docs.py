@@ -50,6 +50,7 @@ OPTIONAL = {
     "fastapi": r"\[[\w,]*serve",
     "redis": r"\[[\w,]*serve",
     "asyncpg": r"\[[\w,]*postgres",
+    "confluent_kafka": r"\[[\w,]*kafka",
 }
 """What `pip install .` does not bring, and how a page says that it is needed."""
 

@@ -124,9 +124,10 @@ def test_the_same_answer_again_and_another_one_change_nothing() -> None:
     r.update(slate, clicked=2)
     before = model(r, "u").copy()
     r.update(slate, clicked=2)
-    r.update(slate, clicked_item=slate.items[1], shown=5)
-    with pytest.raises(ValueError, match=r"slate 'u/1/.*' was answered differently before"):
-        r.update(slate, clicked=1)
+    r.update(slate, clicked_item=slate.items[1])
+    for other in ({"clicked": 1}, {"clicked": 2, "shown": 5}):
+        with pytest.raises(ValueError, match=r"slate 'u/1/.*' was answered differently before"):
+            r.update(slate, **other)
     assert np.array_equal(model(r, "u"), before)
 
 
@@ -441,6 +442,18 @@ def test_a_slate_counts_as_exposure_whether_or_not_feedback_comes() -> None:
     assert exposure(r, "u") == expected
 
 
+def test_what_was_not_shown_is_taken_from_the_account_again() -> None:
+    r = ranker(FRMLinUCB(variant="reorder"))
+    first, other = (r.recommend("u", k=3) for _ in range(2))
+    r.update(first, shown=1)
+    r.update(other, clicked=2, shown=2)
+    expected = dict.fromkeys(IDS, 0)
+    for slate, shown in ((first, 1), (other, 2)):
+        for item, units in zip(slate.items[:shown], exposure_units(3).tolist(), strict=False):
+            expected[item] += units
+    assert exposure(r, "u") == expected
+
+
 @pytest.mark.parametrize("policy", RERANKED[2:], ids=lambda policy: policy.label)
 def test_accounts_follow_items_that_come_and_go(policy) -> None:
     r = ranker(policy)
@@ -512,6 +525,17 @@ def test_an_account_of_all_users_is_that_of_one_slate_after_the_other(policy, tm
     state, _, _ = online.learned()
     for name, array in policy.account(states).arrays().items():
         assert np.array_equal(policy.account(state).arrays()[name], array)
+
+
+def test_an_account_of_all_users_takes_back_what_was_not_on_the_screen(tmp_path) -> None:
+    online = Ranker(LinUCB(reranker=FairCo()), items=small_environment().items)
+    slate = online.recommend("ann", k=3)
+    online.recommend("bob", k=3)
+    online.update(slate, shown=1)
+    online.save(tmp_path / "r.npz")
+    state, _, _ = Ranker.load(tmp_path / "r.npz").learned()
+    one, two, three = exposure_units(3).tolist()
+    assert state.ledger.units.sum() == 2 * one + two + three
 
 
 def test_an_account_of_all_users_goes_on_where_a_simulation_ended_and_learns_no_logs() -> None:

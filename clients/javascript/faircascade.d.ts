@@ -43,11 +43,159 @@ export class ServiceError extends Error {
 /** The service cannot be reached or cannot answer now; the same call may succeed later. */
 export class ServiceUnavailable extends ServiceError {}
 
+export interface Change {
+  /** ISO 8601. */
+  time: string;
+  /** What an operator did. */
+  text: string;
+}
+
+export interface Comparison {
+  /** `same`: no difference that matters. `open`: not known yet. */
+  answer: "more" | "less" | "same" | "open";
+  /** The arm less the control. */
+  value: number | null;
+  /** Null before there are enough users. */
+  low: number | null;
+  high: number | null;
+  /** The same in percent of the control's value. */
+  value_percent: number | null;
+  low_percent: number | null;
+  high_percent: number | null;
+  /** What that means, in words. */
+  text: string;
+  /** How many more slates would settle it; null if settled or not known. */
+  slates_left: number | null;
+}
+
+/** All that are given must hold. An item without a value satisfies `not` and `known: false`. */
+export interface Condition {
+  /** It is this, or has this tag. */
+  is?: string | number | boolean | null;
+  /** It is, or has, one of these. */
+  any?: (string | number | boolean)[] | null;
+  /** It has all of these tags. */
+  all?: (string | number | boolean)[] | null;
+  /** It is, or has, none of these. */
+  not?: string | number | boolean | (string | number | boolean)[] | null;
+  at_least?: number | null;
+  at_most?: number | null;
+  above?: number | null;
+  below?: number | null;
+  /** Whether the item has a value. */
+  known?: boolean | null;
+}
+
+export interface Difference {
+  /** `same`: no difference that matters. `open`: not known yet. */
+  answer: "more" | "less" | "same" | "open";
+  /** The arm less the control. */
+  value: number | null;
+  /** Null before there are enough users. */
+  low: number | null;
+  high: number | null;
+  /** The same in percent of the control's value. */
+  value_percent: number | null;
+  low_percent: number | null;
+  high_percent: number | null;
+}
+
+/** What an experiment shows since its shares or policies were last changed. */
+export interface Experiment {
+  name: string;
+  state: "running" | "stopped" | "ended";
+  /** ISO 8601. */
+  since: string;
+  /** When it ended; null if it did not. */
+  until: string | null;
+  control: string;
+  shares: Record<string, number>;
+  /** ISO 8601. */
+  counted_since: string;
+  level: number;
+  relevant: number;
+  first_look: number;
+  arms: Record<string, ExperimentArm>;
+  /** Each arm but the control, against the control. */
+  comparisons: Record<string, Record<"clicks_per_slate" | "equality_b" | "equality_p", Comparison>>;
+  sample_ratio: SampleRatio;
+  /**
+   * How it went, oldest first: a new period begins with every change of shares or policies, and is
+   * counted anew.
+   */
+  periods: ExperimentPeriod[];
+  /** What operators changed meanwhile, oldest first. */
+  changes: Change[];
+}
+
+export interface ExperimentArm {
+  /** Users with a slate. */
+  users: number;
+  slates: number;
+  /** Slates with feedback. */
+  answers: number;
+  /** Answers per slate. */
+  answered_share: number | null;
+  clicks: number;
+  clicks_per_slate: Interval;
+  /** 1 - Gini of appearances; null in catalogues of more than 10,000 items. */
+  equality_b: Interval;
+  /** The same weighed by position. */
+  equality_p: Interval;
+}
+
+export interface ExperimentBody {
+  /** Share of all users by name of a policy, in multiples of 0.0001. */
+  shares: Record<string, number>;
+  /**
+   * The arm that others are compared with, and that everybody outside gets. "default" by default.
+   */
+  control?: string;
+  /** With which probability all intervals hold. 0.95 by default. */
+  level?: number;
+  /** Smallest difference that matters, as a share of the control's value. 0.03 by default. */
+  relevant?: number;
+  /**
+   * Slates before the first interval: a third of what it is thought to take makes later intervals
+   * narrower. 0 by default.
+   */
+  first_look?: number;
+}
+
+export interface ExperimentLook {
+  /** ISO 8601. */
+  time: string;
+  slates: number;
+  mismatch: boolean;
+  comparisons: Record<string, Record<"clicks_per_slate" | "equality_b" | "equality_p", Difference>>;
+}
+
+export interface ExperimentName {
+  name: string;
+  state: "running" | "stopped" | "ended";
+  /** ISO 8601. */
+  since: string;
+  until: string | null;
+}
+
+export interface ExperimentPeriod {
+  /** ISO 8601. */
+  since: string;
+  shares: Record<string, number>;
+  /** Oldest first; the older, the fewer. */
+  looks: ExperimentLook[];
+}
+
+export interface Experiments {
+  /** The one that runs first, then those that have ended, newest first. */
+  experiments: ExperimentName[];
+}
+
 export interface Exposure {
   window: Window;
   /** Slates handed out. */
   recommendations: number;
-  /** Slates with feedback. */
+  /** Slates with feedback, and those that were learned without: see `no_clicks`. */
   answers: number;
   /** A slate may have several. */
   clicks: number;
@@ -55,6 +203,12 @@ export interface Exposure {
   clicked: number;
   /** Clicks per answered slate; null if nothing was answered. */
   click_rate: number | null;
+  /** Slates that were learned as not clicked, as no feedback came in time. */
+  no_clicks: number;
+  /** Positions of all slates that were handed out. */
+  positions: number;
+  /** Of these, without those that feedback says were not shown. */
+  positions_shown: number;
   /** Items in the catalogue. */
   items: number;
   /** 1 - Gini over the catalogue by notion, and the share of items shown at all. */
@@ -89,6 +243,8 @@ export interface FeedbackReceipt {
    * such as those up to the first click.
    */
   shown: number;
+  /** Values by position, as they were sent. */
+  values: PositionValues[];
 }
 
 export interface FeedbackRequest {
@@ -100,8 +256,16 @@ export interface FeedbackRequest {
   clicked_positions?: number[] | null;
   /** The only clicked item, in place of its position. */
   clicked_item?: string | null;
-  /** How many positions were shown, counted from the top, if not all. */
+  /**
+   * How many positions were shown, counted from the top, if not all: the others do not count as
+   * exposure.
+   */
   shown?: number | null;
+  /**
+   * What positions led to beyond clicks, by names that the service knows (`serve --rewards`); they
+   * need not have been clicked.
+   */
+  values?: PositionValues[] | null;
 }
 
 export interface FeedbackResult {
@@ -131,6 +295,13 @@ export interface History {
   moments: Moment[];
 }
 
+export interface Interval {
+  value: number | null;
+  /** Null before there are enough users. */
+  low: number | null;
+  high: number | null;
+}
+
 export interface Item {
   item: string;
   features: number[];
@@ -140,6 +311,8 @@ export interface Item {
   supplier?: string | null;
   /** Empty if items have no topics. */
   topics?: number[];
+  /** What else it is. */
+  attributes?: Record<string, string | number | boolean | string[] | null>;
 }
 
 export interface ItemBatch {
@@ -162,6 +335,11 @@ export interface ItemBody {
    * these have none.
    */
   topics?: number[];
+  /**
+   * What else it is, for filters: text, numbers, true or false, lists of texts. null, an empty text
+   * or an empty list removes one; those left out stay as they were.
+   */
+  attributes?: Record<string, string | number | boolean | string[] | null>;
 }
 
 export interface ItemExposure {
@@ -183,6 +361,31 @@ export interface ItemsChanged {
   changed: number;
   /** Items in the catalogue now. */
   total: number;
+}
+
+export interface KillSwitch {
+  /** What everybody is served, whatever else is said; null if the switch is off. */
+  policy: "most-popular" | "random" | null;
+}
+
+/** All that is served, and what operators changed. */
+export interface Lineup {
+  /** Grows with every change. */
+  number: number;
+  /** What everybody is served; null if the kill switch is off. */
+  kill_switch: "most-popular" | "random" | null;
+  /** The experiment that runs or is stopped. */
+  experiment: string | null;
+  /** The first is `default`, which is served to everybody outside of experiments. */
+  policies: NamedPolicy[];
+  /** What is kept of a user for all policies together. */
+  numbers_per_user: number;
+  /** A change that would need more is refused; those of removed policies count. */
+  most_numbers_per_user: number;
+  /** Whether the key of this request may change any of it. */
+  may_change: boolean;
+  /** The last 100, oldest first. */
+  changes: Change[];
 }
 
 /** Shares in [0, 1]; at most 101 points from (0, 0) to (1, 1). Null if nothing was shown. */
@@ -208,8 +411,24 @@ export interface Moment {
   clicked: number;
   /** Null if nothing was answered. */
   click_rate: number | null;
+  /** Answers that nobody gave in time. */
+  no_clicks: number;
+  positions: number;
+  positions_shown: number;
   /** As in the summary, of this step. */
   fairness: Record<"equality_b" | "equality_p" | "equity_b" | "equity_p" | "coverage", number | null>;
+}
+
+export interface NamedPolicy {
+  name: string;
+  /** The version that is served. */
+  version: string;
+  /** Share of users for whom it ranks without being shown. */
+  shadow_share: number;
+  /** Its share in the experiment, null if it is not an arm of one. */
+  experiment: number | null;
+  /** Oldest first. */
+  versions: ServedVersion[];
 }
 
 export interface NewItem {
@@ -228,7 +447,32 @@ export interface NewItem {
    * these have none.
    */
   topics?: number[];
+  /**
+   * What else it is, for filters: text, numbers, true or false, lists of texts. null, an empty text
+   * or an empty list removes one; those left out stay as they were.
+   */
+  attributes?: Record<string, string | number | boolean | string[] | null>;
   item: string;
+}
+
+/** An item that stands at a position, whatever the policy thinks of it. */
+export interface Pin {
+  item: string;
+  /** 1 for the first. */
+  position: number;
+}
+
+export interface PolicyBody {
+  /** A recipe, as `--policy` names it. */
+  policy: string;
+  /** As in spec files: parts are names, or objects with a `name`. */
+  parameters?: Record<string, unknown>;
+  /**
+   * `shared`: goes on with what the version before knows of users, and teaches it. `branched`:
+   * begins with that and learns by itself. `new`: knows nothing. Left out: the first of these that
+   * is right. A new name follows `default`.
+   */
+  knowledge?: "shared" | "branched" | "new" | null;
 }
 
 export interface PolicyDescription {
@@ -248,6 +492,13 @@ export interface PolicyVersion {
   version: string;
 }
 
+/** What a position led to, by names that the operator chose. */
+export interface PositionValues {
+  /** 1 for the first. */
+  position: number;
+  [name: string]: number;
+}
+
 /** An error (RFC 9457). */
 export interface Problem {
   type?: string;
@@ -264,8 +515,8 @@ export interface Problem {
 
 export interface RankedItem {
   item: string;
-  /** What the policy ranked it by. */
-  score: number;
+  /** What the policy ranked it by; null for an item that is pinned. */
+  score: number | null;
 }
 
 export interface Readiness {
@@ -283,6 +534,10 @@ export interface Recipient {
   appearances: number;
   /** Exposure E_P: appearances weighed by position. */
   exposure: number;
+  /** How often it was handed out, shown or not. */
+  handed_out: number;
+  /** The same weighed by position. */
+  exposure_handed_out: number;
   clicks: number;
   /** Of the exposure E_P of all items in the catalogue. */
   exposure_share: number;
@@ -314,6 +569,23 @@ export interface RecommendationRequest {
   candidates?: string[] | null;
   /** Items to leave out; those not in the catalogue are ignored. */
   exclude?: string[];
+  /**
+   * Conditions on attributes, `group`, `supplier`, `merit` and `popularity`, all of which must
+   * hold: a value, or an object with `is`, `any`, `all`, `not`, `at_least`, `at_most`, `above`,
+   * `below` or `known`.
+   */
+  where?: Record<string, string | number | boolean | Condition> | null;
+  /**
+   * The most items of each supplier, or of each group. Items are taken in the order of the policy;
+   * one that would be too many is passed over.
+   */
+  at_most?: Partial<Record<"group" | "supplier", number>>;
+  /**
+   * Items that stand at positions of the slate, the others being ranked around them. Those that are
+   * not in the catalogue, or that `where` or `exclude` rule out, are ignored; `candidates` say
+   * nothing about them.
+   */
+  pinned?: Pin[];
 }
 
 export interface RecommendationResult {
@@ -326,6 +598,78 @@ export interface RecommendationResult {
 export interface RecommendationResults {
   /** In the order of the requests. */
   results: RecommendationResult[];
+}
+
+export interface SampleRatio {
+  users: Record<string, number>;
+  /** Planned shares of these users. */
+  planned: Record<string, number>;
+  /** Of any look, however many there are. */
+  p_value: number;
+  /** True if users cannot have been divided as planned. */
+  mismatch: boolean;
+  text: string;
+}
+
+export interface ServedVersion {
+  /** Changes with any parameter, and with what it knows. */
+  id: string;
+  /** The recipe, as on the command line. */
+  policy: string;
+  /** As in tables and figures. */
+  label: string;
+  /** Those of its parts have dotted names. */
+  parameters: Record<string, unknown>;
+  /** ISO 8601. */
+  since: string;
+  /**
+   * How it began to know users: `shared` with the version before, `branched` from what that knew,
+   * or `new`.
+   */
+  knowledge: "shared" | "branched" | "new";
+  /**
+   * Where what it knows is kept: versions with the same number share that; null if it needs to know
+   * nothing.
+   */
+  model: number | null;
+  /** Whether it is the one that is served. */
+  current: boolean;
+}
+
+/** What a policy would have shown, next to what was shown in its place. */
+export interface Shadow {
+  /** Share of users for whom it ranks. */
+  share: number;
+  /** Slates that its present version ranked. */
+  slates: number;
+  /** Share of the items of its slates that were shown in them, at any position. */
+  common: number | null;
+  /** Of the slates that users got. */
+  shown: ShadowExposure;
+  /** Of the slates that they would have got. */
+  shadow: ShadowExposure;
+}
+
+export interface ShadowBody {
+  /** Share of users for whom it ranks as well; 0 for none. */
+  share: number;
+}
+
+export interface ShadowExposure {
+  /** 1 - Gini of appearances; null if unknown. */
+  equality_b: number | null;
+  /** The same weighed by position. */
+  equality_p: number | null;
+}
+
+export interface SharesBody {
+  /** Share of all users by name of a policy, in multiples of 0.0001. */
+  shares: Record<string, number>;
+}
+
+export interface StateBody {
+  /** `stopped` serves everybody the control and counts nobody. */
+  state: "running" | "stopped";
 }
 
 export interface Status {
@@ -358,6 +702,15 @@ export interface UserImpression {
   clicked_positions: number[] | null;
   /** Positions learned from; null without an answer. */
   shown: number | null;
+  /** Values by position; none without an answer. */
+  values: PositionValues[];
+  /** Whether it was learned as not clicked, as no feedback came in time. */
+  default: boolean;
+}
+
+export interface VersionBody {
+  /** One that the name had, or another name has. */
+  version: string;
 }
 
 export interface Window {
@@ -509,6 +862,102 @@ export class Client {
 
   /** Return clicks and fairness in each step of a window. */
   getExposureHistory(query?: GetExposureHistoryQuery, options?: CallOptions): Promise<History>;
+
+  /** Return which policies there are, which versions they had, and what is served. */
+  listPolicies(options?: CallOptions): Promise<Lineup>;
+
+  /**
+   * Return the policy of a name.
+   * @param name Name of the policy, such as `default`.
+   */
+  getNamedPolicy(name: string, options?: CallOptions): Promise<NamedPolicy>;
+
+  /**
+   * Give a name another policy, or begin a new name, which nobody is served yet.
+   *
+   * The versions before stay, so that one can go back. The same policy again changes nothing.
+   * @param name Name of the policy, such as `default`.
+   */
+  putPolicy(name: string, body: PolicyBody, options?: CallOptions): Promise<NamedPolicy>;
+
+  /**
+   * Remove a policy, unless it is `default` or in an experiment. Its slates can be answered.
+   * @param name Name of the policy, such as `default`.
+   */
+  removePolicy(name: string, options?: CallOptions): Promise<void>;
+
+  /**
+   * Serve a version that the name had, or that another name has, with exactly what it knew.
+   *
+   * What was learned since stays with the version that is left, unless both share what they know.
+   * @param name Name of the policy, such as `default`.
+   */
+  chooseVersion(name: string, body: VersionBody, options?: CallOptions): Promise<NamedPolicy>;
+
+  /**
+   * Return what the slates of a policy in the shadow have in common with those of users.
+   * @param name Name of the policy, such as `default`.
+   */
+  getShadow(name: string, options?: CallOptions): Promise<Shadow>;
+
+  /**
+   * Let a policy rank for a share of the users of other policies; nobody sees these slates.
+   *
+   * Users wait for it, too. If it fails, they do not notice.
+   * @param name Name of the policy, such as `default`.
+   */
+  putShadow(name: string, body: ShadowBody, options?: CallOptions): Promise<NamedPolicy>;
+
+  /** Return whether the kill switch is on. */
+  getKillSwitch(options?: CallOptions): Promise<KillSwitch>;
+
+  /**
+   * Serve everybody the most popular items, or random ones; null serves policies again.
+   *
+   * Experiments and shadows rest meanwhile; feedback goes on teaching the policies.
+   */
+  putKillSwitch(body: KillSwitch, options?: CallOptions): Promise<KillSwitch>;
+
+  /** Return which experiments there are, and which there were: the last 20. */
+  listExperiments(options?: CallOptions): Promise<Experiments>;
+
+  /**
+   * Return arms, differences and verdicts. Look as often as you like: intervals hold at all looks
+   * together.
+   *
+   * They appear some seconds after there are enough users, and begin with the counts of that moment
+   * for everybody, on whichever service.
+   * @param name The experiment.
+   */
+  getExperiment(name: string, options?: CallOptions): Promise<Experiment>;
+
+  /**
+   * Serve policies to shares of users and compare them; there is one experiment at a time.
+   *
+   * Users in no arm get the control and are not counted. The same once more changes nothing.
+   * @param name The experiment.
+   */
+  beginExperiment(name: string, body: ExperimentBody, options?: CallOptions): Promise<Experiment>;
+
+  /**
+   * End an experiment. To serve an arm to everybody, choose its version for `default`.
+   * @param name The experiment.
+   */
+  endExperiment(name: string, options?: CallOptions): Promise<void>;
+
+  /**
+   * Give arms other shares; those that are left out keep theirs. It is counted anew.
+   *
+   * No user leaves an arm that does not shrink.
+   * @param name The experiment.
+   */
+  rampExperiment(name: string, body: SharesBody, options?: CallOptions): Promise<Experiment>;
+
+  /**
+   * Serve everybody the control and count nobody; or go on where it was stopped.
+   * @param name The experiment.
+   */
+  pauseExperiment(name: string, body: StateBody, options?: CallOptions): Promise<Experiment>;
 
   /** Return what ranks the items, with its parameters. */
   getPolicy(options?: CallOptions): Promise<PolicyDescription>;

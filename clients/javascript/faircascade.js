@@ -284,6 +284,223 @@ export class Client {
     );
   }
 
+  /** Return which policies there are, which versions they had, and what is served. */
+  async listPolicies(options) {
+    return this.#call(
+      {
+        method: "GET",
+        path: "/v1/policies",
+        retry: ALWAYS,
+      },
+      options,
+    );
+  }
+
+  /** Return the policy of a name. */
+  async getNamedPolicy(name, options) {
+    return this.#call(
+      {
+        method: "GET",
+        path: `/v1/policies/${segment("name", name)}`,
+        retry: ALWAYS,
+      },
+      options,
+    );
+  }
+
+  /**
+   * Give a name another policy, or begin a new name, which nobody is served yet.
+   *
+   * The versions before stay, so that one can go back. The same policy again changes nothing.
+   */
+  async putPolicy(name, body, options) {
+    return this.#call(
+      {
+        method: "PUT",
+        path: `/v1/policies/${segment("name", name)}`,
+        body,
+        retry: ALWAYS,
+      },
+      options,
+    );
+  }
+
+  /** Remove a policy, unless it is `default` or in an experiment. Its slates can be answered. */
+  async removePolicy(name, options) {
+    return this.#call(
+      {
+        method: "DELETE",
+        path: `/v1/policies/${segment("name", name)}`,
+        retry: ALWAYS,
+      },
+      options,
+    );
+  }
+
+  /**
+   * Serve a version that the name had, or that another name has, with exactly what it knew.
+   *
+   * What was learned since stays with the version that is left, unless both share what they know.
+   */
+  async chooseVersion(name, body, options) {
+    return this.#call(
+      {
+        method: "PUT",
+        path: `/v1/policies/${segment("name", name)}/version`,
+        body,
+        retry: ALWAYS,
+      },
+      options,
+    );
+  }
+
+  /** Return what the slates of a policy in the shadow have in common with those of users. */
+  async getShadow(name, options) {
+    return this.#call(
+      {
+        method: "GET",
+        path: `/v1/policies/${segment("name", name)}/shadow`,
+        retry: ALWAYS,
+      },
+      options,
+    );
+  }
+
+  /**
+   * Let a policy rank for a share of the users of other policies; nobody sees these slates.
+   *
+   * Users wait for it, too. If it fails, they do not notice.
+   */
+  async putShadow(name, body, options) {
+    return this.#call(
+      {
+        method: "PUT",
+        path: `/v1/policies/${segment("name", name)}/shadow`,
+        body,
+        retry: ALWAYS,
+      },
+      options,
+    );
+  }
+
+  /** Return whether the kill switch is on. */
+  async getKillSwitch(options) {
+    return this.#call(
+      {
+        method: "GET",
+        path: "/v1/kill-switch",
+        retry: ALWAYS,
+      },
+      options,
+    );
+  }
+
+  /**
+   * Serve everybody the most popular items, or random ones; null serves policies again.
+   *
+   * Experiments and shadows rest meanwhile; feedback goes on teaching the policies.
+   */
+  async putKillSwitch(body, options) {
+    return this.#call(
+      {
+        method: "PUT",
+        path: "/v1/kill-switch",
+        body,
+        retry: ALWAYS,
+      },
+      options,
+    );
+  }
+
+  /** Return which experiments there are, and which there were: the last 20. */
+  async listExperiments(options) {
+    return this.#call(
+      {
+        method: "GET",
+        path: "/v1/experiments",
+        retry: ALWAYS,
+      },
+      options,
+    );
+  }
+
+  /**
+   * Return arms, differences and verdicts. Look as often as you like: intervals hold at all looks
+   * together.
+   *
+   * They appear some seconds after there are enough users, and begin with the counts of that moment
+   * for everybody, on whichever service.
+   */
+  async getExperiment(name, options) {
+    return this.#call(
+      {
+        method: "GET",
+        path: `/v1/experiments/${segment("name", name)}`,
+        retry: ALWAYS,
+      },
+      options,
+    );
+  }
+
+  /**
+   * Serve policies to shares of users and compare them; there is one experiment at a time.
+   *
+   * Users in no arm get the control and are not counted. The same once more changes nothing.
+   */
+  async beginExperiment(name, body, options) {
+    return this.#call(
+      {
+        method: "PUT",
+        path: `/v1/experiments/${segment("name", name)}`,
+        body,
+        retry: ALWAYS,
+      },
+      options,
+    );
+  }
+
+  /** End an experiment. To serve an arm to everybody, choose its version for `default`. */
+  async endExperiment(name, options) {
+    return this.#call(
+      {
+        method: "DELETE",
+        path: `/v1/experiments/${segment("name", name)}`,
+        retry: ALWAYS,
+      },
+      options,
+    );
+  }
+
+  /**
+   * Give arms other shares; those that are left out keep theirs. It is counted anew.
+   *
+   * No user leaves an arm that does not shrink.
+   */
+  async rampExperiment(name, body, options) {
+    return this.#call(
+      {
+        method: "PUT",
+        path: `/v1/experiments/${segment("name", name)}/shares`,
+        body,
+        retry: ALWAYS,
+      },
+      options,
+    );
+  }
+
+  /** Serve everybody the control and count nobody; or go on where it was stopped. */
+  async pauseExperiment(name, body, options) {
+    return this.#call(
+      {
+        method: "PUT",
+        path: `/v1/experiments/${segment("name", name)}/state`,
+        body,
+        retry: ALWAYS,
+      },
+      options,
+    );
+  }
+
   /** Return what ranks the items, with its parameters. */
   async getPolicy(options) {
     return this.#call(

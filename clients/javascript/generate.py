@@ -177,6 +177,9 @@ def _types(document: Json, calls: Iterable[Operation]) -> Iterator[str]:
             _field(field, entry, field in schema.get("required", ()))
             for field, entry in schema["properties"].items()
         ]
+        others = schema.get("additionalProperties")
+        if "properties" in schema and isinstance(others, dict):
+            fields.append(f"  [name: string]: {_type(others)};")
         yield _interface(name, fields, schema.get("description"))
     for call in calls:
         if call.query_parameters:
@@ -191,7 +194,7 @@ def _interface(name: str, fields: list[str], about: str | None) -> str:
 
 def _field(name: str, schema: Json, required: bool) -> str:
     about = schema.get("description", "")
-    if schema.get("default") not in (None, [], "about:blank"):
+    if schema.get("default") not in (None, [], {}, "about:blank"):
         about = f"{about} {json.dumps(schema['default'])} by default.".strip()
     comment = _comment(about, "  ") + "\n" if about else ""
     return f"{comment}  {name}{'' if required else '?'}: {_type(schema)};"
@@ -213,8 +216,11 @@ def _type(schema: Json) -> str:
         case {"type": "object", "additionalProperties": True}:
             return "Record<string, unknown>"
         case {"type": "object", "additionalProperties": values}:
-            names = schema.get("propertyNames")
-            return f"Record<{_type(names) if names else 'string'}, {_type(values)}>"
+            names = schema.get("propertyNames", {})
+            if "enum" in names and "default" in schema:
+                return f"Partial<Record<{_type(names)}, {_type(values)}>>"
+            named = "enum" in names or "$ref" in names
+            return f"Record<{_type(names) if named else 'string'}, {_type(values)}>"
         case {"type": "integer" | "number"}:
             return "number"
         case {"type": "string" | "boolean" | "null" as kind}:

@@ -18,7 +18,15 @@ from faircascade.parameters import checked_arguments
 from faircascade.policies import Policy
 from faircascade.propensities import is_drawn, knows_chances
 from faircascade.ranker_catalogue import RankerCatalogue
-from faircascade.ranker_feedback import Answer, Answers, Positions, clicks_of, read_answer
+from faircascade.ranker_feedback import (
+    Answer,
+    Answers,
+    Positions,
+    Values,
+    clicks_of,
+    read_answer,
+    values_of,
+)
 from faircascade.ranker_file import SavedRanker
 from faircascade.ranker_models import UserModels
 from faircascade.registry import as_component, declared
@@ -238,17 +246,21 @@ class Ranker:
         *,
         clicked_item: object = None,
         shown: int | None = None,
+        values: Values = None,
     ) -> None:
         """Learn what the user did: the 1-based position of the click, several, or None.
 
         `clicked_item` is the clicked item (or a list of them) in place of positions. `shown`
-        says how many positions were on the screen, counted from the top, if not all. The same
+        says how many positions were on the screen, counted from the top, if not all. `values` says
+        what positions are worth, in [0, 1]: the target of a click that has one is multiplied by it,
+        and a position that is worth something counts as clicked. The same
         answer again changes nothing; feedback that is refused, such as another answer for the same
         slate, changes nothing either.
         """
         if not isinstance(slate, Slate):
             raise ParameterError("slate", "must be what recommend returned", slate)
-        answer = read_answer(slate, clicked, clicked_item, shown)
+        answer = read_answer(slate, clicked, clicked_item, shown, values)
+        worth = values_of(answer, len(slate))
         if not self._answers.awaits(slate):
             self._check_repeated(slate, answer)
             return
@@ -258,17 +270,23 @@ class Ranker:
             clicks=clicks_of(answer, len(slate))[None],
             shown=np.array([answer[1]]),
             topics=slate.topics[None],
+            values=None if worth is None else worth[None],
         )
-        learned = self.policy.take(self._states[slate.user], slice(None))
+        learned = self.policy.take(self._state_of(slate.user), slice(None))
         try:
             with np.errstate(over="raise", divide="raise", invalid="raise"):
                 self.policy.update(learned, slice(None), feedback)
+                self.policy.give_back(learned, slice(None), feedback)
         except FloatingPointError as error:
             raise FloatingPointError(
                 f"slate {slate.slate_id!r} cannot be learned: {error}; "
                 "check the scale of the features, sigma and the reward weights"
             ) from error
         self._states[slate.user] = learned
+        account = self.policy.account(learned) if self.policy.shares else None
+        if account is not None:
+            account.absorb()
+            self._account = account
         self._answers.add(slate, answer)
 
     def learn(
@@ -316,9 +334,7 @@ class Ranker:
             raise ValueError(
                 f"slate {slate.slate_id!r} is not known: it is too old or comes from another ranker"
             )
-        clicks = np.stack([clicks_of(each, len(slate)) for each in (answer, before)])
-        seen = self.policy.seen(clicks, np.array([answer[1], before[1]]))
-        if (clicks[0] != clicks[1]).any() or (seen[0] != seen[1]).any():
+        if answer != before:
             raise ValueError(
                 f"slate {slate.slate_id!r} was answered differently before; that answer stays"
             )

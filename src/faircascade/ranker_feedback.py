@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from faircascade.errors import ParameterError
-from faircascade.types import Bools, Slate, id_text, whole
+from faircascade.types import Bools, Floats, Slate, id_text, whole
 
 Positions = int | Iterable[int] | None
 """The 1-based position of a click, several, or None."""
-Answer = tuple[list[int], int]
-"""The clicked positions of a slate, and how many were shown."""
+Values = Mapping[int, float] | None
+"""What positions are worth in place of 1 for a click, in [0, 1]."""
+Answer = tuple[list[int], int, list[list[float]]]
+"""The clicked positions of a slate, how many were shown, and positions with their values."""
 
 
 def read_answer(
-    slate: Slate, clicked: Positions, clicked_item: object, shown: int | None
+    slate: Slate, clicked: Positions, clicked_item: object, shown: int | None, values: Values = None
 ) -> Answer:
     """Check what is said of a slate."""
     size = len(slate)
@@ -32,7 +34,28 @@ def read_answer(
     if positions and positions[-1] > shown:
         rule = f"must be at least {positions[-1]}, a clicked position"
         raise ParameterError("shown", rule, shown)
-    return positions, shown
+    return positions, shown, _values(values or {}, shown)
+
+
+def _values(values: Mapping[int, float], shown: int) -> list[list[float]]:
+    """Return positions and their values, in order."""
+    for position, value in values.items():
+        if not 1 <= whole(position, "values") <= shown:
+            raise ParameterError("values", f"must be of positions from 1 to {shown}", position)
+        if not 0 <= value <= 1:
+            raise ParameterError("values", "must be in [0, 1]", value)
+    return [[int(position), float(values[position])] for position in sorted(values)]
+
+
+def values_of(answer: Answer, size: int) -> Floats | None:
+    """Return what positions are worth, (K,), 1 for a click without a value; None without any."""
+    values = answer[2]
+    if not values:
+        return None
+    found = clicks_of(answer, size).astype(np.float64)
+    for position, value in values:
+        found[int(position) - 1] = value
+    return found
 
 
 def clicks_of(answer: Answer, size: int) -> Bools:

@@ -14,7 +14,7 @@ from faircascade.ranker_feedback import Answer
 from faircascade.registry import from_spec, to_spec
 from faircascade.types import Items, Users
 
-VERSION = 1
+VERSION = 2
 _STATE = "state/"
 
 
@@ -82,4 +82,4 @@ class SavedRanker:
 def _answers(meta: dict[str, Any]) -> list[dict[str, Answer]]:
     """Return what was learned from slates; the first files did not say."""
     kept = meta.get("answers", [{} for _ in meta["users"]])
-    return [{slate: (a[0], a[1]) for slate, a in answers.items()} for answers in kept]
+    return [{slate: (a[0], a[1], a[2]) for slate, a in answers.items()} for answers in kept]

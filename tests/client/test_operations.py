@@ -177,6 +177,7 @@ def test_items_go_through_all_pages(server: Server, client: Any) -> None:
         group=entry["group"],
         supplier="blue",
         popularity=120.0,
+        attributes=entry["attributes"],
         **numbers,
     )
     assert items[0] == expected
@@ -213,6 +214,79 @@ def test_documents_come_as_they_are(server: Server, client: Any) -> None:
         assert (seen.method, seen.path, seen.query) == ("GET", path, query)
 
 
+def test_policies_and_experiments_are_changed_by_name(server: Server, client: Any) -> None:
+    shares = {"default": 0.5, "fairer": 0.5}
+    plan = {"shares": shares, "control": "default", "level": 0.95, "relevant": 0.03}
+    calls = [
+        (client.policies, [], {}, "GET", "policies", None),
+        (
+            client.put_policy,
+            ["fairer", "linucb", {"alpha": 0.5}],
+            {"knowledge": "new"},
+            "PUT",
+            "policies/fairer",
+            {"policy": "linucb", "parameters": {"alpha": 0.5}, "knowledge": "new"},
+        ),
+        (
+            client.put_policy,
+            ["fairer", "linucb"],
+            {},
+            "PUT",
+            "policies/fairer",
+            {"policy": "linucb", "parameters": {}},
+        ),
+        (client.choose_version, ["a", "1b"], {}, "PUT", "policies/a/version", {"version": "1b"}),
+        (client.shadow, ["a"], {}, "GET", "policies/a/shadow", None),
+        (client.put_shadow, ["a", 1], {}, "PUT", "policies/a/shadow", {"share": 1.0}),
+        (
+            client.begin_experiment,
+            ["test", shares],
+            {},
+            "PUT",
+            "experiments/test",
+            plan | {"first_look": 0},
+        ),
+        (client.experiment, ["test"], {}, "GET", "experiments/test", None),
+        (
+            client.ramp_experiment,
+            ["test", shares],
+            {},
+            "PUT",
+            "experiments/test/shares",
+            {"shares": shares},
+        ),
+        (client.stop_experiment, ["t"], {}, "PUT", "experiments/t/state", {"state": "stopped"}),
+        (client.resume_experiment, ["t"], {}, "PUT", "experiments/t/state", {"state": "running"}),
+    ]
+    server.will(*(says({"number": number}) for number in range(len(calls))))
+    for number, (call, arguments, named, method, path, body) in enumerate(calls):
+        assert call(*arguments, **named) == {"number": number}
+        seen = server.seen[-1]
+        assert (seen.method, seen.path, seen.body) == (method, f"v1/{path}", body)
+    schemas.PolicyBody.model_validate(server.seen[1].body)
+    schemas.ExperimentBody.model_validate(server.seen[6].body)
+
+
+def test_the_kill_switch_is_its_policy_or_none(server: Server, client: Any) -> None:
+    server.will(*(says({"policy": policy}) for policy in (None, "random", None)))
+    assert client.kill_switch() is None
+    assert client.put_kill_switch("random") == "random"
+    assert client.put_kill_switch(None) is None
+    assert [seen.body for seen in server.seen] == [None, {"policy": "random"}, {"policy": None}]
+
+
+def test_what_has_ended_or_is_removed_leaves_no_document(server: Server, client: Any) -> None:
+    server.will(does_nothing, does_nothing, says(example(schemas.Experiments)))
+    assert client.end_experiment("test") is None
+    assert client.remove_policy("fairer") is None
+    assert [one["name"] for one in client.experiments()] == ["fairer-home"]
+    assert [(seen.method, seen.path) for seen in server.seen] == [
+        ("DELETE", "v1/experiments/test"),
+        ("DELETE", "v1/policies/fairer"),
+        ("GET", "v1/experiments"),
+    ]
+
+
 def test_ready_is_true_or_says_what_is_wrong(server: Server, client: Any, connect: Any) -> None:
     server.will(
         says({"status": "ready", "checks": {"store": "ok"}}),
@@ -242,6 +316,7 @@ def test_a_service_with_more_to_say_is_understood(server: Server, client: Any) -
         (lambda c: c.item(""), "item must not be empty"),
         (lambda c: c.erase_user(""), "user must not be empty"),
         (lambda c: c.item(7), "item must be text, got 7"),
+        (lambda c: c.experiment(""), "name must not be empty"),
         (lambda c: c.recommend("u", candidates="abc"), "candidates must be a list of ids"),
         (lambda c: c.recommend("u", exclude="abc"), "exclude must be a list of ids"),
         (lambda c: c.recommend("u", k=2.5), "k must be a whole number, got 2.5"),
@@ -264,7 +339,16 @@ def test_what_cannot_be_meant_is_refused_before_it_is_sent(
 
 def test_help_shows_what_a_method_takes_and_does() -> None:
     shown = inspect.signature(Client.recommend)
-    assert list(shown.parameters) == ["self", "user", "k", "candidates", "exclude"]
+    assert list(shown.parameters) == [
+        "self",
+        "user",
+        "k",
+        "candidates",
+        "exclude",
+        "where",
+        "at_most",
+        "pinned",
+    ]
     with Client("http://127.0.0.1") as client:
         assert next(iter(inspect.signature(client.recommend).parameters)) == "user"
     assert Client.recommend.__doc__.startswith("Return a slate")

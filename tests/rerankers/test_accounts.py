@@ -122,6 +122,21 @@ def test_an_account_of_groups_follows_from_that_of_items() -> None:
     assert np.array_equal(made.units, grouped.units)
 
 
+def test_what_was_not_on_the_screen_is_taken_back_from_its_groups() -> None:
+    for terms in (Terms(scope="user", by="genre"), Terms(scope="user", by="genre", half_life=5.0)):
+        books = Ledger.of(terms, 1)
+        books.enter(EVERY, np.array([[0, 1, 3]]), GROUPED)
+        books.give_back(EVERY, np.array([[0, 1, 3]]), np.array([1]))
+        assert books.units.tolist() == [[ONE, 0, 0]]
+    shared = Ledger.of(Terms(scope="global", by="genre"), 1)
+    shared.enter(EVERY, np.array([[0, 1, 3]]), GROUPED)
+    Ledger.settle([shared])
+    shared.give_back(EVERY, np.array([[0, 1, 3]]), np.array([2]))
+    shared.absorb()
+    assert shared.units.tolist() == [[ONE + TWO, TWO, 0]]
+    assert not shared.fresh.any()
+
+
 @pytest.mark.parametrize("half_life", [0.0, -1.0])
 def test_a_half_life_is_positive(half_life: float) -> None:
     with pytest.raises(ValueError, match="half_life must be positive"):

@@ -45,6 +45,9 @@ class Mood:
     """How many clicks a slate has that has any."""
     began_late: bool = False
     """Whether the first step with slates has a tenth of what it should have."""
+    kill_switch: str | None = None
+    may_change: bool = True
+    """Whether the key may turn the kill switch."""
     asked: list[str] = field(default_factory=list)
     """Paths with queries, in the order in which they came."""
 
@@ -83,6 +86,8 @@ def _holder(
         items=items,
         appearances=int(exposure * 2e6),
         exposure=exposure * 1e6,
+        handed_out=int(exposure * 2.1e6),
+        exposure_handed_out=exposure * 1.02e6,
         clicks=clicks,
         exposure_share=exposure,
         merit_share=merit,
@@ -125,6 +130,9 @@ def exposure(window: str, limit: int, now: datetime, mood: Mood | None = None) -
         clicks=mood.clicks * round(answers * 0.37),
         clicked=round(answers * 0.37),
         click_rate=None if empty else mood.clicks * round(answers * 0.37) / answers,
+        no_clicks=slates // 100,
+        positions=10 * slates,
+        positions_shown=9 * slates,
         items=ITEMS,
         fairness=dict.fromkeys(_fairness(shown, merit)) if empty else _fairness(shown, merit),
         lorenz=schemas.LorenzCurve(
@@ -190,6 +198,9 @@ def history(window: str, now: datetime, mood: Mood) -> schemas.History:
                 clicks=mood.clicks * int(answers * learned),
                 clicked=int(answers * learned),
                 click_rate=mood.clicks * int(answers * learned) / answers if answers else None,
+                no_clicks=slates // 100,
+                positions=10 * slates,
+                positions_shown=9 * slates,
                 fairness=fairness if slates else {**dict.fromkeys(fairness), "coverage": 0.0},
             )
         )
@@ -213,6 +224,66 @@ POLICY = schemas.PolicyDescription(
         "gamma": 0.0,
     },
 )
+
+
+def lineup(mood: Mood) -> dict[str, Any]:
+    """Return what is served: two policies, of which one has a dangerous change."""
+    found = example(schemas.Lineup)
+    first = found["policies"][0]
+    change = {"time": "2026-11-19T15:40:25.123Z", "text": NASTY}
+    return found | {
+        "kill_switch": mood.kill_switch,
+        "experiment": None if mood.state == "empty" else "fairer-home",
+        "policies": [first, first | {"name": "fairer", "shadow_share": 0.1}],
+        "may_change": mood.may_change,
+        "changes": [*found["changes"], change],
+    }
+
+
+def experiment(now: datetime) -> dict[str, Any]:
+    """Return an experiment that was ramped once, with an interval that closes in on its value."""
+    found = example(schemas.Experiment)
+    looks: list[list[dict[str, Any]]] = [[], []]
+    for n in range(40):
+        rng, half = np.random.default_rng(n), 24 / np.sqrt(1 + n)
+        differences = {
+            measure: {
+                **found["comparisons"]["fairer"][measure],
+                "value_percent": value + half * rng.standard_normal() / 4,
+                "low_percent": value - half,
+                "high_percent": value + half,
+            }
+            for measure, value in (("clicks_per_slate", -1.5), ("equality_p", 20.0))
+        }
+        looks[n // 20].append(
+            {
+                "time": _iso(now - timedelta(minutes=5 * (40 - n))),
+                "slates": 1_000 * n,
+                "mismatch": False,
+                "comparisons": {"fairer": differences},
+            }
+        )
+    first, second = looks
+    periods = [{"since": one[0]["time"], "shares": found["shares"], "looks": one} for one in looks]
+    change = {"time": second[0]["time"], "text": "fairer-home: default 0.5, fairer 0.5"}
+    began = {"time": first[0]["time"], "text": "fairer-home begins: default 0.1, fairer 0.1"}
+    comparisons = {
+        measure: {**said, **second[-1]["comparisons"]["fairer"].get(measure, {})}
+        for measure, said in found["comparisons"]["fairer"].items()
+    }
+    comparisons["clicks_per_slate"] |= {"answer": "open", "text": "keep running: 9,000 more slates"}
+    return found | {
+        "since": first[0]["time"],
+        "counted_since": second[0]["time"],
+        "comparisons": {"fairer": comparisons},
+        "periods": periods,
+        "changes": [began, change],
+    }
+
+
+def example(model: Any) -> dict[str, Any]:
+    """Return the first example of a schema."""
+    return dict(model.model_config["json_schema_extra"]["examples"][0])
 
 
 def _problem(status: int, title: str, detail: str) -> JSONResponse:
@@ -271,6 +342,21 @@ def create(mood: Mood) -> FastAPI:
     @app.get("/v1/exposure/history", tags=["exposure"], summary="The same over time")
     async def get_history(window: Literal["1h", "24h", "7d"] = "24h") -> schemas.History:
         return history(window, datetime.now(UTC), mood)
+
+    @app.get("/v1/policies", include_in_schema=False)
+    async def get_policies() -> dict[str, Any]:
+        return lineup(mood)
+
+    @app.get("/v1/experiments/{name}", include_in_schema=False)
+    async def get_experiment(name: str) -> dict[str, Any]:
+        return experiment(datetime.now(UTC))
+
+    @app.put("/v1/kill-switch", include_in_schema=False)
+    async def put_kill_switch(body: schemas.KillSwitch) -> Any:
+        if not mood.may_change:
+            return _problem(403, "Forbidden", "the key may not change policies")
+        mood.kill_switch = body.policy
+        return body
 
     @app.get("/v1/policy", tags=["service"], summary="What ranks the slates")
     async def get_policy() -> schemas.PolicyDescription:

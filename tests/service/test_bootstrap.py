@@ -445,7 +445,7 @@ def test_a_ranker_is_imported_again_if_that_was_not_finished(
     async def work() -> None:
         trained()
         with monkeypatch.context() as broken:
-            broken.setattr(Service, "patch", None)
+            broken.setattr(Service, "patches", None)
             with pytest.raises(TypeError):
                 await start_service("sqlite:store.db", source=RankerFile("ranker.npz"))
         async with started(source=RankerFile("ranker.npz")) as service:
@@ -458,16 +458,16 @@ def test_a_ranker_is_imported_again_if_that_was_not_finished(
 def test_many_items_come_in_by_pieces_and_a_start_that_stopped_between_them_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    put, patch, sizes = SQLiteStore.put_items, Service.patch, []
+    put, patches, sizes = SQLiteStore.put_items, Service.patches, []
 
     async def counted(self: SQLiteStore, changes: Sequence[ItemPatch]) -> None:
         sizes.append(len(changes))
         await put(self, changes)
 
-    def failing(self: Service, change: ItemChange) -> ItemPatch:
-        if change.item == "e":
+    def failing(self: Service, changes: Sequence[ItemChange]) -> list[ItemPatch]:
+        if any(change.item == "e" for change in changes):
             raise StoreDown("gone")
-        return patch(self, change)
+        return patches(self, changes)
 
     monkeypatch.setattr(SQLiteStore, "put_items", counted)
     monkeypatch.setattr(importer, "CHUNK", 2)
@@ -475,7 +475,7 @@ def test_many_items_come_in_by_pieces_and_a_start_that_stopped_between_them_goes
 
     async def work() -> None:
         with monkeypatch.context() as broken:
-            broken.setattr(Service, "patch", failing)
+            broken.setattr(Service, "patches", failing)
             with pytest.raises(StoreDown):
                 await start_service("sqlite:store.db", source=source)
         assert sizes == [2, 2]

@@ -41,6 +41,7 @@ def fake(served: Fake) -> Fake:
     served.mood.state = "busy"
     served.mood.age = OLD
     served.mood.began_late = False
+    served.mood.kill_switch, served.mood.may_change = None, True
     served.mood.asked.clear()
     return served
 
@@ -153,6 +154,51 @@ def test_the_window_is_switched_by_keyboard_and_outlives_a_reload(
     assert "/v1/exposure/history?window=all" not in fake.mood.asked
     page.reload()
     page.locator(".tile", has_text="1,204,377").wait_for()
+
+
+def test_an_experiment_shows_arms_verdicts_and_changes(open_page: Open) -> None:
+    page = open_page(viewport=PHONE)
+    wait_live(page)
+    page.locator("#experiment").wait_for()
+    assert page.locator("#experiment-name").inner_text() == "Experiment fairer-home"
+    arms = page.locator("#experiment-arms tr")
+    assert [row.split("\t")[0] for row in arms.all_inner_texts()] == ["default (control)", "fairer"]
+    verdicts = " ".join(page.locator("#experiment-verdicts").inner_text().split())
+    assert "Open keep running: 9,000 more slates" in verdicts
+    assert page.locator("#experiment-alarm").is_hidden()
+    chart = page.locator("#experiment-clicks_per_slate")
+    assert chart.locator("path.band").count() == 2  # one for each period
+    assert chart.locator("line.change").count() == 2
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+    page.locator("#serving-card > details summary").click()
+    assert NASTY in page.locator("#serving-changes").inner_text()
+
+
+def test_the_kill_switch_wants_to_be_confirmed(open_page: Open, fake: Fake) -> None:
+    page = open_page()
+    wait_live(page)
+    page.locator("#kill-switch-on").click()
+    page.get_by_role("button", name="Cancel").click()
+    assert fake.mood.kill_switch is None
+    page.locator("#kill-switch-on").click()
+    page.get_by_role("button", name="Random items").click()
+    page.locator("#kill-switch[data-state=on]").wait_for()
+    assert fake.mood.kill_switch == "random"
+    words = page.locator("#kill-switch-words").inner_text()
+    assert words == "The kill switch is on: everybody gets random items."
+    page.get_by_role("button", name="Serve the policies again").click()
+    page.locator("#kill-switch[data-state=off]").wait_for()
+    assert fake.mood.kill_switch is None
+
+
+def test_a_key_that_may_not_turn_the_kill_switch_sees_no_button(
+    open_page: Open, fake: Fake
+) -> None:
+    fake.mood.may_change = False
+    page = open_page()
+    wait_live(page)
+    page.locator("#kill-switch-words", has_text="is off").wait_for()
+    assert page.locator("#kill-switch button:visible").count() == 0
 
 
 def test_a_name_that_looks_like_html_is_shown_as_text(open_page: Open) -> None:

@@ -177,12 +177,12 @@ def test_visits_and_answers_are_in_the_metrics(tmp_path: Path) -> None:
             await users.visit(service, float(second), 1.0)
             await users.answer(service, float(second))
         text = (await metrics.text()).decode()
-        slates = service.activity.recommendations
+        slates = service.activity.counts["recommendations"]
         assert slates > 20
-        assert f"faircascade_recommendations_total {slates}.0" in text
-        learned = service.activity.answers["learned"]
+        assert f"faircascade_recommendations_total {slates:.1f}" in text
+        learned = service.activity.counts["learned"]
         assert learned > 0
-        assert f'faircascade_answers_total{{outcome="learned"}} {learned}.0' in text
+        assert f'faircascade_answers_total{{outcome="learned"}} {learned:.1f}' in text
         await service.stop()
 
     run(work())

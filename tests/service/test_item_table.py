@@ -33,7 +33,10 @@ def test_columns_of_numbers_are_features_in_the_order_of_the_file(tmp_path: Path
     assert table.dim == 2
     assert [item.item for item in table.items] == ["x", "y"]
     assert [list(item.features) for item in table.items] == [[1, 2], [3, -0.4]]
-    assert table.notes == ("features: 2 columns ('b', 'a')", "not used: 'title'")
+    assert table.notes == (
+        "features: 2 columns ('b', 'a')",
+        "not used: 'title' (--attributes keeps them)",
+    )
 
 
 def test_what_is_known_of_items_is_not_a_feature(tmp_path: Path) -> None:
@@ -95,7 +98,10 @@ def test_a_column_of_vectors_in_parquet(tmp_path: Path, kind: pa.DataType) -> No
     table = read_items(parquet(tmp_path, item_id=[10, 20], embedding=vectors, price=[1.0, 2.0]))
     assert [item.item for item in table.items] == ["10", "20"]
     assert np.array_equal([item.features for item in table.items], [[1, 2], [3, 4]])
-    assert table.notes == ("features: the column 'embedding'", "not used: 'price'")
+    assert table.notes == (
+        "features: the column 'embedding'",
+        "not used: 'price' (--attributes keeps them)",
+    )
 
 
 def test_a_column_of_vectors_in_text_is_json(tmp_path: Path) -> None:

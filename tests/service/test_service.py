@@ -25,6 +25,7 @@ from faircascade.policies import (
     Policy,
 )
 from faircascade.ranker import Ranker
+from faircascade.rerankers.ledger import exposure_units
 from faircascade.service.messages import (
     FeedbackRequest,
     ItemChange,
@@ -91,8 +92,45 @@ def test_a_service_gives_the_slates_that_a_ranker_gives(tmp_path: Path, policy: 
                 assert tuple(shown.items) == slate.items
                 np.testing.assert_allclose(shown.scores, slate.scores, atol=1e-8)
                 clicked = sorted({turn % 5, turn % 4 + 1} - {0})
-                ranker.update(slate, clicked)
-                await learn(service, shown, clicked_positions=clicked)
+                seen = max([*clicked, turn % 4 + 1])
+                ranker.update(slate, clicked, shown=seen)
+                await learn(service, shown, clicked_positions=clicked, shown=seen)
+
+    run(work())
+
+
+def test_an_account_that_was_not_charged_gets_nothing_back(tmp_path: Path) -> None:
+    """The slate was handed out before there were accounts."""
+
+    async def work() -> None:
+        async with serving(tmp_path, LinUCB()) as service:
+            shown = await recommend(service, k=4)
+        async with serving(tmp_path, FRMLinUCB(variant="reorder")) as service:
+            await learn(service, shown, shown=1)
+            other = await recommend(service, k=4)
+            await learn(service, other, shown=2)
+            (account,) = (await service.store.begin_round(["ann"], accounts=True)).accounts
+            slots = [service.catalogue.at(name).slot for name in other.items]
+            kept = {slot: units for slot, units in account.items() if units}
+            assert kept == dict(zip(slots[:2], exposure_units(4).tolist(), strict=False))
+
+    run(work())
+
+
+def test_exposure_is_counted_by_what_was_shown(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with serving(tmp_path, items=5) as service:
+            slates = [await recommend(service, k=5) for _ in range(3)]
+            await learn(service, slates[0], clicked_position=1, shown=2)
+            await learn(service, slates[1], shown=5)
+            await service.exposure.catch_up(service.store)
+            counts = service.exposure.snapshot("1h").counts
+            names = service.catalogue.names(service.catalogue.slots)
+            shown = dict.fromkeys(names, 2) | dict.fromkeys(slates[0].items[:2], 3)
+            assert counts.of(service.catalogue.slots)[0].tolist() == list(shown.values())
+            assert counts.columns(service.catalogue.slots)[0].tolist() == [3] * 5
+            counted = service.activity.counts
+            assert (counted["positions"], counted["unshown"]) == (15, 3)
 
     run(work())
 
@@ -201,12 +239,18 @@ def test_the_same_answer_twice_teaches_once_and_another_is_refused(tmp_path: Pat
                 {"clicked_position": 2},
                 {"clicked_positions": [2]},
                 {"clicked_item": shown.items[1]},
-                {"clicked_position": 2, "shown": 4},
+                {"clicked_position": 2, "shown": 5},
             ):
                 receipt = await learn(service, shown, **again)
                 assert receipt.repeated
                 assert (receipt.clicked_positions, receipt.shown) == ((2,), 2)
-            for other in ({"clicked_position": 3}, {"clicked_positions": [2, 3]}, {}, {"shown": 2}):
+            for other in (
+                {"clicked_position": 3},
+                {"clicked_positions": [2, 3]},
+                {},
+                {"shown": 2},
+                {"clicked_position": 2, "shown": 4},
+            ):
                 with refusal(Reason.CONFLICT, "impression_id"):
                     await learn(service, shown, **other)
             assert np.array_equal((await service.user("ann")).sums, sums)

@@ -11,8 +11,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
+from tests.service.postgresql_server import BINARIES, WITHOUT_POSTGRESQL, PostgreSQLServer
 from tests.service.processes import descendants
+from tests.service.redis_server import RedisServer, needs_redis
 from tests.service.server_process import PATIENCE, ServerProcess, running, start
 from tests.service.test_serve import CSV, click, recommend, refused
 
@@ -167,3 +170,122 @@ def test_a_worker_that_dies_is_replaced_and_the_others_go_on(folder: Path) -> No
         assert (seen["recommendations"], seen["feedback"]) == (40, 40)
         assert server.terminate() == 0
     assert server.logs.count("a worker ended, and is started again") == 2
+
+
+# one service to the outside
+
+
+def counted(server: ServerProcess) -> dict[str, float]:
+    """Return what the metrics say, from whichever worker takes the connection."""
+    families = text_string_to_metric_families(httpx.get(f"{server.url}/metrics").text)
+    return {
+        f"{sample.name}{sorted(sample.labels.items())}": sample.value
+        for family in families
+        for sample in family.samples
+    }
+
+
+def test_metrics_are_those_of_all_workers_and_never_fall(folder: Path) -> None:
+    with running(*TWO, folder=folder) as server:
+        pids = workers_of(server)
+        for _ in range(20):
+            click(server, recommend(server))
+        before = counted(server)
+        for _ in range(8):  # as many connections, which either of them takes
+            assert counted(server)["faircascade_recommendations_total[]"] == 20
+        os.kill(pids[0], signal.SIGKILL)
+        until(lambda: set(workers_of(server)) != set(pids))
+        after = counted(server)
+        for name in ("recommendations_total", "clicks_total", "workers"):
+            assert after[f"faircascade_{name}[]"] == before[f"faircascade_{name}[]"]
+        assert after["faircascade_worker_restarts_total[]"] == 1
+        assert after["process_cpu_seconds_total[]"] >= before["process_cpu_seconds_total[]"] > 0
+        timed = "faircascade_http_request_seconds_count"
+        timed += "[('method', 'POST'), ('route', '/v1/feedback')]"
+        assert after[timed] == before[timed] == 20
+
+
+def test_a_service_is_ready_with_fewer_workers_and_says_so(folder: Path) -> None:
+    def said() -> str:
+        answer = httpx.get(f"{server.url}/readyz")
+        assert answer.status_code == 200
+        return str(answer.json()["checks"]["workers"])
+
+    with running(*TWO, folder=folder) as server:
+        pids = workers_of(server)
+        until(lambda: said() == "ok")
+        os.kill(pids[1], signal.SIGKILL)
+        until(lambda: said() == "1 of 2 take requests; see the log")
+        until(lambda: said() == "ok")
+
+
+def test_a_limit_of_requests_holds_for_all_workers_together(folder: Path) -> None:
+    with running(*TWO, "--rate-limit", "5", folder=folder) as server:
+        workers_of(server)
+        begin = time.monotonic()
+        answers = [httpx.get(f"{server.url}/v1/policy").status_code for _ in range(60)]
+        seconds = time.monotonic() - begin
+    assert set(answers) == {200, 429}
+    assert answers.count(200) <= 5 + 5 * seconds + 1
+
+
+@pytest.mark.slow
+def test_workers_that_are_restarted_one_by_one_fail_no_request(folder: Path) -> None:
+    with running(*TWO, folder=folder) as server:
+        for turn in range(2):
+            pids = workers_of(server)
+            os.kill(pids[turn % 2], signal.SIGTERM)
+            while set(listening(server)) == set(pids) or len(listening(server)) < 2:
+                click(server, recommend(server))
+        assert server.terminate() == 0
+    assert "Traceback" not in server.logs
+
+
+def test_ctrl_c_twice_stops_all_workers_at_once(folder: Path) -> None:
+    with running(*TWO, folder=folder) as server:
+        pids = workers_of(server)
+        port = int(server.url.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port)) as slow:
+            head = (
+                "POST /v1/recommendations HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n"
+            )
+            slow.sendall(head.encode())  # a body that never comes: somebody waits for it
+            until(lambda: httpx.get(f"{server.url}/healthz").status_code == 200)
+            begin = time.monotonic()
+            server.process.send_signal(signal.SIGINT)
+            until(lambda: not listening(server))
+            server.process.send_signal(signal.SIGINT)
+            assert server.wait() == 0
+            assert time.monotonic() - begin < 8  # less than requests have to finish
+        assert all(gone(pid) for pid in pids)
+        assert "Traceback" not in server.logs
+
+
+def served_by_two(folder: Path, store: str) -> None:
+    """Let two workers answer and learn, one of them killed in between."""
+    with running(*TWO, "--store", store, folder=folder) as server:
+        pids = workers_of(server)
+        given = [recommend(server) for _ in range(20)]
+        os.kill(pids[0], signal.SIGKILL)
+        for one in given:
+            click(server, one)
+        seen = httpx.get(f"{server.url}/v1/users/ann").json()
+        assert (seen["recommendations"], seen["feedback"]) == (20, 20)
+        until(lambda: set(workers_of(server)) != set(pids))
+        assert counted(server)["faircascade_recommendations_total[]"] == 20
+        assert server.terminate() == 0
+    assert "Traceback" not in server.logs
+
+
+@pytest.mark.slow
+@needs_redis
+def test_workers_share_redis(folder: Path) -> None:
+    with RedisServer(folder) as redis:
+        served_by_two(folder, redis.url)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BINARIES is None, reason=WITHOUT_POSTGRESQL)
+def test_workers_share_postgresql(folder: Path) -> None:
+    with PostgreSQLServer() as postgresql:
+        served_by_two(folder, postgresql.url)

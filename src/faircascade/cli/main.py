@@ -20,6 +20,7 @@ from faircascade.cli.diff import diff
 from faircascade.cli.doctor import doctor
 from faircascade.cli.evaluate import evaluate
 from faircascade.cli.fit import fit
+from faircascade.cli.import_events import import_events
 from faircascade.cli.keys import keys
 from faircascade.cli.report import report
 from faircascade.cli.reproduce import reproduce
@@ -55,6 +56,7 @@ app.command(cls=Command)(fit)
 app.command(cls=Command)(theory)
 app.add_typer(data)
 app.command(cls=Command)(serve)
+app.command("import", cls=Command)(import_events)
 app.add_typer(keys)
 app.add_typer(store)
 app.command(cls=Command)(bench)

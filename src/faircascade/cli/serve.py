@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -38,6 +39,7 @@ from faircascade.installation import install_command
 if TYPE_CHECKING:
     from faircascade.service.bootstrap import PolicyChoice
     from faircascade.service.catalogue.sources import Source
+    from faircascade.service.event_log.config import EventLogConfig
     from faircascade.service.history import History
     from faircascade.service.logs import Style
     from faircascade.service.server import ServerInfo
@@ -57,6 +59,10 @@ def serve(
     ] = None,
     topics: Annotated[
         str | None, typer.Option(help='Topic columns, from 0 to 1, such as "topic_*".')
+    ] = None,
+    attributes: Annotated[
+        str | None,
+        typer.Option(help='Columns that requests can filter by, such as "price,tags".'),
     ] = None,
     ranker: Annotated[
         Path | None, typer.Option(help="A saved ranker: its policy, items and user models.")
@@ -120,6 +126,28 @@ def serve(
     ttl: Annotated[
         float, typer.Option(help="Days for which feedback on a slate is accepted.")
     ] = 7.0,
+    rules: Annotated[
+        Path | None,
+        typer.Option(help="File of rules for all slates, TOML or JSON: where, at_most, pinned."),
+    ] = None,
+    rewards: Annotated[
+        Path | None,
+        typer.Option(help="File of TOML that says what clicks and values of feedback are worth."),
+    ] = None,
+    no_click_after: Annotated[
+        float | None,
+        typer.Option(
+            metavar="MINUTES",
+            help="Learn slates without feedback as not clicked after so long.",
+            show_default="never",
+        ),
+    ] = None,
+    no_click_shown: Annotated[
+        int | None,
+        typer.Option(
+            help="How many positions of such a slate are taken as shown.", show_default="all"
+        ),
+    ] = None,
     max_k: Annotated[int, typer.Option(help="Longest slate that may be requested.")] = 100,
     max_body: Annotated[int, typer.Option(help="Largest request body in bytes.")] = 8 * 2**20,
     max_bodies: Annotated[
@@ -147,6 +175,22 @@ def serve(
     ] = None,
     access_log: Annotated[bool, typer.Option("--access-log", help="Log every request.")] = False,
     audit_log: AuditLogPath = None,
+    event_log: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            envvar="FAIRCASCADE_EVENT_LOG",
+            help="Folder for a log of all slates, answers and changes; 'faircascade evaluate' and "
+            "'faircascade store rebuild' read it.",
+        ),
+    ] = None,
+    event_log_format: Annotated[
+        str, typer.Option(help="Format of its files: parquet or jsonl.")
+    ] = "parquet",
+    event_log_rotate: Annotated[
+        str,
+        typer.Option(help="When its files are whole: a time, a size before compression, or both."),
+    ] = "1h,256MB",
     log_format: Annotated[
         str | None,
         typer.Option(
@@ -165,8 +209,10 @@ def serve(
     flags = locals()
     with _extra():
         from faircascade.service.audit_log import AuditFile
+        from faircascade.service.graded_rewards import GradedRewards
         from faircascade.service.keys import Keys
         from faircascade.service.logs import configure
+        from faircascade.service.rules.rules import Rules
         from faircascade.service.server import ServerConfig
         from faircascade.service.server import serve as run
         from faircascade.service.settings import DAY, ServiceSettings
@@ -182,9 +228,14 @@ def serve(
     if worker is None and workers != 1:
         raise typer.Exit(_supervise(flags))
     begins = worker is None or worker.leading
+    simulates = demo and (worker is None or worker.is_first)
     chosen, history = (_policy(flags), _history(flags)) if begins else (None, None)
     limits = ServiceSettings(
         ttl=ttl * DAY,
+        rules=Rules() if rules is None else Rules.load(rules),
+        no_click_after=None if no_click_after is None else no_click_after * 60.0,
+        no_click_shown=no_click_shown,
+        rewards=None if rewards is None else GradedRewards.read(rewards),
         max_k=max_k,
         max_body=max_body,
         max_bodies=max_bodies,
@@ -193,10 +244,11 @@ def serve(
         proxies=tuple(proxy or ()),
         rate_limit=rate_limit,
     )
+    _event_log(flags)  # a mistake is told before anything is opened
     with _opened(worker, flags) as (listener, address):
         plan = ServerConfig(
             store=address,
-            source=_source(flags) if begins else None,
+            source=_source(flags) if begins or simulates else None,
             history=history,
             policy=chosen,
             seed=seed if begins else None,
@@ -205,6 +257,7 @@ def serve(
             host=host,
             access_log=access_log,
             audit_log=None if audit_log is None else AuditFile.at(audit_log),
+            event_log=_event_log(flags),
             demo_rate=demo_rate,
             worker=worker,
         )
@@ -216,6 +269,16 @@ def serve(
             raise typer.Exit(1) from None
 
 
+def _event_log(flags: Mapping[str, Any]) -> EventLogConfig | None:
+    from faircascade.service.event_log.config import EventLogConfig
+
+    if flags["event_log"] is None:
+        return None
+    return EventLogConfig.of(
+        flags["event_log"], format=flags["event_log_format"], rotate=flags["event_log_rotate"]
+    )
+
+
 def _supervise(flags: Mapping[str, Any]) -> int:
     """Serve with several processes; return the exit code."""
     from faircascade.service.logs import configure
@@ -225,6 +288,8 @@ def _supervise(flags: Mapping[str, Any]) -> int:
 
     if not 1 <= flags["workers"] <= MOST_WORKERS:
         raise ParameterError("workers", f"must be between 1 and {MOST_WORKERS}", flags["workers"])
+    if os.name != "posix":
+        raise ParameterError("workers", "must be 1 on this system", flags["workers"])
     with _opened(None, flags) as (listener, address):
         files = store_at(address, ttl=flags["ttl"] * DAY).share()
         configure(_style(flags["log_format"]))
@@ -301,11 +366,12 @@ def _source(flags: Mapping[str, Any]) -> Source | None:
     given = [f"--{name}" for name in ("items", "ranker", "demo") if flags[name]]
     if len(given) > 1:
         raise ValueError(f"{' and '.join(given)} cannot be combined: items come from one of them")
-    for option in ("features", "topics"):
+    for option in ("features", "topics", "attributes"):
         if flags[option] is not None and flags["items"] is None:
             raise ValueError(f"--{option} needs --items, whose columns it names")
     if flags["items"] is not None:
-        return ItemsFile(flags["items"], flags["features"], flags["topics"])
+        columns = (flags[name] for name in ("features", "topics", "attributes"))
+        return ItemsFile(flags["items"], *columns)
     if flags["ranker"] is not None:
         return RankerFile(flags["ranker"])
     return Demo() if flags["demo"] else None

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -52,6 +53,55 @@ def copy(
         return
     numbers = ", ".join(f"{count:,} {kind}" for kind, count in found.items())
     typer.echo(f"Copied {numbers}; counts and what is known of users are the same.")
+
+
+@store.command(cls=Command)
+def rebuild(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of an event log.")],
+    target: Annotated[str, typer.Option("--store", help="Address of an empty place.")],
+    audit_log: AuditLogPath = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a store from the event log that a service wrote.
+
+    It holds what the one held that was logged, up to the last change in the log, with the same ids.
+    A rebuild that was interrupted cannot be served; run the command again.
+    """
+    with _errors():
+        from faircascade.service.audit_log import command_noted
+        from faircascade.service.event_log.rebuild import rebuild_store
+        from faircascade.service.stores.registry import public_address
+
+        places = {"from": str(folder), "to": public_address(target)}
+        noted = command_noted(audit_log, "store rebuild", places)
+        with noted, progress("Reading the journal") as report:
+            counts = asyncio.run(rebuild_store(folder, target, watch=report))
+    found = asdict(counts)
+    if as_json:
+        print_json(found)
+        return
+    numbers = ", ".join(f"{count:,} {kind}" for kind, count in found.items() if kind != "events")
+    typer.echo(f"Rebuilt {numbers}.")
+
+
+@store.command(cls=Command)
+def unlog(
+    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="Address of a store.")],
+    audit_log: AuditLogPath = None,
+) -> None:
+    """End the event log of a store; what is not in its files yet is dropped.
+
+    The next start with --event-log begins another one. Its files stay, and can be evaluated.
+    """
+    with _errors():
+        from faircascade.service.audit_log import command_noted
+        from faircascade.service.event_log.end import end_log
+        from faircascade.service.stores.registry import public_address
+
+        places = {"store": public_address(address)}
+        with command_noted(audit_log, "store unlog", places):
+            dropped = asyncio.run(end_log(address))
+    typer.echo(f"The event log has ended; {dropped:,} changes were not in its files.")
 
 
 @store.command(cls=Command)

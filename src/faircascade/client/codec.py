@@ -37,6 +37,15 @@ def encode_request(ask: RecommendationRequest) -> Json:
         body["candidates"] = _ids("candidates", ask.candidates)
     if exclude := _ids("exclude", ask.exclude):
         body["exclude"] = exclude
+    if ask.where:
+        body["where"] = dict(ask.where)
+    if ask.at_most:
+        body["at_most"] = {name: _whole("at_most", most) for name, most in ask.at_most.items()}
+    if ask.pinned:
+        body["pinned"] = [
+            {"item": item, "position": _whole("pinned", position)}
+            for position, item in ask.pinned.items()
+        ]
     return body
 
 
@@ -58,6 +67,11 @@ def encode_feedback(answer: Feedback) -> Json:
         body["clicked_item"] = answer.clicked_item
     if answer.shown is not None:
         body["shown"] = _whole("shown", answer.shown)
+    if answer.values:
+        body["values"] = [
+            {"position": _whole("values", position), **{n: float(v) for n, v in named.items()}}
+            for position, named in answer.values.items()
+        ]
     return body
 
 
@@ -73,6 +87,8 @@ def encode_item(item: Item) -> Json:
         body["supplier"] = item.supplier
     if item.popularity is not None:
         body["popularity"] = float(item.popularity)
+    if item.attributes:
+        body["attributes"] = dict(item.attributes)
     return body
 
 
@@ -118,7 +134,12 @@ def decode_receipt(document: Any) -> Receipt:
         clicked_positions=tuple(document["clicked_positions"]),
         clicked_items=tuple(document["clicked_items"]),
         shown=document["shown"],
+        values={one["position"]: _without_position(one) for one in document.get("values", ())},
     )
+
+
+def _without_position(document: Json) -> dict[str, float]:
+    return {name: value for name, value in document.items() if name != "position"}
 
 
 def decode_item(document: Any) -> Item:
@@ -130,6 +151,7 @@ def decode_item(document: Any) -> Item:
         supplier=document.get("supplier"),
         popularity=document.get("popularity"),
         topics=tuple(document.get("topics", ())),
+        attributes=dict(document.get("attributes", {})),
     )
 
 
@@ -139,6 +161,11 @@ def decode_change(document: Any) -> CatalogueChange:
 
 def decode_readiness(document: Any) -> Readiness:
     return Readiness(ready=document["status"] == "ready", checks=dict(document["checks"]))
+
+
+def decode_kill_switch(document: Any) -> str | None:
+    policy = document["policy"]
+    return None if policy is None else str(policy)
 
 
 def json_object(document: Any) -> Json:

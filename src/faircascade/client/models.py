@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,12 @@ class RecommendationRequest:
     """Choose among these items only."""
     exclude: Iterable[str] = ()
     """Items to leave out."""
+    where: Mapping[str, Any] | None = None
+    """What items must be: `{"price": {"at_most": 20}, "tags": {"any": ["sale"]}}`."""
+    at_most: Mapping[str, int] = field(default_factory=dict)
+    """The most items of each supplier or group: `{"supplier": 2}`."""
+    pinned: Mapping[int, str] = field(default_factory=dict)
+    """Items by the position that they have, 1 for the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +36,8 @@ class Impression:
     user: str
     items: tuple[str, ...]
     """Best first: position 1 is the first."""
-    scores: tuple[float, ...]
-    """What the policy ranked the items by."""
+    scores: tuple[float | None, ...]
+    """What the policy ranked the items by; None for those that were pinned."""
     policy_name: str
     policy_version: str
     """Changes with any parameter of the policy."""
@@ -48,6 +55,8 @@ class Feedback:
     """The only clicked item, in place of its position."""
     shown: int | None = None
     """How many positions the user saw from the top, if not all."""
+    values: Mapping[int, Mapping[str, float]] | None = None
+    """What positions led to beyond clicks, by position: `{2: {"watch_seconds": 95}}`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +70,8 @@ class Receipt:
     """The items at these positions."""
     shown: int
     """Positions that were learned from, counted from the top."""
+    values: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    """Values by position, as they were sent."""
 
     @property
     def clicked(self) -> int | None:
@@ -90,6 +101,8 @@ class Item:
     """What some policies rank by, >= 0; as before, or 0, if left out."""
     topics: Sequence[float] = ()
     """How far it covers each topic, from 0 to 1: as many as the catalogue has, always given."""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    """Text, numbers, true or false, lists of texts; None removes one, those left out stay."""
 
 
 @dataclass(frozen=True, slots=True)

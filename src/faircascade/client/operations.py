@@ -6,7 +6,7 @@ A call yields its requests and is sent their replies; how those travel is not it
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -37,14 +37,23 @@ def recommend(
     *,
     candidates: Iterable[str] | None = None,
     exclude: Iterable[str] = (),
+    where: Mapping[str, Any] | None = None,
+    at_most: Mapping[str, int] | None = None,
+    pinned: Mapping[int, str] | None = None,
 ) -> Operation[Impression]:
     """Return a slate of k items for a user, or of fewer if there are not enough.
 
-    `candidates` restricts the choice to some items, `exclude` leaves some out. The service counts
-    the slate as shown, so the request is retried only if nothing was counted: if the service could
-    not be reached, or answered 503 or 429. After a 504 or no answer it may have been counted.
+    `candidates` restricts the choice to some items, `exclude` leaves some out. `where` says what
+    items must be, `at_most` how many of a supplier or group a slate may have, and `pinned` which
+    items stand at which positions.
+
+    The service counts the slate as shown, so the request is retried only if nothing was counted: if
+    the service could not be reached, or answered 503 or 429. After a 504 or no answer it may have
+    been counted.
     """
-    ask = codec.encode_request(RecommendationRequest(user, k, candidates, exclude))
+    ask = codec.encode_request(
+        RecommendationRequest(user, k, candidates, exclude, where, at_most or {}, pinned or {})
+    )
     reply = yield _post("/v1/recommendations", ask, RetryRule.IF_NOT_PROCESSED)
     return reply.read(codec.decode_impression)
 
@@ -74,14 +83,16 @@ def feedback(
     *,
     clicked_item: str | None = None,
     shown: int | None = None,
+    values: Mapping[int, Mapping[str, float]] | None = None,
 ) -> Operation[Receipt]:
     """Report what the user did with a slate (or its id); return what was learned.
 
     `clicked` is the position of the click, 1 for the first, or a list of several; `clicked_item`
     is the item of a single click in its place. Neither means no click. `shown` says how many
-    positions the user saw from the top, if not all.
+    positions the user saw from the top, if not all. `values` says what positions led to beyond
+    clicks, by names that the service was told to reward: `{2: {"watch_seconds": 95}}`.
     """
-    answer = codec.encode_feedback(Feedback(impression, clicked, clicked_item, shown))
+    answer = codec.encode_feedback(Feedback(impression, clicked, clicked_item, shown, values))
     reply = yield _post("/v1/feedback", answer)
     return reply.read(codec.decode_receipt)
 
@@ -180,6 +191,135 @@ def exposure_history(window: str = "24h") -> Operation[Json]:
     return reply.read(codec.json_object)
 
 
+# policies
+
+
+def policies() -> Operation[Json]:
+    """Return all policies with their versions, the kill switch and the last changes."""
+    reply = yield _get("/v1/policies")
+    return reply.read(codec.json_object)
+
+
+def put_policy(
+    name: str,
+    policy: str,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    knowledge: str | None = None,
+) -> Operation[Json]:
+    """Serve a policy under a name, which may be new: `put_policy("fairer", "ealinucb", {"gamma":
+    0.01})`.
+
+    `knowledge` is shared (it goes on with what the version before knows of users), branched (it
+    begins with that) or new; left out, the first of these that is right.
+    """
+    body: Json = {"policy": policy, "parameters": dict(parameters or {})}
+    if knowledge is not None:
+        body["knowledge"] = knowledge
+    reply = yield _put(_path("/v1/policies/", "name", name), body)
+    return reply.read(codec.json_object)
+
+
+def choose_version(name: str, version: str) -> Operation[Json]:
+    """Serve a version that the name had before, or that another name has, and what it knew."""
+    reply = yield _put(_path("/v1/policies/", "name", name) + "/version", {"version": version})
+    return reply.read(codec.json_object)
+
+
+def remove_policy(name: str) -> Operation[None]:
+    """Remove a policy that is not in an experiment; its slates can still be answered."""
+    yield Request(method="DELETE", path=_path("/v1/policies/", "name", name))
+
+
+def shadow(name: str) -> Operation[Json]:
+    """Return what a policy in the shadow would have shown, next to what was shown."""
+    reply = yield _get(_path("/v1/policies/", "name", name) + "/shadow")
+    return reply.read(codec.json_object)
+
+
+def put_shadow(name: str, share: float) -> Operation[Json]:
+    """Let a policy rank for a share of users without being shown; 0 ends that."""
+    body = {"share": float(share)}
+    reply = yield _put(_path("/v1/policies/", "name", name) + "/shadow", body)
+    return reply.read(codec.json_object)
+
+
+def kill_switch() -> Operation[str | None]:
+    """Return what the kill switch serves everybody, None if it is off."""
+    reply = yield _get("/v1/kill-switch")
+    return reply.read(codec.decode_kill_switch)
+
+
+def put_kill_switch(policy: str | None) -> Operation[str | None]:
+    """Serve everybody most-popular or random, whatever else is said; None ends that."""
+    reply = yield _put("/v1/kill-switch", {"policy": policy})
+    return reply.read(codec.decode_kill_switch)
+
+
+# experiments
+
+
+def experiments() -> Operation[list[Json]]:
+    """Return the experiment that runs, if any, and those that have ended, newest first."""
+    reply = yield _get("/v1/experiments")
+    return reply.read(lambda document: list(document["experiments"]))
+
+
+def experiment(name: str) -> Operation[Json]:
+    """Return what an experiment shows now: arms, comparisons with verdicts, and how it went."""
+    reply = yield _get(_path("/v1/experiments/", "name", name))
+    return reply.read(codec.json_object)
+
+
+def begin_experiment(
+    name: str,
+    shares: Mapping[str, float],
+    *,
+    control: str = "default",
+    level: float = 0.95,
+    relevant: float = 0.03,
+    first_look: int = 0,
+) -> Operation[Json]:
+    """Serve policies to shares of all users, by name, and compare them with the control.
+
+    `relevant` is the smallest difference that matters, as a share of the control's value;
+    `first_look` is how many slates to wait for before the first interval.
+    """
+    body = {
+        "shares": dict(shares),
+        "control": control,
+        "level": level,
+        "relevant": relevant,
+        "first_look": first_look,
+    }
+    reply = yield _put(_path("/v1/experiments/", "name", name), body)
+    return reply.read(codec.json_object)
+
+
+def ramp_experiment(name: str, shares: Mapping[str, float]) -> Operation[Json]:
+    """Give arms other shares; nobody leaves an arm that does not shrink."""
+    body = {"shares": dict(shares)}
+    reply = yield _put(_path("/v1/experiments/", "name", name) + "/shares", body)
+    return reply.read(codec.json_object)
+
+
+def stop_experiment(name: str) -> Operation[Json]:
+    """Serve everybody the control and count nobody, until it goes on."""
+    reply = yield _put(_path("/v1/experiments/", "name", name) + "/state", {"state": "stopped"})
+    return reply.read(codec.json_object)
+
+
+def resume_experiment(name: str) -> Operation[Json]:
+    """Let an experiment go on where it was stopped."""
+    reply = yield _put(_path("/v1/experiments/", "name", name) + "/state", {"state": "running"})
+    return reply.read(codec.json_object)
+
+
+def end_experiment(name: str) -> Operation[None]:
+    """End an experiment; what it showed can still be read."""
+    yield Request(method="DELETE", path=_path("/v1/experiments/", "name", name))
+
+
 # the service itself
 
 
@@ -209,8 +349,16 @@ def _get(path: str, **params: str | int | None) -> Request:
 
 
 def _post(path: str, body: Json, retry: RetryRule = RetryRule.ALWAYS) -> Request:
+    return Request(method="POST", path=path, content=_content(body), retry=retry)
+
+
+def _put(path: str, body: Json) -> Request:
+    return Request(method="PUT", path=path, content=_content(body))
+
+
+def _content(body: Json) -> bytes:
     text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return Request(method="POST", path=path, content=text.encode(), retry=retry)
+    return text.encode()
 
 
 def _path(folder: str, name: str, id: str) -> str:

@@ -27,7 +27,7 @@ class Evidence:
     topics: Floats
     """How far they cover each topic, (n, K, t)."""
     clicks: Bools
-    """Which positions were clicked, (n, K)."""
+    """Which positions were clicked, or are worth something all the same, (n, K)."""
     seen: Floats
     """How much of each position was seen, in [0, 1], (n, K)."""
     targets: Floats
@@ -108,6 +108,8 @@ class Estimator(Component):
     `time`, `order`."""
     refuses_weights: ClassVar[str] = ""
     """Why it can learn from plain clicks alone, if so: it refuses other reward models."""
+    refuses_values: ClassVar[str] = ""
+    """Why it cannot learn that a click is worth part of 1, if so."""
     refuses_penalties: ClassVar[str] = ""
     """Why it cannot learn from penalties, if so: it refuses reward models that have some."""
     weighs: Weighs = "targets"

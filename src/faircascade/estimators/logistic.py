@@ -52,6 +52,7 @@ class Logistic(Estimator):
     """
 
     offers: ClassVar[frozenset[str]] = frozenset({"mean", "width", "sample"})
+    refuses_values: ClassVar[str] = "it learns whether positions are clicked"
     without_sums: ClassVar[str] = "what it learns depends on the order of feedback, so it is no sum"
     refuses_penalties: ClassVar[str] = "the probability of a click cannot be below 0"
 

@@ -62,6 +62,8 @@ class TopRankBlocks(Estimator):
         "to correct"
     )
 
+    refuses_values: ClassVar[str] = "it compares clicks"
+
     delta: float = 1e-5
     """How likely a comparison may go wrong, in (0, 1): 1 / rounds in the source."""
 

@@ -82,6 +82,11 @@ class Policy(Component):
         return ""
 
     @property
+    def refuses_values(self) -> str:
+        """Why it cannot learn from feedback in which positions have values, if so."""
+        return "it learns from clicks alone" if self.learns else ""
+
+    @property
     def needs_every_item(self) -> bool:
         """Whether it takes every item for one that could have been shown: see `Estimator`."""
         return False
@@ -132,6 +137,10 @@ class Policy(Component):
 
     def update(self, state: Any, users: Rows, feedback: Feedback) -> None:
         """Learn from feedback: late, in batches, in any order; each user at most once a call."""
+        return
+
+    def give_back(self, state: Any, users: Rows, feedback: Feedback) -> None:
+        """Take exposure that `recommend` entered in an account back, if it was not shown."""
         return
 
     @property

@@ -81,6 +81,10 @@ class ComposedPolicy(Policy):
         return self.parts.reranker.unserved
 
     @property
+    def refuses_values(self) -> str:
+        return self.parts.estimator.refuses_values
+
+    @property
     def needs_every_item(self) -> bool:
         return self.parts.estimator.needs_every_item
 
@@ -210,12 +214,16 @@ class ComposedPolicy(Policy):
                 f"were not shown, got {seen!r}"
             )
         table = self.parts.regression(feedback.clicks.shape[1])
-        factors, targets = table.of(feedback.clicks, seen)
+        factors, targets = table.of(feedback.engaged, seen)
+        if feedback.values is not None:
+            if self.refuses_values:
+                raise ValueError(f"{self.name} cannot learn from values: {self.refuses_values}")
+            targets = np.where(feedback.engaged, feedback.values * targets, targets)
         return Evidence(
             items=feedback.items,
             features=feedback.features,
             topics=feedback.topics,
-            clicks=feedback.clicks,
+            clicks=feedback.engaged,
             seen=seen,
             targets=targets,
             factors=factors,
@@ -224,6 +232,10 @@ class ComposedPolicy(Policy):
 
     def update(self, state: BanditState, users: Rows, feedback: Feedback) -> None:
         self.parts.estimator.update(state.learned, users, self._evidence(feedback))
+
+    def give_back(self, state: BanditState, users: Rows, feedback: Feedback) -> None:
+        if state.ledger is not None:
+            state.ledger.give_back(users, feedback.items, feedback.shown)
 
     def sums(self, state: BanditState) -> Floats:
         return self.parts.estimator.sums(state.learned)

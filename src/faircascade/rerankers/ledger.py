@@ -191,6 +191,39 @@ class Ledger:
         kept = self.terms.kept
         return units if kept == 1.0 else np.floor(units * kept).astype(np.int64)
 
+    def give_back(self, rows: Rows, items: Ids, shown: Ints) -> None:
+        """Take back what items (n, K) of slates were entered with below the positions shown, (n,);
+        those that are gone have no account any more.
+
+        An account that forgets takes back as much as if it had entered them now, and goes no lower
+        than nothing.
+        """
+        below = np.arange(items.shape[1]) >= shown[:, None]
+        alone = self.terms.by == ITEM
+        if not below.any() or (self.latest is None and not alone):
+            return
+        users, places = np.nonzero(below)
+        names = self.ids if alone or self.latest is None else self.latest.names
+        row_of = {name: row for row, name in enumerate(names.tolist())}
+        found = np.array([row_of.get(i, -1) for i in items[below].tolist()], dtype=np.int64)
+        there = found >= 0
+        units = self.terms.gained(items.shape[1])[places[there]]
+        whose, into = np.arange(len(units)), found[there]
+        if not alone and self.latest is not None:
+            whose, into = self.latest.of(found[there])
+        if self.scope == "global":
+            np.subtract.at(self.fresh, into, units[whose])
+            return
+        accounts = np.arange(len(self.units))[rows][users[there]]
+        np.subtract.at(self.units, (accounts[whose], into), units[whose])
+        if self.terms.half_life is not None:
+            np.maximum(self.units, 0, out=self.units)
+
+    def absorb(self) -> None:
+        """Take in, between two rounds of a global account, what was entered or given back."""
+        self.units = np.maximum(self.units + self.fresh, 0)
+        self.fresh = np.zeros_like(self.fresh)
+
     @staticmethod
     def settle(parts: Sequence[Ledger]) -> Ints:
         """End a round: every part of a global ledger takes in what all parts showed.
@@ -229,6 +262,7 @@ class Ledger:
             units=self._rows(rows).copy(),
             fresh=self.fresh.copy(),
             memory={name: array.copy() for name, array in self.memory.items()},
+            latest=self.latest,
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:

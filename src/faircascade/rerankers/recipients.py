@@ -32,6 +32,8 @@ class Recipients:
     """Summed merit of each recipient, (r,)."""
     reachable: Bools
     """Whether a recipient has an item that can be recommended, (r,)."""
+    names: Ids
+    """Ids of the items, (m,)."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -88,7 +90,15 @@ def recipients_of(items: Items, by: str) -> Recipients:
 
 def _items_alone(items: Items) -> Recipients:
     every = np.arange(len(items))
-    return Recipients(items.ids, every, every, len(items), items.merit, items.eligible)
+    return Recipients(
+        ids=items.ids,
+        items=every,
+        into=every,
+        catalogue=len(items),
+        merit=items.merit,
+        reachable=items.eligible,
+        names=items.ids,
+    )
 
 
 def _groups(items: Items, by: str) -> Recipients:
@@ -104,4 +114,5 @@ def _groups(items: Items, by: str) -> Recipients:
         catalogue=len(items),
         merit=members.add(items.merit),
         reachable=members.add(items.eligible.astype(np.int64)) > 0,
+        names=items.ids,
     )

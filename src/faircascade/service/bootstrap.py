@@ -81,6 +81,7 @@ async def start_service(
             await refuse_half_learned(store)
         if len(service.catalogue) == 0:
             raise ValueError(_no_items(address))
+        service.check_rules()
         if history is not None:
             log.info(await learn_history(service, history))
     except BaseException:

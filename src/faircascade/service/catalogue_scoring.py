@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -17,17 +18,21 @@ from faircascade.policies.composed import BanditState, ComposedPolicy
 from faircascade.propensities import Propensities
 from faircascade.ranking import RESOLUTION, Scores, tie_lots
 from faircascade.service.catalogue.catalogue import Catalogue
+from faircascade.service.catalogue.pieces import Piece
 from faircascade.service.catalogue.segment import Segment
+from faircascade.service.catalogue.selection import Selection
 from faircascade.service.new_users import NewUsers
+from faircascade.service.rules.quotas import AHEAD, Quotas, Walk
 from faircascade.service.scoring import (
     RankedSlate,
     ScoringJob,
     propensities_of_each,
     ranked_slates,
 )
-from faircascade.service.shortlists import Shortlist, Shortlists
+from faircascade.service.shortlists import NOTHING, Shortlist, Shortlists
 from faircascade.types import Ints, Items, Pool, Rows, SlatePropensities, Slates, Users
 
+_NO_ROWS = np.empty(0, dtype=np.int64)
 _USERS = 64
 """Users who are scored together: enough for fast products, few enough for the cache."""
 
@@ -45,10 +50,32 @@ class CatalogueJob(ScoringJob):
     """Rows that are left out for each, ascending."""
     units: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     """Exposure units of every item of the catalogue, (m,), if they count."""
+    selection: Selection | None = None
+    """Among which items, if not all."""
+    quotas: Quotas | None = None
+    pinned: Sequence[Ints] = ()
+    """Rows that stand in each slate already and count for quotas, if there are any."""
 
     @property
     def size(self) -> int:
-        return len(self.users) * len(self.catalogue)
+        copied = 0 if self.selection is None else 2 * len(self.catalogue)  # at most, and once
+        return len(self.users) * self.items + copied
+
+    @property
+    def items(self) -> int:
+        """How many items there are, with those that are left out."""
+        return len(self.catalogue) if self.selection is None else self.selection.count
+
+    @cached_property
+    def pieces(self) -> Sequence[Piece]:
+        """What is scored, one after the other."""
+        return self.catalogue.pieces if self.selection is None else self.selection.make()
+
+    def left(self, row: int) -> int:
+        """Return how many items there are for one of the users."""
+        without = self.without[row]
+        gone = without if self.selection is None else self.selection.of(without)
+        return self.items - len(gone)
 
     def everybody(self, items: Items) -> Ints:
         return self.units[np.searchsorted(self.catalogue.slots, items.ids)]
@@ -80,17 +107,25 @@ class _Part:
         self.lots = tie_lots(job.seed, users.keys, self.rounds)
         self.depth = np.array(
             [
-                job.policy.considers(int(k), len(job.catalogue) - len(left_out))
-                for k, left_out in zip(self.k, self.without, strict=True)
+                job.policy.considers(int(k), job.left(row))
+                for k, row in zip(self.k, part.tolist(), strict=True)
             ]
         )
 
     def slates(self, *, shared: bool) -> list[RankedSlate]:
         """Return their slates; `shared` says that their scores are those of all new users."""
-        found = self._new() if shared else self._scored()
+        if self.job.quotas is not None:
+            found = self._walked(self.job.quotas, shared=shared)
+            self.depth = np.array([len(short.rows) for short in found])
+            self.k = np.minimum(self.k, self.depth)
+        else:
+            found = self._new() if shared else self._scored()
         out: dict[int, RankedSlate] = {}
         for k, depth in sorted(set(zip(self.k.tolist(), self.depth.tolist(), strict=True))):
             rows = np.flatnonzero((self.k == k) & (self.depth == depth))
+            if not k:
+                out.update(dict.fromkeys(rows.tolist(), self.job.nothing))
+                continue
             ranked = self._arranged(rows, k, [found[row] for row in rows.tolist()])
             out.update(zip(rows.tolist(), ranked, strict=True))
         return [out[row] for row in range(len(self.part))]
@@ -98,19 +133,53 @@ class _Part:
     def _new(self) -> list[Shortlist]:
         remembered, catalogue = self.job.new_users, self.job.catalogue
         return [
-            remembered.shortlist(catalogue, depth, lot, left_out)
+            remembered.shortlist(catalogue, depth, lot, left_out, self.job.selection)
             for depth, lot, left_out in zip(
                 self.depth.tolist(), self.lots, self.without, strict=True
             )
         ]
 
-    def _scored(self) -> list[Shortlist]:
-        lists = Shortlists(self.depth, self.lots, self.without)
-        catalogue = self.job.catalogue
-        for segment, first in zip(catalogue.segments, catalogue.first_rows.tolist(), strict=False):
-            scoring = _SegmentScoring(self, segment)
-            lists.offer(scoring.pool, first, scoring)
+    def _scored(self, walks: Sequence[Walk] = ()) -> list[Shortlist]:
+        """Return the best items of each user, without those that walks have no room for."""
+        lists = Shortlists(self.depth, self.lots)
+        for piece in self.job.pieces:
+            left_out = [piece.without(rows) for rows in self.without]
+            for user, walk in enumerate(walks):
+                left_out[user] = np.union1d(left_out[user], walk.closed(piece))
+            if walks and min(map(len, left_out)) == len(piece.segment):
+                continue
+            scoring = _SegmentScoring(self, piece.segment)
+            lists.offer(scoring.pool, piece.rows_of, left_out, scoring)
         return lists.found
+
+    def _walked(self, quotas: Quotas, *, shared: bool) -> list[Shortlist]:
+        """Return the best items of each user that keep the quotas, see `Quotas`."""
+        job, rows = self.job, self.part.tolist()
+        pinned = job.pinned or [_NO_ROWS] * len(job.users)
+        walks = [
+            Walk(quotas, job.catalogue, depth, pinned[row])
+            for depth, row in zip(self.depth.tolist(), rows, strict=True)
+        ]
+        found = [NOTHING] * len(rows)
+        going, part = list(range(len(rows))), self
+        while going:
+            ahead = [AHEAD * walks[user].wanted for user in going]
+            part.depth = np.array(ahead)
+            first = part is self
+            lists = (
+                part._new()
+                if first and shared
+                else part._scored([] if first else [walks[u] for u in going])
+            )
+            for user, listed in zip(going, lists, strict=True):
+                found[user] = found[user].with_others(listed.take(walks[user].along(listed.rows)))
+            going = [
+                user
+                for user, listed, depth in zip(going, lists, ahead, strict=True)
+                if len(listed.rows) == depth and not walks[user].done
+            ]
+            part = _Part(job, self.part[going]) if going else part
+        return found
 
     def _arranged(self, rows: Ints, k: int, best: Sequence[Shortlist]) -> list[RankedSlate]:
         """Return slates of one length, made of the best items of some of the users."""
@@ -124,7 +193,7 @@ class _Part:
         )
         ledger = job.ledger(self.part, pool.items)
         arranged = job.policy.arranged(request, slates, ledger)
-        if not job.rates:
+        if not job.rates or job.quotas is not None:  # nobody knows the chances of what quotas leave
             return ranked_slates(arranged, pool.items)
         if job.policy.keeps_scores:  # nothing depends on any but the best items
             return ranked_slates(arranged, pool.items, self._rated(rows, pool, arranged.items))
@@ -140,7 +209,10 @@ class _Part:
         """Return how likely a slate was among all items that its user could have had."""
         whole = self.job.catalogue.whole
         pool = whole
-        if len(self.without[row]):
+        if self.job.selection is not None:
+            rows = np.setdiff1d(self.job.selection.rows, self.without[row], assume_unique=True)
+            pool = whole.items.among(rows)
+        elif len(self.without[row]):
             pool = whole.items.among(np.delete(whole.rows, self.without[row]))
         known = self._rated(np.array([row]), pool, np.searchsorted(pool.items.ids, slots))
         return None if known is None else propensities_of_each(known)[0]

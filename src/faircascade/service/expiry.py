@@ -6,6 +6,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+STATE = "expiry"
+"""Under which name a store keeps the state of the clock."""
+
 
 def seconds_elapsed() -> float:
     """Return a time that nobody can set; on Linux it goes on while the machine sleeps."""

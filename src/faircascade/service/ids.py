@@ -7,6 +7,8 @@ from typing import Annotated
 from pydantic import StringConstraints
 
 LONGEST_ID = 256
+LONGEST_NAME = 64
+"""Characters of the name of an attribute."""
 LARGEST_FEATURE = 1e4
 """Features are of this size at most, so that no sum of their products gets out of hand."""
 
@@ -14,5 +16,15 @@ Id = Annotated[
     str, StringConstraints(min_length=1, max_length=LONGEST_ID, pattern=r"^[^\x00-\x1f\x7f]+$")
 ]
 """Text without control characters."""
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+"""What names of policies and experiments look like: they stand in paths."""
+NAME_RULE = (
+    "must be 1 to 64 letters, digits, dots, dashes and underscores, the first a letter or digit"
+)
+Name = Annotated[str, StringConstraints(pattern=NAME)]
+"""A name of a policy or an experiment."""
 Label = Annotated[str, StringConstraints(max_length=LONGEST_ID, pattern=r"^[^\x00-\x1f\x7f]*$")]
 """Text without control characters; an empty one takes the label away."""
+
+AttributeName = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME)]
+"""Any text."""

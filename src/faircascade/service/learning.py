@@ -2,27 +2,104 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from faircascade.policies import Policy
+from faircascade.rerankers.ledger import exposure_units
 from faircascade.service.catalogue.catalogue import Catalogue
+from faircascade.service.graded_rewards import GradedRewards
 from faircascade.service.lineup import Lineup
 from faircascade.service.messages import FeedbackRequest, Reason, Refused, invalid
-from faircascade.service.stores.base import Impression, ModelUpdate
+from faircascade.service.stores.base import (
+    CHARGED,
+    DEFAULT,
+    SHOWN,
+    VALUES,
+    Impression,
+    ModelUpdate,
+)
 from faircascade.types import Feedback, Floats
 
-Outcome = tuple[Impression, tuple[int, ...], int]
-"""An impression, the clicked positions in order, and how many positions were shown."""
+OBSERVER = "observer"
+"""Under which name the note of an impression has the version that says which positions were seen,
+if the policy that made the slate learns nothing: whatever is served when the answer comes, the same
+answer means the same."""
+
+log = logging.getLogger(__name__)
+
+_FAILED: set[str] = set()
+"""Labels of policies of which was said that they cannot learn."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Answer:
+    """What became of an impression."""
+
+    impression: Impression
+    clicked: tuple[int, ...]
+    """The clicked positions in order."""
+    shown: int
+    """How many positions were shown."""
+    values: tuple[tuple[int, dict[str, float]], ...] = ()
+    """What positions led to beyond clicks, by position."""
+    worth: Floats | None = None
+    """What each position is worth, (K,); None if clicks are worth 1."""
+    default: bool = False
+    """Whether nobody said so: no feedback came in time."""
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What the store keeps of it, beside clicks."""
+        if self.default:
+            return {DEFAULT: True}
+        found: dict[str, Any] = {}
+        if self.shown < len(self.impression.slots):
+            found[SHOWN] = self.shown
+        if self.values:
+            found[VALUES] = [[position, named] for position, named in self.values]
+        return found
+
+    @property
+    def refunds(self) -> dict[int, int]:
+        """What the account of the user was charged for items that were not shown."""
+        slots = self.impression.slots
+        if self.default or not self.impression.note.get(CHARGED):
+            return {}
+        units = exposure_units(len(slots))[self.shown :]
+        return dict(zip(slots[self.shown :].tolist(), units.tolist(), strict=True))
+
+    def update(self, examined: int, increments: Floats, now: float) -> ModelUpdate:
+        """Return what it teaches."""
+        return ModelUpdate(
+            impression=self.impression,
+            clicked=self.clicked,
+            examined=examined,
+            increments=increments,
+            time=now,
+            details=self.details,
+            refunds=self.refunds,
+            reward=None if self.worth is None else float(self.worth.sum()),
+        )
+
 
 _FORMS = ("clicked_position", "clicked_positions", "clicked_item")
 """The fields of a request that say what was clicked: one of them at most."""
 
 
 def read_feedback(
-    request: FeedbackRequest, impression: Impression | None, catalogue: Catalogue, *, oldest: float
-) -> Outcome | Refused:
+    request: FeedbackRequest,
+    impression: Impression | None,
+    catalogue: Catalogue,
+    *,
+    oldest: float,
+    rewards: GradedRewards | None = None,
+) -> Answer | Refused:
     """Check feedback against the impression that it is about."""
     if impression is None or impression.time < oldest:
         return Refused(
@@ -31,9 +108,37 @@ def read_feedback(
             f"{request.impression_id!r} is not known, or its time is over",
         )
     try:
-        return impression, *_answer(request, impression, catalogue)
+        clicked, shown = _answer(request, impression, catalogue)
+        values = _values(request, shown, rewards)
     except Refused as refused:
         return refused
+    worth = None
+    if rewards is not None:
+        named = dict(values)
+        positions = range(1, len(impression.slots) + 1)
+        worth = np.array([rewards.reward(p in clicked, named.get(p, {})) for p in positions])
+    return Answer(impression=impression, clicked=clicked, shown=shown, values=values, worth=worth)
+
+
+def _values(
+    request: FeedbackRequest, shown: int, rewards: GradedRewards | None
+) -> tuple[tuple[int, dict[str, float]], ...]:
+    """Return values by position, if they can be rewarded."""
+    given = sorted(request.values or (), key=lambda one: one.position)
+    if given and rewards is None:
+        raise invalid("values", "must be left out: this service rewards clicks alone")
+    for before, one in pairwise(given):
+        if before.position == one.position:
+            raise invalid("values", f"must name each position once, got {one.position} twice")
+    for one in given:
+        if one.position > shown:
+            rule = f"must be of positions from 1 to {shown}, which were shown"
+            raise invalid("values", f"{rule}, got {one.position}")
+        for name in one.named:
+            if rewards is not None and name not in rewards.values:
+                known = ", ".join(sorted(rewards.values))
+                raise invalid("values", f"must be among {known}, got {name!r}")
+    return tuple((one.position, one.named) for one in given)
 
 
 def _answer(
@@ -74,22 +179,24 @@ def _clicked(
 
 
 def model_updates(
-    outcomes: Sequence[Outcome | Refused], lineup: Lineup, now: float, *, dim: int
+    answers: Sequence[Answer | Refused], lineup: Lineup, now: float, *, dim: int
 ) -> list[ModelUpdate | Refused]:
     """Compute what feedback adds to the sums of its users, slates that are alike together.
 
     Items have `dim` features; the rest of what an impression keeps of them are topics.
     """
     results: dict[int, ModelUpdate | Refused] = {}
-    alike: dict[tuple[int, str], dict[int, Outcome]] = {}
-    for place, outcome in enumerate(outcomes):
-        if isinstance(outcome, Refused):
-            results[place] = outcome
+    alike: dict[tuple[int, str, str], dict[int, Answer]] = {}
+    for place, answer in enumerate(answers):
+        if isinstance(answer, Refused):
+            results[place] = answer
         else:
-            group = len(outcome[0].slots), outcome[0].note.get("policy", "")
-            alike.setdefault(group, {})[place] = outcome
-    for (size, version), some in alike.items():
-        served = lineup.version(version) or lineup.default
+            impression = answer.impression
+            policy, observer = (impression.note.get(name, "") for name in ("policy", OBSERVER))
+            group = len(impression.slots), policy, observer
+            alike.setdefault(group, {})[place] = answer
+    for (size, version, observer), some in alike.items():
+        served = lineup.version(observer or version) or lineup.observer or lineup.default
         try:
             updates = _updates(list(some.values()), served.policy, lineup, now, dim)
         except ValueError as error:  # handed out by another policy, with weights for other lengths
@@ -97,53 +204,61 @@ def model_updates(
             results.update(dict.fromkeys(some, refused))
         else:
             results.update(zip(some, updates, strict=True))
-    return [results[place] for place in range(len(outcomes))]
+    return [results[place] for place in range(len(answers))]
 
 
 def _updates(
-    outcomes: Sequence[Outcome], served: Policy, lineup: Lineup, now: float, dim: int
+    answers: Sequence[Answer], observer: Policy, lineup: Lineup, now: float, dim: int
 ) -> list[ModelUpdate]:
-    """Return what is learned of slates of one length that one policy made."""
-    rows = np.stack([impression.features for impression, _, _ in outcomes])  # (n, K, d + t)
-    positions = np.arange(1, len(outcomes[0][0].slots) + 1)
+    """Return what is learned of slates of one length; one policy says what was seen of them."""
+    rows = np.stack([answer.impression.features for answer in answers])  # (n, K, d + t)
+    positions = np.arange(1, len(answers[0].impression.slots) + 1)
     feedback = Feedback(
-        items=np.stack([impression.slots for impression, _, _ in outcomes]),
+        items=np.stack([answer.impression.slots for answer in answers]),
         features=rows[:, :, :dim],
-        clicks=np.stack([np.isin(positions, clicked) for _, clicked, _ in outcomes]),
-        shown=np.array([shown for _, _, shown in outcomes]),
+        clicks=np.stack([np.isin(positions, answer.clicked) for answer in answers]),
+        shown=np.array([answer.shown for answer in answers]),
         topics=rows[:, :, dim:],
+        values=_worth(answers),
     )
-    # a policy that learns nothing does not say what was seen: the first that learns does
-    watching = served if served.learns or not lineup.taught else lineup.taught[0][1]
-    seen = watching.seen(feedback.clicks, feedback.shown) > 0  # (n, K)
+    seen = observer.seen(feedback.clicks, feedback.shown) > 0  # (n, K)
     increments = _increments(feedback, lineup)
     examined = np.where(seen, positions, 0).max(axis=1)
     return [
-        ModelUpdate(
-            impression=impression,
-            clicked=clicked,
-            examined=last,
-            increments=gained,
-            time=now,
-        )
-        for (impression, clicked, _), last, gained in zip(
-            outcomes, examined.tolist(), increments, strict=True
-        )
+        answer.update(last, gained, now)
+        for answer, last, gained in zip(answers, examined.tolist(), increments, strict=True)
     ]
+
+
+def _worth(answers: Sequence[Answer]) -> Floats | None:
+    """Return what positions are worth, (n, K), if that is said of any."""
+    if all(answer.worth is None for answer in answers):
+        return None
+    nothing = np.zeros(len(answers[0].impression.slots))  # of slates that nobody answered
+    return np.stack([nothing if answer.worth is None else answer.worth for answer in answers])
 
 
 def _increments(feedback: Feedback, lineup: Lineup) -> Floats:
     """Return what feedback adds to the sums of its users, (n, s).
 
-    A policy that cannot learn from slates of this length is left out, unless no other can.
+    A policy that cannot learn from slates of this length is left out, unless no other can. So is
+    one that fails, if it serves nobody.
     """
     found = np.zeros((len(feedback.clicks), lineup.width))
-    reasons = []
+    reasons, failed = [], 0
     for model, learner in lineup.taught:
         try:
             found[:, model.first : model.end] = learner.increments(feedback)
         except ValueError as error:
             reasons.append(error)
-    if reasons and len(reasons) == len(lineup.taught):
+        except Exception:
+            if model.first not in lineup.spare:
+                raise
+            failed += 1
+            if learner.label not in _FAILED:  # once, not at every answer
+                _FAILED.add(learner.label)
+                fields = {"policy": learner.label}
+                log.exception("a policy that serves nobody cannot learn", extra=fields)
+    if reasons and len(reasons) + failed == len(lineup.taught):
         raise reasons[0]
     return found

@@ -18,6 +18,7 @@ LONGEST = {
     "batch": 10_000,
     "features": 10_000,
     "topics": 10_000,
+    "pins": 10_000,
 }
 """Most entries of a JSON list, whatever the settings say: entries beyond are not even looked at. A
 list is read up to the first wrong entry. Otherwise a few megabytes could keep the
@@ -36,6 +37,7 @@ class Limits:
     batch: int
     features: int
     topics: int
+    pins: int
 
     @classmethod
     def of(cls, service: Service) -> Limits:
@@ -48,6 +50,7 @@ class Limits:
             batch=min(settings.max_batch, LONGEST["batch"]),
             features=service.dim,
             topics=service.topics,
+            pins=min(settings.max_k, LONGEST["pins"]),
         )
 
 

@@ -6,6 +6,7 @@ too: then a slate is a matter of ties alone, one hash for each item.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary, ref
 
@@ -15,7 +16,9 @@ from faircascade.policies.composed import ComposedPolicy
 from faircascade.random import Words, absorb
 from faircascade.ranking import RESOLUTION
 from faircascade.service.catalogue.catalogue import Catalogue
+from faircascade.service.catalogue.pieces import Piece
 from faircascade.service.catalogue.segment import Segment
+from faircascade.service.catalogue.selection import Selection
 from faircascade.service.shortlists import Shortlist
 from faircascade.types import Floats, Ints, Users
 
@@ -23,6 +26,8 @@ _FEW = 4_096
 """Tied items up to which all of them are sorted."""
 _MARGIN = 4
 """How many times more items than needed are expected below the first threshold."""
+_REMEMBERED = 2_000_000
+"""Items in orders, about 16 bytes each, from which on those of filters are made anew."""
 _LARGEST = np.uint64(2**64 - 1)
 
 
@@ -57,6 +62,9 @@ class _Order:
     """The last score that counts."""
     tied: list[_Tied]
 
+    def __len__(self) -> int:
+        return len(self.rows) + sum(map(len, self.tied))
+
     def first(self, k: int, lot: Words, without: Ints) -> Shortlist:
         """Return a user's first k items, some rows left out."""
         above = Shortlist(self.values, absorb(lot, self.keys), self.rows)
@@ -88,7 +96,7 @@ class NewUsers:
         self._policy = policy
         self._seed = seed
         self._values: WeakKeyDictionary[Segment, Floats] = WeakKeyDictionary()
-        self._known: tuple[ref[Catalogue] | None, dict[int, _Order]] = None, {}
+        self._known: tuple[ref[Catalogue] | None, dict[tuple[int, str], _Order]] = None, {}
 
     @property
     def worthwhile(self) -> bool:
@@ -100,38 +108,58 @@ class NewUsers:
         for segment in catalogue.segments:
             self._values_of(segment)
 
-    def shortlist(self, catalogue: Catalogue, k: int, lot: Words, without: Ints) -> Shortlist:
+    def shortlist(
+        self,
+        catalogue: Catalogue,
+        k: int,
+        lot: Words,
+        without: Ints,
+        selection: Selection | None = None,
+    ) -> Shortlist:
         """Return the first k items of a new user whose ties are drawn with `lot`."""
         depth = 1 << (k + len(without) - 1).bit_length()
         of, orders = self._known  # in one step: several threads may come here
         if of is None or of() is not catalogue:
             orders = {}
             self._known = ref(catalogue), orders
-        if depth not in orders:
-            orders[depth] = self._order(catalogue, depth)
-        return orders[depth].first(k, lot, without)
+        key = depth, "" if selection is None else selection.key
+        if key not in orders:
+            if selection is not None and sum(map(len, list(orders.values()))) > _REMEMBERED:
+                orders.clear()
+            pieces = catalogue.pieces if selection is None else selection.make()
+            orders[key] = self._order(pieces, depth)
+        return orders[key].first(k, lot, without)
 
-    def _order(self, catalogue: Catalogue, depth: int) -> _Order:
-        values = [self._values_of(segment) for segment in catalogue.segments]
-        tops = [_largest(v, len(s), depth) for v, s in zip(values, catalogue.segments, strict=True)]
+    def _order(self, pieces: Sequence[Piece], depth: int) -> _Order:
+        columns_of = [_columns(piece) for piece in pieces]
+        values = [self._values_of(piece.segment) for piece in pieces]
+        for place, columns in enumerate(columns_of):
+            if columns is not None and len(values[place]) == len(pieces[place].segment):
+                values[place] = values[place][columns]
+        tops = [_largest(v, len(piece), depth) for v, piece in zip(values, pieces, strict=True)]
         best = np.concatenate(tops)
         last = max(len(best) - depth, 0)
         edge = float(np.partition(best, last)[last])
         above: list[tuple[Floats, Words, Ints]] = []
         tied: list[_Tied] = []
-        firsts = catalogue.first_rows.tolist()
-        for v, segment, first in zip(values, catalogue.segments, firsts, strict=False):
-            if len(v) < len(segment) and v[0] == edge:
-                tied.append(_Tied(segment.keys, None, first))
+        for v, piece, columns in zip(values, pieces, columns_of, strict=True):
+            keys, whole = piece.segment.keys, columns is None and piece.rows is None
+            if whole and len(v) < len(piece) and v[0] == edge:
+                tied.append(_Tied(keys, None, piece.first_row))
                 continue
-            v = np.broadcast_to(v, len(segment))
-            rows = np.flatnonzero(v > edge)
-            above.append((v[rows], segment.keys[rows], first + rows))
-            rows = np.flatnonzero(v == edge)
-            tied.append(_Tied(segment.keys[rows], rows, first))
+            v = np.broadcast_to(v, len(piece))
+            for rows, is_above in (
+                (np.flatnonzero(v > edge), True),
+                (np.flatnonzero(v == edge), False),
+            ):
+                here = rows if columns is None else columns[rows]
+                if is_above:
+                    above.append((v[rows], keys[here], piece.rows_of(here)))
+                else:
+                    tied.append(_Tied(keys[here], piece.rows_of(here), 0))
         none = np.empty(0), np.empty(0, np.uint64), np.empty(0, np.int64)
-        columns = [np.concatenate(column) for column in zip(none, *above, strict=True)]
-        return _Order(columns[0], columns[1], columns[2], edge, tied)
+        listed = [np.concatenate(column) for column in zip(none, *above, strict=True)]
+        return _Order(listed[0], listed[1], listed[2], edge, tied)
 
     def _values_of(self, segment: Segment) -> Floats:
         """Return the scores of a segment in multiples of the resolution; one if all are equal."""
@@ -147,6 +175,13 @@ class NewUsers:
                 known = known[:1].copy()
             self._values[segment] = known
         return known
+
+
+def _columns(piece: Piece) -> Ints | None:
+    """Return the columns of a piece that are meant; None for all."""
+    if not len(piece.left_out):
+        return None
+    return np.delete(np.arange(len(piece.segment)), piece.left_out)
 
 
 def _largest(values: Floats, items: int, k: int) -> Floats:

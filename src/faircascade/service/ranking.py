@@ -8,14 +8,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from faircascade.rerankers.ledger import exposure_units
 from faircascade.service.catalogue.catalogue import Catalogue, Choice
 from faircascade.service.event_log.notes import LOGGED, slate_note
 from faircascade.service.experiments import block_of
 from faircascade.service.experiments.hashing import bucket_of
 from faircascade.service.exposure import ExposureTracker
+from faircascade.service.learning import OBSERVER
 from faircascade.service.lineup import Lineup
 from faircascade.service.messages import (
+    Reason,
     Recommendation,
     RecommendationRequest,
     Refused,
@@ -23,7 +27,13 @@ from faircascade.service.messages import (
 )
 from faircascade.service.scoring import RankedSlate, ScoringJob
 from faircascade.service.served import Asked, ServedPolicy, served_policies
-from faircascade.service.stores.base import COUNTED, Impression, Store
+from faircascade.service.stores.base import (
+    CHARGED,
+    COUNTED,
+    Impression,
+    Store,
+    UserStates,
+)
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +42,8 @@ LARGE = 1_000_000
 _SHARES = 10_000
 """Shares of shadows are multiples of one of these."""
 
+Served = dict[str, ServedPolicy]
+"""What is served, by name."""
 Slates = dict[int, RankedSlate | Refused]
 """Slates, or refusals, by the places of their requests."""
 
@@ -50,15 +62,38 @@ class Ranking:
     ) -> None:
         """Rank; slates that are `logged` say in their notes how they came about."""
         self._store = store
-        self._logged = logged
+        self.logged = logged
         self._exposure = exposure
         self._clock = clock
         self._lineup, self._served = lineup, served_policies(lineup, {})
+        self._failed: set[str] = set()  # keys of shadows
 
-    async def change(self, lineup: Lineup, catalogue: Catalogue) -> None:
-        """Rank by another lineup from now on; who is being served goes on with the one before."""
+    async def prepared(self, lineup: Lineup, catalogue: Catalogue) -> Served:
+        """Return what another lineup serves, ready to rank."""
         served = served_policies(lineup, self._served)
         await asyncio.to_thread(_prepare, served.values(), catalogue)
+        return served
+
+    async def check(self, lineup: Lineup, served: ServedPolicy, catalogue: Catalogue) -> None:
+        """Refuse a policy that cannot rank for somebody of whom nothing is known."""
+        nobody = UserStates(
+            sums=np.zeros((1, lineup.width)), rounds=np.ones(1, np.int64), accounts=[{}]
+        )
+        request = RecommendationRequest(user="nobody", k=min(10, len(catalogue)))
+        choices = [catalogue.choice(None, ())]
+        units_of = self._exposure.units_of
+        asked = Asked([request], choices, nobody, catalogue, [served], units_of)
+        try:
+            await asyncio.to_thread(lambda: asked.job([0]).run())
+        except ValueError:  # weights for other lengths; those can be asked for
+            return
+        except Exception as error:
+            log.exception("a policy was refused: it fails", extra={"policy": served.policy.label})
+            why = f"fails to rank a slate ({type(error).__name__}: {error}); nothing was changed"
+            raise Refused(Reason.CONFLICT, "policy", why) from error
+
+    def change(self, lineup: Lineup, served: Served) -> None:
+        """Rank by another lineup from now on; who is being served goes on with the one before."""
         self._lineup, self._served = lineup, served
 
     def prepare(self, catalogue: Catalogue) -> None:
@@ -79,7 +114,7 @@ class Ranking:
         names = [lineup.serves(user)[0] for user in users]
         policies = [served[name] for name in names]
         units_of = self._exposure.units_of
-        asked = Asked(requests, choices, states, catalogue, policies, units_of, self._logged)
+        asked = Asked(requests, choices, states, catalogue, policies, units_of, self.logged)
         found = await self._slates(asked, range(len(requests)))
         ranked = {n: slate for n, slate in found.items() if isinstance(slate, RankedSlate)}
         results: dict[int, Any] = {n: one for n, one in found.items() if n not in ranked}
@@ -90,7 +125,7 @@ class Ranking:
                 if places and lineup.stopped is None:
                     beside = replace(asked, policies=[served[name]] * len(users), rates=False)
                     await self._cast(name, beside, places, counted)
-            results |= await self._hand_out(asked, ranked, counted, lineup.keeps_accounts)
+            results |= await self._hand_out(asked, ranked, counted, lineup)
         return [results[place] for place in range(len(requests))]
 
     async def _cast(
@@ -101,7 +136,9 @@ class Ranking:
         try:
             found = await self._slates(beside, places)
         except Exception:  # whatever is wrong with it: users get what they asked for
-            log.exception("a policy in the shadow failed", extra={"policy": name})
+            if key not in self._failed:  # once, not at every slate
+                self._failed.add(key)
+                log.exception("a policy in the shadow fails", extra={"policy": name})
             return
         for n, slate in found.items():
             if isinstance(slate, RankedSlate):
@@ -109,10 +146,10 @@ class Ranking:
                 shadow = {"block": block, "slots": slate.slots.tolist()}
                 counted[n].setdefault("shadows", {})[key] = shadow
 
-    async def _slates(self, asked: Asked, places: Iterable[int]) -> Slates:
+    async def _slates(self, asked: Asked, places: Sequence[int]) -> Slates:
         """Rank for some of the requests."""
         found: Slates = {}
-        groups = asked.groups(places)
+        groups = asked.groups(place for place in places if asked.is_ranked(place))
         for group in groups:  # one pool at a time: each may be as large as the catalogue
             try:
                 slates = await self._run(asked.job(group))
@@ -123,6 +160,14 @@ class Ranking:
                 found.update(zip(group, slates, strict=True))
             if len(groups) > 1:
                 await asyncio.sleep(0)  # others have a turn
+        for place in places:
+            slate = found.get(place)
+            if asked.choices[place].pins and not isinstance(slate, Refused):
+                try:
+                    found[place] = asked.pinned(place, slate)
+                except ValueError as error:
+                    rule = f"cannot be {asked.requests[place].k}: {error}"
+                    found[place] = invalid("k", rule)
         return found
 
     async def _run(self, job: ScoringJob) -> list[RankedSlate]:
@@ -134,7 +179,7 @@ class Ranking:
         asked: Asked,
         ranked: dict[int, RankedSlate],
         counted: Sequence[dict[str, Any]],
-        keeps_accounts: bool,
+        lineup: Lineup,
     ) -> dict[int, Recommendation]:
         """Keep slates in the store, where they count as shown, and give them their ids."""
         now = self._clock()
@@ -146,12 +191,12 @@ class Ranking:
                 features=slate.features,
                 round=int(asked.states.rounds[place]),
                 time=now,
-                note=self._note(asked.policies[place], counted[place], slate),
+                note=self._note(asked.policies[place], counted[place], slate, lineup),
             )
             for place, slate in ranked.items()
         ]
         longest = max(len(impression.slots) for impression in shown)
-        units = exposure_units(longest) if keeps_accounts else None
+        units = exposure_units(longest) if lineup.keeps_accounts else None
         ids = await self._store.record(shown, units=units)
         return {
             place: Recommendation(
@@ -165,13 +210,19 @@ class Ranking:
         }
 
     def _note(
-        self, served: ServedPolicy, counted: dict[str, Any], slate: RankedSlate
+        self, served: ServedPolicy, counted: dict[str, Any], slate: RankedSlate, lineup: Lineup
     ) -> dict[str, Any]:
         """Return what is kept with a slate of a policy."""
         note: dict[str, Any] = {"policy": served.version["version"]}
+        if slate.pinned:
+            note["pinned"] = list(slate.pinned)
+        if lineup.observer is not None and not served.policy.learns:
+            note[OBSERVER] = lineup.observer.id
+        if lineup.keeps_accounts:
+            note[CHARGED] = True
         if counted:
             note[COUNTED] = counted
-        if self._logged:
+        if self.logged:
             note[LOGGED] = slate_note(served.policy.label, slate)
         return note
 

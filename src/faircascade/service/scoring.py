@@ -30,11 +30,14 @@ class RankedSlate:
     """Items from the top, (k,)."""
     features: Floats
     """Features, then topics, (k, d + t)."""
-    scores: list[float]
+    scores: Sequence[float | None]
+    """What the items were ranked by; None for those that were not."""
     propensities: SlatePropensities | None = None
     """How likely it was, if that is wanted and known."""
     explored: bool = False
     """Whether logged randomisation drew a position of it."""
+    pinned: tuple[int, ...] = ()
+    """Positions of items that the policy did not choose."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,6 +55,12 @@ class ScoringJob(ABC):
     seed: int
     rates: bool = False
     """Whether slates are to say how likely they were."""
+
+    @property
+    def nothing(self) -> RankedSlate:
+        """A slate without items, where rules leave none."""
+        empty = np.empty(0, dtype=np.int32)
+        return RankedSlate(slots=empty, features=np.empty((0, 0)), scores=[])
 
     @property
     @abstractmethod

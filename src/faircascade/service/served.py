@@ -18,7 +18,9 @@ from faircascade.service.lineup import Lineup, Model
 from faircascade.service.lineup.models import version_of
 from faircascade.service.messages import RecommendationRequest
 from faircascade.service.new_users import NewUsers
-from faircascade.service.scoring import PoolJob, ScoringJob
+from faircascade.service.pool_quotas import PoolQuotasJob
+from faircascade.service.rules.pins import with_pins
+from faircascade.service.scoring import PoolJob, RankedSlate, ScoringJob
 from faircascade.service.stores.base import Slots, UserStates
 from faircascade.types import Floats, Ints
 
@@ -101,9 +103,21 @@ class Asked:
     rates: bool = False
     """Whether slates are to say how likely they were, where a policy draws."""
 
+    def is_ranked(self, place: int) -> bool:
+        """Return whether a policy has a say in a slate: it has not if all of it is pinned."""
+        choice = self.choices[place]
+        return choice.left > 0 and self.requests[place].k > len(choice.pins)
+
+    def pinned(self, place: int, slate: RankedSlate | None) -> RankedSlate:
+        """Return a slate with the items that are pinned, or refuse it."""
+        served, choice, k = self.policies[place], self.choices[place], self.requests[place].k
+        rest = 0 if slate is None else len(slate.slots)
+        served.policy.regression_table(min(k, rest + len(choice.pins)))  # it must be learnable
+        certain = slate is None and self.rates and served.draws
+        return with_pins(slate, choice.pins, self.catalogue, certain=certain)
+
     def groups(self, places: Iterable[int]) -> list[list[int]]:
         """Divide some of the requests into those that one scoring can answer."""
-        several = len(self.catalogue.segments) > 1
         alike: dict[object, list[int]] = {}
         for place in places:
             request, choice, served = (
@@ -111,11 +125,12 @@ class Asked:
                 self.choices[place],
                 self.policies[place],
             )
-            from_segments = choice.among is None and (several or len(choice.without) > 0)
-            key: tuple[object, ...] = (served, request.k)  # some lengths cannot be learned from
-            if not (from_segments and served.policy.itemwise):
+            # some lengths cannot be learned from
+            key: tuple[object, ...] = (served, request.k, choice.selection, choice.quotas)
+            if not (self._from_segments(choice) and served.policy.itemwise):
                 among = None if request.candidates is None else tuple(request.candidates)
-                key = (*key, among, tuple(request.exclude))
+                filtered = None if choice.among is None else choice.filtered
+                key = (*key, among, tuple(request.exclude), filtered, choice.pins)
             alike.setdefault(key, []).append(place)
         return list(alike.values())
 
@@ -134,25 +149,45 @@ class Asked:
             "rates": self.rates and served.draws,
         }
         k, choice = self.requests[places[0]].k, choices[0]
-        several = len(catalogue.segments) > 1
-        if itemwise and choice.among is None and (several or len(choice.without)):
+        if itemwise and self._from_segments(choice):
             return CatalogueJob(
                 **what,
                 catalogue=catalogue,
                 new_users=served.new_users,
-                lengths=[min(k, choice.left) for choice in choices],
+                lengths=[min(k - len(choice.pins), choice.left) for choice in choices],
                 without=[choice.without for choice in choices],
                 units=self._units(served, catalogue.slots),
+                selection=choice.selection,
+                quotas=choice.quotas,
+                pinned=[choice.pinned for choice in choices] if choice.quotas else (),
             )
         if choice.among is not None and itemwise:
             pool = catalogue.excerpt(choice.among)
-        elif choice.among is None and not len(choice.without):
+        elif choice.among is None and choice.selection is None and not len(choice.without):
             pool = catalogue.whole
         else:
-            rows = np.delete(catalogue.whole.rows, choice.without)
-            pool = catalogue.whole.items.among(rows if choice.among is None else choice.among)
+            pool = catalogue.whole.items.among(self._rows(choice))
         units = self._units(served, pool.items.ids)
-        return PoolJob(**what, pool=pool, k=min(k, len(pool)), units=units)
+        what |= {"pool": pool, "k": min(k - len(choice.pins), len(pool)), "units": units}
+        if choice.quotas is None:
+            return PoolJob(**what)
+        return PoolQuotasJob(
+            **what, catalogue=catalogue, quotas=choice.quotas, pinned=choice.pinned
+        )
+
+    def _from_segments(self, choice: Choice) -> bool:
+        """Return whether an itemwise policy ranks segment by segment."""
+        several = len(self.catalogue.segments) > 1
+        ruled = choice.selection is not None or choice.quotas is not None
+        return choice.among is None and (several or ruled or len(choice.without) > 0)
+
+    def _rows(self, choice: Choice) -> Ints:
+        """Return the rows that a request may choose from."""
+        if choice.among is not None:
+            return choice.among
+        if choice.selection is not None:
+            return np.setdiff1d(choice.selection.rows, choice.without, assume_unique=True)
+        return np.delete(self.catalogue.whole.rows, choice.without)
 
     def _units(self, served: ServedPolicy, slots: Slots) -> Ints:
         """Return the exposure units of items, if they count."""

@@ -23,11 +23,14 @@ from faircascade.service.audit_log import AuditFile, AuditLog
 from faircascade.service.bootstrap import PolicyChoice, start_service
 from faircascade.service.catalogue.sources import Source
 from faircascade.service.demo import Demo, SimulatedUsers
+from faircascade.service.event_log.config import EventLogConfig
 from faircascade.service.history import History
 from faircascade.service.http import create_app
+from faircascade.service.http.app import Beside
 from faircascade.service.http.connections import GuardedProtocol
+from faircascade.service.http.metrics import share_values
 from faircascade.service.keys import Keys
-from faircascade.service.service import Service
+from faircascade.service.service import EVENT_LOG, Service
 from faircascade.service.settings import ServiceSettings
 from faircascade.service.sockets import address_of, is_local
 from faircascade.service.stores.registry import public_address
@@ -67,6 +70,7 @@ class ServerConfig:
     """The host it listens on, which requests may name."""
     access_log: bool = False
     audit_log: AuditFile | None = None
+    event_log: EventLogConfig | None = None
     demo_rate: float = 0.0
     """Slates per second that simulated users ask for, if the source is the demo."""
     worker: Worker | None = None
@@ -124,7 +128,17 @@ async def _serve(plan: ServerConfig, listener: socket.socket, announce: Announce
         history=plan.history,
         files=() if plan.worker is None else plan.worker.files,
     )
-    beside = []
+    beside: list[Beside] = []
+    if (worker := plan.worker) is not None:
+        share_values(worker)
+        beside.append(lambda _: worker.beat())
+    if plan.event_log is not None and (plan.worker is None or plan.worker.is_first):
+        beside.append(await _log_writer(plan.event_log, service))
+    elif plan.event_log is None and await service.store.get_meta(EVENT_LOG) is not None:
+        log.warning(
+            "this store has an event log, which this service does not write; one service needs "
+            "--event-log, or end the log with 'faircascade store unlog'"
+        )
     if isinstance(plan.source, Demo) and plan.demo_rate > 0:
         beside.append(SimulatedUsers(plan.source.environment, rate=plan.demo_rate).run)
     app = create_app(
@@ -133,6 +147,7 @@ async def _serve(plan: ServerConfig, listener: socket.socket, announce: Announce
         beside=beside,
         access_log=plan.access_log,
         audit_log=AuditLog(plan.audit_log),
+        worker=plan.worker,
         host=plan.host if plan.keys is None and is_local(listener) else None,
     )
     config = uvicorn.Config(
@@ -166,6 +181,17 @@ async def _serve(plan: ServerConfig, listener: socket.socket, announce: Announce
         log.warning("stopped at once; requests under way were cut off")
     else:
         log.info("stopped")
+
+
+async def _log_writer(config: EventLogConfig, service: Service) -> Beside:
+    """Return what writes the event log; it has begun, unless another service writes it."""
+    writer = config.writer(service)
+    try:
+        await writer.start()
+    except BaseException:
+        await service.stop()
+        raise
+    return writer.run
 
 
 class _Server(uvicorn.Server):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import ip_network
 
 from faircascade.errors import ParameterError
+from faircascade.service.graded_rewards import GradedRewards
+from faircascade.service.rules.rules import Rules
 
 DAY = 24 * 3600.0
 
@@ -33,9 +35,17 @@ class ServiceSettings:
     """Most connections from one address."""
     proxies: Sequence[str] = ()
     """Addresses, or networks such as 10.0.0.0/8, that may have more: those of reverse proxies."""
+    no_click_after: float | None = None
+    """Seconds after which a slate without feedback is learned as not clicked; None: never."""
+    no_click_shown: int | None = None
+    """How many of its positions are taken as shown then; None: all."""
+    rewards: GradedRewards | None = None
+    """What clicks and values of feedback are worth; None: 1 for a click, and values are refused."""
     event_log: bool = False
     """Whether slates say in their notes how they came about, for an event log."""
 
+    rules: Rules = field(default_factory=Rules)
+    """What all slates must keep to."""
     rate_limit: float | None = None
     """Requests, answers and items a second that a caller may send; None: as many as it likes."""
 
@@ -44,6 +54,11 @@ class ServiceSettings:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ParameterError(name, "must be positive", value)
+        if self.no_click_after is not None and self.no_click_after >= self.ttl:
+            rule = f"must be less than ttl, {self.ttl:g} s"
+            raise ParameterError("no_click_after", rule, self.no_click_after)
+        if self.no_click_shown is not None and self.no_click_after is None:
+            raise ParameterError("no_click_shown", "needs no_click_after", self.no_click_shown)
         if self.max_bodies < self.max_body:
             rule = f"must be at least max_body, {self.max_body}"
             raise ParameterError("max_bodies", rule, self.max_bodies)
@@ -64,4 +79,6 @@ _POSITIVE = (
     "max_connections",
     "max_connections_per_peer",
     "rate_limit",
+    "no_click_after",
+    "no_click_shown",
 )

@@ -7,7 +7,7 @@ rounded to the resolution of ties, and equal ones by keys that belong to user, r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,6 +41,11 @@ class Shortlist:
         order = np.lexsort((self.keys, -self.values))[:k]
         return Shortlist(self.values[order], self.keys[order], self.rows[order])
 
+    def take(self, places: Sequence[int]) -> Shortlist:
+        """Return some of them, in their order."""
+        rows = list(places)
+        return Shortlist(self.values[rows], self.keys[rows], self.rows[rows])
+
     def with_others(self, others: Shortlist) -> Shortlist:
         """Return both, in no order."""
         return Shortlist(
@@ -50,47 +55,40 @@ class Shortlist:
         )
 
 
-_NOTHING = Shortlist(np.empty(0), np.empty(0, np.uint64), np.empty(0, np.int64))
+NOTHING = Shortlist(np.empty(0), np.empty(0, np.uint64), np.empty(0, np.int64))
 
 
 class Shortlists:
     """The best items found so far."""
 
-    def __init__(self, depth: Ints, lots: Words, without: list[Ints]) -> None:
-        """Look for so many items for each user (n,), whose ties are drawn with `lots` (n,).
-
-        `without` are the rows that are left out for each, ascending.
-        """
-        self.found = [_NOTHING] * len(depth)
+    def __init__(self, depth: Ints, lots: Words) -> None:
+        """Look for so many items for each user (n,), whose ties are drawn with `lots` (n,)."""
+        self.found = [NOTHING] * len(depth)
         self._depth = depth
         self._lots = lots
-        self._without = without
         self._level = np.full(len(depth), -np.inf)
         """What an item needs to get among the best, in multiples of the resolution, (n,)."""
 
-    def offer(self, piece: Pool, first_row: int, score: Scoring) -> None:
-        """Take in what belongs there of a piece, whose rows begin at `first_row`."""
+    def offer(
+        self, piece: Pool, rows: Callable[[Ints], Ints], left_out: list[Ints], score: Scoring
+    ) -> None:
+        """Take in what belongs there of a piece.
+
+        `rows` returns the rows of the catalogue of some columns, `left_out` are the columns that
+        are left out for each user, ascending.
+        """
         scores = score(slice(None))
         users = np.arange(len(self._depth))
-        left_out = [self._columns(user, first_row, len(piece)) for user in users.tolist()]
         near = self._near(scores, users, left_out)
         counts = np.count_nonzero(near, axis=1)
         crowd = np.maximum(_CROWD * self._depth, len(piece) // 8)
         for user in np.flatnonzero(counts > crowd).tolist():
             near[user] = False
             alone = scores if len(users) == 1 else score(slice(user, user + 1))
-            self._offer_alone(piece, first_row, alone, user, left_out[user])
+            self._offer_alone(piece, rows, alone, user, left_out[user])
         owners, columns = np.divmod(np.flatnonzero(near), len(piece))
         if len(owners):
-            self._compare(piece, first_row, scores, owners, owners, columns)
-
-    def _columns(self, user: int, first_row: int, size: int) -> Ints:
-        """Return the columns of a piece that are left out for a user."""
-        rows = self._without[user]
-        if not len(rows):
-            return rows
-        begin, end = np.searchsorted(rows, [first_row, first_row + size])
-        return rows[begin:end] - first_row
+            self._compare(piece, rows, scores, owners, owners, columns)
 
     def _near(self, scores: Scores, users: Ints, left_out: list[Ints]) -> Bools:
         """Return which items may be among the best, (n, p).
@@ -113,13 +111,19 @@ class Shortlists:
         return near
 
     def _compare(
-        self, piece: Pool, first_row: int, scores: Scores, users: Ints, rows: Ints, columns: Ints
+        self,
+        piece: Pool,
+        rows: Callable[[Ints], Ints],
+        scores: Scores,
+        users: Ints,
+        places: Ints,
+        columns: Ints,
     ) -> None:
         """Score items exactly, by ascending user, and keep those that belong to the best.
 
-        `rows` are the users' rows in the scores.
+        `places` are the users' rows in the scores.
         """
-        values = _exact(scores, rows, columns)
+        values = _exact(scores, places, columns)
         good = values >= self._level[users]
         users, columns, values = users[good], columns[good], values[good]
         if not len(users):
@@ -127,7 +131,7 @@ class Shortlists:
         keys = absorb(self._lots[users], piece.keys[columns])
         starts = np.flatnonzero(np.diff(users, prepend=-1))
         for begin, end in zip(starts, [*starts[1:], len(users)], strict=True):
-            part = Shortlist(values[begin:end], keys[begin:end], first_row + columns[begin:end])
+            part = Shortlist(values[begin:end], keys[begin:end], rows(columns[begin:end]))
             self._keep(int(users[begin]), part)
 
     def _keep(self, user: int, more: Shortlist) -> None:
@@ -138,22 +142,27 @@ class Shortlists:
             self._level[user] = found.values[-1]
 
     def _offer_alone(
-        self, piece: Pool, first_row: int, scores: Scores, user: int, left_out: Ints
+        self,
+        piece: Pool,
+        rows: Callable[[Ints], Ints],
+        scores: Scores,
+        user: int,
+        left_out: Ints,
     ) -> None:
         """Take in what belongs there for one user, whose scores may be closer to exact ones."""
         near = self._near(scores, np.array([user]), [left_out])
         columns = np.flatnonzero(near[0])
         if len(columns) <= max(_CROWD * int(self._depth[user]), len(piece) // 8):
-            users, rows = np.full(len(columns), user), np.zeros(len(columns), dtype=np.int64)
+            users, places = np.full(len(columns), user), np.zeros(len(columns), dtype=np.int64)
             if len(columns):
-                self._compare(piece, first_row, scores, users, rows, columns)
+                self._compare(piece, rows, scores, users, places, columns)
             return
         values = scores.exact(slice(0, 1), slice(None)).reshape(-1)
         values = np.rint(values / RESOLUTION)
         values[left_out] = -np.inf
         columns = leading(values, int(self._depth[user]), float(self._level[user]))
         keys = absorb(self._lots[user], piece.keys[columns])
-        self._keep(user, Shortlist(values[columns], keys, first_row + columns))
+        self._keep(user, Shortlist(values[columns], keys, rows(columns)))
 
 
 def leading(values: Floats, k: int, level: float) -> Ints:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from threading import Thread
 from typing import Any, Self
@@ -12,6 +14,8 @@ from typing import Any, Self
 VARIABLE = "FAIRCASCADE_WORKER"
 """Names the socket on which a worker learns what it is."""
 READY = b"ready"
+_ALIVE = b"."
+_BEAT_SECONDS = 1.0
 _LONGEST = 65_536
 
 
@@ -60,6 +64,14 @@ class Worker:
     def ready(self) -> None:
         """Tell the supervisor that it takes requests."""
         os.write(self.link, READY)
+
+    async def beat(self) -> None:
+        """Show the supervisor again and again that the event loop runs."""
+        with socket.socket(fileno=os.dup(self.link)) as wire:
+            while True:
+                await asyncio.sleep(_BEAT_SECONDS)
+                with suppress(OSError):  # it does not read: it may be stopped for a while
+                    wire.send(_ALIVE, socket.MSG_DONTWAIT)
 
     def _watch(self) -> None:
         """End with the supervisor: nobody else would stop this process."""

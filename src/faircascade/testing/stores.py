@@ -16,13 +16,23 @@ from typing import Any
 import numpy as np
 
 from faircascade.service.stores.base import (
+    ANSWER,
     COUNTED,
+    SHOWN,
     Impression,
     ItemPatch,
     ModelUpdate,
     Store,
     StoreShape,
     UpdateOutcome,
+)
+from faircascade.service.stores.changes import (
+    Answered,
+    Change,
+    Erased,
+    Expired,
+    Imported,
+    Shown,
 )
 from faircascade.types import Floats
 
@@ -133,6 +143,16 @@ async def all_events(store: Store) -> list[tuple[float, list[int], bool]]:
     while some := await store.events(cursor, 100):
         cursor = some[-1][0]
         found += [(event.time, event.slots.tolist(), event.answered) for _, event in some]
+    return found
+
+
+async def all_changes(store: Store) -> list[Change]:
+    """Return all logged changes, a few at a time."""
+    found: list[Change] = []
+    cursor = ""
+    while some := await store.changes(cursor, 100):
+        cursor = some[-1][0]
+        found += [change for _, change in some]
     return found
 
 
@@ -287,6 +307,71 @@ async def several_clicks_are_kept_and_compared(store: Store) -> None:
 
 
 @_opened
+async def what_else_an_answer_says_is_kept_and_compared(store: Store) -> None:
+    states = await store.begin_round(["ada"] * 2)
+    new = [new_impression("ada", slots=(3, 1, 2), round=int(n)) for n in states.rounds]
+    slates = await store.impressions(await store.record(new, units=None))
+    one, other = [shown for shown in slates if shown is not None]
+    said = {SHOWN: 2, "x": ["\u00e9", 1.5]}
+    some = replace(new_update(one, 1, 2, examined=2), details=said)
+    none = replace(new_update(other, examined=2), details=said)
+    conflicts = [
+        replace(some, details={}),
+        replace(some, details={**said, SHOWN: 1}),
+        replace(some, details={**said, "y": 1}),
+        replace(none, details={}),
+    ]
+    learned = [UpdateOutcome.LEARNED] * 2 + [UpdateOutcome.REPEATED] * 2
+    found = await store.learn([some, none, some, none, *conflicts])
+    _equal(found, learned + [UpdateOutcome.CONFLICT] * 4, "outcomes")
+    await _reopen(store)
+    kept = await store.impressions([one.id, other.id])
+    answers = [shown and (shown.clicked, shown.examined, shown.details) for shown in kept]
+    _equal(answers, [((1, 2), 2, said), ((), 2, said)], "answers")
+    unshown = {"time": one.time, "below": 2, "slots": [2]}
+    notes = [event.note for _, event in await store.events("", 10)]
+    _equal(notes[:3], [{}, {}, {ANSWER: {"unshown": unshown}}], "notes of events")
+
+
+@_opened
+async def units_of_what_was_not_shown_are_taken_back_once(store: Store) -> None:
+    new = [new_impression(user, slots=(3, 1, 2)) for user in ("ada", "bob")]
+    slates = await store.impressions(await store.record(new, units=np.array([2**40, 20, 7])))
+    one, other = [shown for shown in slates if shown is not None]
+    update = replace(new_update(one), details={SHOWN: 1}, refunds={1: 20, 2: 7})
+    conflict = replace(new_update(one, 1), refunds={3: 9})
+    await store.learn([update, update, conflict, new_update(other)])
+    accounts = (await store.begin_round(["ada", "bob"], accounts=True)).accounts
+    had = [{slot: units for slot, units in account.items() if units} for account in accounts]
+    _equal(had, [{3: 2**40}, {3: 2**40, 1: 20, 2: 7}], "accounts")
+
+
+@_opened
+async def slates_without_an_answer_are_found_oldest_first(store: Store) -> None:
+    slates = [new_impression(user, round=n) for n in range(1, 9) for user in ("ada", "bob")]
+    kept = await store.impressions(await store.record(slates, units=None))
+    shown = [one for one in kept if one is not None]
+    await store.learn([new_update(one) for one in shown if one.round in (2, 3)])
+
+    async def rounds(before: float, limit: int) -> list[tuple[int, str]]:
+        found = await store.unanswered(before, limit)
+        return [(one.round, one.user) for one in found]
+
+    _equal(await rounds(START + 1, 9), [], "unanswered() before the first slate")
+    open_ = [n for n, _ in await rounds(START + 6, 99)]
+    _equal(open_, [1, 1, 4, 4, 5, 5], "rounds without an answer")
+    _equal([n for n, _ in await rounds(START + 6, 3)], [1, 1, 4], "the first of them")
+    (first, *_) = await store.unanswered(START + 6, 1)
+    same = next(one for one in shown if one.id == first.id)
+    _same(first.features, same.features, "features of a slate without an answer")
+    await store.erase("ada")
+    await _reopen(store)
+    _equal(await rounds(START + 6, 99), [(1, "bob"), (4, "bob"), (5, "bob")], "after an erasure")
+    await store.learn([new_update(one) for one in shown])
+    _equal(await rounds(START + 99, 99), [], "when all are answered")
+
+
+@_opened
 async def a_note_is_kept_and_what_is_counted_goes_with_events(store: Store) -> None:
     note = {"policy": "ea\u2028\U0001f600", COUNTED: {"arm": "a", "n": [1, 2.5, None]}, "x": 1}
     slates = [
@@ -381,6 +466,26 @@ async def what_a_patch_leaves_out_stays(store: Store) -> None:
     _equal(await _item(store, "a"), expected, "an empty label removes it")
     (item,) = (await store.items())[1]
     _same(item.features, features, "features")
+
+
+@_opened
+async def attributes_of_all_kinds_are_kept(store: Store) -> None:
+    everything = {"price": 0.1 + 0.2, "sold": False, "language": "d\u00e9\n", "tags": ["a", "b|c"]}
+    await store.put_items([new_item("a", attributes=everything), new_item("b")])
+    await store.put_items([new_item("a", attributes={"price": None, "tags": ["c"], "new": True})])
+    await store.put_items([new_item("a", merit=2.0)])
+    changed = {"sold": False, "language": "d\u00e9\n", "tags": ["c"], "new": True}
+    found = {item.id: dict(item.attributes) for item in (await store.items())[1]}
+    _equal(found, {"a": changed, "b": {}}, "attributes")
+    columns = [page async for page in store.item_columns(0, SHAPE.dim)]
+    names = {
+        name: dict(a) for page in columns for name, a in zip(page.ids, page.attributes, strict=True)
+    }
+    _equal(names, found, "attributes in columns")
+    await store.remove_items(["a"])
+    await store.put_items([new_item("a", attributes={"x": 1.0})])
+    (item,) = (item for item in (await store.items())[1] if item.id == "a")
+    _equal(dict(item.attributes), {"x": 1.0}, "attributes of an item that came back")
 
 
 @_opened
@@ -676,6 +781,114 @@ async def what_is_not_expired_stays(store: Store) -> None:
     _equal(len(await all_events(store)), 7, "events")
 
 
+@_opened
+async def changes_are_kept_in_full_if_they_are_logged(store: Store) -> None:
+    await hand_out(store, "bob")
+    _equal(len(await all_changes(store)), 0, "changes of a store that does not log them")
+    store.log_changes(True)
+    note = {"policy": "p", "logged": {"scores": [0.5, 0.25]}}
+    new = replace(new_impression("日本 ada", (7, 2)), note=note)
+    units = np.array([2**40, 20, 1])
+    (name,) = await store.record([new], units=units)
+    (shown,) = await store.impressions([name])
+    assert shown is not None, "an impression is there"
+    gained = np.array([1.5, -0.0, 1e-300])
+    update = replace(
+        new_update(shown, 1, 2, examined=1, increments=gained),
+        details={SHOWN: 1},
+        refunds={2: 20},
+    )
+    await store.learn([update, update])
+    await store.put_users(["eve", "日本 ada"], np.ones((2, SHAPE.sums)), np.array([3, 4]))
+    await store.erase("日本 ada")
+    await store.erase("日本 ada")
+    await store.put_users(["日本 ada"], np.ones((1, SHAPE.sums)), np.array([5]))
+    first, second, third, *rest = await all_changes(store)
+    assert isinstance(first, Shown), f"a slate comes first, got {first}"
+    _same_slate(first.impression, shown, "slate")
+    _same(first.impression.features, shown.features, "features as shown")
+    _equal(first.units.tolist(), units[:2].tolist(), "units of its positions")
+    assert isinstance(second, Answered), f"its answer comes second, once, got {second}"
+    answer = replace(shown, clicked=(1, 2), examined=1, details={SHOWN: 1})
+    _same_slate(second.impression, answer, "answered slate")
+    _equal(dict(second.refunds), {2: 20}, "units taken from the account")
+    _same(second.increments, gained, "increments")
+    _equal((second.time, second.note), (update.time, update.counted), "time and note")
+    assert isinstance(third, Imported), f"a new user comes third, got {third}"
+    _equal((third.user, third.rounds), ("eve", 3), "imported user")
+    _same(third.sums, np.ones(SHAPE.sums), "imported sums")
+    kinds = [(type(one), getattr(one, "user", "")) for one in rest]
+    _equal(kinds, [(Erased, "日本 ada"), (Imported, "日本 ada")], "changes after that")
+
+
+def _same_slate(found: Impression, expected: Impression, what: str) -> None:
+    def plain(one: Impression) -> tuple[Any, ...]:
+        answer = one.clicked, one.examined, dict(one.details), dict(one.note)
+        return (one.id, one.user, one.slots.tolist(), one.round, one.time, *answer)
+
+    _equal(plain(found), plain(expected), what)
+
+
+@_opened
+async def changes_stay_until_they_are_dropped(store: Store) -> None:
+    store.log_changes(True)
+    ids = [one.id for one in await hand_out(store, "ada", 12)]
+    known = await store.changes("", 5)
+    cursors = [cursor for cursor, _ in [*known, *await store.changes(known[-1][0], 100)]]
+    _equal(len(set(cursors)), 12, "different cursors")
+    await store.drop_changes("")
+    _equal(len(await all_changes(store)), 12, "changes after none was dropped")
+    await store.drop_changes(cursors[4])
+    await _reopen(store)
+    left = [one.impression.id for one in await all_changes(store) if isinstance(one, Shown)]
+    _equal(left, ids[5:], "slates after five were dropped")
+    await store.drop_changes(cursors[-1])
+    _equal(await store.changes("", 100), [], "changes after all were dropped")
+    await _reopen(store)
+    store.log_changes(True)
+    (new,) = await hand_out(store, "bob")
+    ((cursor, change),) = await store.changes(cursors[-1], 100)
+    assert cursor not in cursors, f"cursor {cursor!r} was given before"
+    assert isinstance(change, Shown), "the new slate is there"
+    _equal(change.impression.id, new.id, "the slate after the last cursor")
+
+
+@_opened
+async def changes_come_in_the_order_in_which_sums_grew(store: Store) -> None:
+    store.log_changes(True)
+    rng = np.random.default_rng(0)
+    shown = [one for user in ("ada", "bob") for one in await hand_out(store, user, 40)]
+    updates = [
+        new_update(one, 1, increments=rng.normal(size=SHAPE.sums) * 10.0 ** rng.integers(-9, 9))
+        for one in shown
+    ]
+    order = rng.permutation(len(updates)).tolist()
+    batches = [[updates[n] for n in order[i::16]] for i in range(16)]
+    await asyncio.gather(*map(store.learn, batches))
+    for user in ("ada", "bob"):
+        total = np.zeros(SHAPE.sums)
+        for change in await all_changes(store):
+            if isinstance(change, Answered) and change.impression.user == user:
+                total = total + change.increments
+        found = (await sums_of(store, user)).tobytes()
+        _equal(found, total.tobytes(), f"sums of {user}, added in the order of the changes")
+
+
+@_opened
+async def what_expires_without_an_answer_is_a_change(store: Store) -> None:
+    store.log_changes(True)
+    shown = await hand_out(store, "ada", 4)
+    await store.learn([new_update(shown[0], 1)])
+    await store.erase("bob")
+    while await store.expire(shown[2].time):
+        pass
+    found = [one for one in await all_changes(store) if isinstance(one, Expired)]
+    _equal([one.impression.id for one in found], [shown[1].id], "expired slates")
+    _same_slate(found[0].impression, shown[1], "expired slate")
+    outcomes = await store.learn([new_update(shown[1], 1)])
+    _equal(outcomes, [UpdateOutcome.UNKNOWN], "an answer after that")
+
+
 STORE_CHECKS: tuple[Check, ...] = (
     another_shape_is_refused,
     the_shape_is_known_before_opening,
@@ -684,6 +897,9 @@ STORE_CHECKS: tuple[Check, ...] = (
     the_first_feedback_on_an_impression_is_learned,
     no_click_is_feedback_too,
     several_clicks_are_kept_and_compared,
+    what_else_an_answer_says_is_kept_and_compared,
+    units_of_what_was_not_shown_are_taken_back_once,
+    slates_without_an_answer_are_found_oldest_first,
     a_note_is_kept_and_what_is_counted_goes_with_events,
     sums_can_be_made_wider,
     an_impression_keeps_the_features_that_it_showed,
@@ -708,5 +924,9 @@ STORE_CHECKS: tuple[Check, ...] = (
     users_may_have_any_names,
     any_text_may_be_asked_for_as_an_impression,
     what_is_not_expired_stays,
+    changes_are_kept_in_full_if_they_are_logged,
+    changes_stay_until_they_are_dropped,
+    changes_come_in_the_order_in_which_sums_grew,
+    what_expires_without_an_answer_is_a_change,
 )
 """Every check, by what it asserts."""

@@ -39,6 +39,9 @@ class Feedback:
     """How many positions were on the screen, counted from the top, (n,)."""
     topics: Floats
     """How far they cover each topic, (n, K, t)."""
+    values: Floats | None = None
+    """What each position is worth in place of 1 for a click, in [0, 1], (n, K). A position that was
+    clicked, or is worth something, counts as clicked. None: clicks are worth 1."""
 
     @classmethod
     def of(cls, items: Items, slates: Ints, clicks: Bools) -> Feedback:
@@ -62,7 +65,13 @@ class Feedback:
             clicks=self.clicks[rows],
             shown=self.shown[rows],
             topics=self.topics[rows],
+            values=None if self.values is None else self.values[rows],
         )
+
+    @property
+    def engaged(self) -> Bools:
+        """Which positions were clicked, or are worth something, (n, K)."""
+        return self.clicks if self.values is None else self.clicks | (self.values > 0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -188,8 +188,8 @@ def test_json_brings_it_back(steps, stopped, held) -> None:
     [
         (lambda: experiment(control=0.6, fairer=0.5), "shares must add up to at most 1, got"),
         (lambda: experiment(control=1.0), r"arms must be at least two, got \['control'\]"),
-        (lambda: experiment(control=-0.1, fairer=0.1), "share of 'control' must be between 0 and"),
-        (lambda: experiment(control=0.5, fairer=math.nan), "share of 'fairer' must be between 0"),
+        (lambda: experiment(control=-0.1, fairer=0.1), "shares.control must be between 0 and"),
+        (lambda: experiment(control=0.5, fairer=math.nan), "shares.fairer must be between 0"),
         (
             lambda: experiment(control=0.5, fairer=0.00001),
             "must be a multiple of 1/10000, got 1e-0",

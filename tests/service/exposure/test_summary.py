@@ -21,16 +21,18 @@ from faircascade.service.exposure.summary import exposure, history, item_exposur
 from faircascade.service.http import schemas
 from tests.service.exposure.events import (
     NOW,
+    Unshown,
     answered,
     catalogue,
     events_at,
     listed,
     record_of,
+    told,
 )
 
 GROUPS = ["jazz", "folk|jazz", "rock", "jazz", "folk", "rock|folk|jazz", "rock", "pop"]
 SUPPLIERS = ["s", None, "t", "t|u", None, "s", "t", "u"]
-many = st.lists(events_at(st.floats(NOW - 50, NOW)), max_size=25)
+many = st.lists(events_at(st.floats(NOW - 50, NOW), partly=False), max_size=25)
 
 NOBODY = Recipients(slots=np.empty(0, dtype=np.int32), ids=(), merit=np.empty(0))
 """A catalogue without items."""
@@ -41,6 +43,21 @@ def snapshot_of(events) -> ExposureSnapshot:
     account.count(events, NOW, NOBODY)
     account.advance(NOW, NOBODY)
     return account.snapshot("1h", NOW)
+
+
+@given(st.lists(st.tuples(st.permutations(range(8)), st.integers(1, 8), st.booleans())))
+def test_slates_that_were_partly_shown_count_as_shorter_ones(slates) -> None:
+    items = catalogue(8)
+    events = []
+    for slots, seen, told_now in slates:
+        unshown = Unshown(NOW, seen, list(slots[seen:]))
+        answer = told(NOW, unshown=unshown) if seen < 8 else answered(NOW)
+        events += [listed(NOW, *slots), *([answer] if told_now else [])]
+    shorter = [listed(NOW, *slots[: seen if said else 8]) for slots, seen, said in slates]
+    found, wanted = (exposure(snapshot_of(some), items) for some in (events, shorter))
+    assert found["fairness"] == wanted["fairness"]
+    assert found["lorenz"] == wanted["lorenz"]
+    assert (found["positions"], found["positions_shown"]) == (8 * len(slates), wanted["positions"])
 
 
 @given(many)
@@ -136,19 +153,24 @@ def test_a_summary_by_hand() -> None:
         "items": 1,
         "appearances": 2,
         "exposure": 2.0,
+        "handed_out": 2,
+        "exposure_handed_out": 2.0,
         "clicks": 1,
         "exposure_share": 0.8,
         "merit_share": 0.25,
         "ratio": 3.2,
     }
     b = a | {"name": "b", "appearances": 1, "exposure": 0.5, "clicks": 0}
+    b |= {"handed_out": 1, "exposure_handed_out": 0.5}
     b |= {"exposure_share": 0.2, "merit_share": 0.5, "ratio": 0.4}
     c = a | {"name": "c", "appearances": 0, "exposure": 0.0, "clicks": 0}
+    c |= {"handed_out": 0, "exposure_handed_out": 0.0}
     c |= {"exposure_share": 0.0, "merit_share": 0.25, "ratio": 0.0}
     assert found["over_exposed"] == [a]
     assert found["under_exposed"] == [c, b]
     assert found["groups"] == []
     x = a | {"name": "x", "items": 2, "appearances": 3, "exposure": 2.5, "exposure_share": 1.0}
+    x |= {"handed_out": 3, "exposure_handed_out": 2.5}
     x |= {"merit_share": 0.75, "ratio": 1 / 0.75}
     assert found["suppliers"] == [x, b | {"name": "y"}]
     assert found["lorenz"] == {

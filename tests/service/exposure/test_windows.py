@@ -13,12 +13,15 @@ from faircascade.service.exposure.fairness import fairness
 from faircascade.service.exposure.windows import SPANS, Span, Window
 from tests.service.exposure.events import (
     NOW,
+    Unshown,
     answered,
     catalogue,
     events_at,
     listed,
+    pieces,
     plainly,
     slowly,
+    told,
 )
 
 ITEMS = catalogue(8)
@@ -50,7 +53,7 @@ class Everything:
 
     def count(self, events, now: float) -> None:
         self.running = max(self.running, int(now // self.span.seconds))
-        for event in events:
+        for event in [part for whole in events for part in pieces(whole)]:
             time = now if not event.time <= now else event.time
             self.events.append((int(time // self.span.seconds), event))
 
@@ -68,12 +71,14 @@ class Everything:
 
 def all_steps(window: Window) -> dict[int, tuple]:
     """Counts of every step that is kept."""
-    found = {number: plainly(counts, 8) for number, counts in window.open.items()}
-    for number, step in window.closed.items():
-        counts = Counts()
-        step.add_to(counts)
-        found[number] = plainly(counts, 8)
-    return found
+    return {n: plainly(window.copied(n), 8) for n in {*window.open, *window.closed}}
+
+
+def fairness_of(window: Window, number: int):
+    """Fairness of a step that is over."""
+    found = window.step(number)
+    measured = found if isinstance(found, Counts) else found.measured
+    return fairness(measured, ITEMS) if isinstance(measured, Counts) else measured
 
 
 @given(polls())
@@ -118,8 +123,8 @@ def test_order_and_pieces_of_reading_make_no_difference(events, random) -> None:
         window.advance(NOW, ITEMS)
     assert all_steps(at_once) == all_steps(scattered)
     assert plainly(at_once.total, 8) == plainly(scattered.total, 8)
-    for number, step in at_once.closed.items():
-        np.testing.assert_array_equal(step.fairness, scattered.closed[number].fairness)
+    for number in at_once.closed:
+        np.testing.assert_array_equal(fairness_of(at_once, number), fairness_of(scattered, number))
 
 
 @given(polls())
@@ -128,10 +133,9 @@ def test_the_fairness_of_a_step_that_is_over_is_that_of_its_counts(found) -> Non
     for now, events in found:
         window.count(EventBatch.of(events, now), ITEMS)
         window.advance(now, ITEMS)
-    for step in window.closed.values():
-        counts = Counts()
-        step.add_to(counts)
-        np.testing.assert_array_equal(step.fairness, fairness(counts, ITEMS))
+    for number in {*window.closed, *window.open}:
+        measured = fairness(window.copied(number), ITEMS)
+        np.testing.assert_array_equal(fairness_of(window, number), measured)
 
 
 def test_steps_begin_at_multiples_of_their_length() -> None:
@@ -162,12 +166,26 @@ def test_a_late_answer_counts_where_it_belongs() -> None:
     window = Window(span=SHORT)
     window.count(EventBatch.of([listed(NOW - 30, 1)], NOW - 30), ITEMS)
     window.advance(NOW, ITEMS)
-    before = window.closed[int((NOW - 30) // 10)]
+    before = window.step(int((NOW - 30) // 10))
     window.count(EventBatch.of([answered(NOW - 30, 1)], NOW), ITEMS)
-    after = window.closed[int((NOW - 30) // 10)]
-    assert before.totals.tolist() == [1, 0, 0, 0]  # who read it before still has it
-    assert after.totals.tolist() == [1, 1, 1, 1]
+    after = window.step(int((NOW - 30) // 10))
+    assert before.totals.tolist() == [1, 0, 0, 0, 1, 0, 0]  # who read it before still has it
+    assert after.totals.tolist() == [1, 1, 1, 1, 1, 0, 0]
     assert window.running == NOW // 10
+
+
+def test_what_was_not_shown_is_taken_from_the_step_of_the_slate_as_long_as_it_is_kept() -> None:
+    window = Window(span=SHORT)
+    window.count(EventBatch.of([listed(NOW - 30, 1, 2)], NOW - 30), ITEMS)
+    late = told(NOW, unshown=Unshown(NOW - 30, 1, [2]))
+    window.count(EventBatch.of([late], NOW), ITEMS)
+    step = int((NOW - 30) // 10)
+    assert window.copied(step).of(np.array([1, 2]))[0].tolist() == [1, 0]
+    assert window.copied(int(NOW // 10)).totals.tolist() == [0, 1, 0, 0, 0, 0, 0]
+    assert fairness_of(window, step)[4] == 1 / len(ITEMS)
+    gone = told(NOW, unshown=Unshown(NOW - 2 * LENGTH, 1, [1]))
+    window.count(EventBatch.of([gone], NOW), ITEMS)
+    assert window.total.of(np.array([1, 2]))[0].tolist() == [1, 0]
 
 
 def test_an_event_does_not_move_the_window_past_the_clock() -> None:
@@ -250,5 +268,5 @@ def test_what_was_handed_out_to_be_read_does_not_change() -> None:
     account.advance(NOW + 1e5, ITEMS)
     for snapshot in snapshots:
         assert plainly(snapshot.counts, 8) == slowly([listed(NOW, 1)], 8)
-    assert timeline.moments[-1].totals.tolist() == [1, 0, 0, 0]
+    assert timeline.moments[-1].totals.tolist() == [1, 0, 0, 0, 1, 0, 0]
     assert plainly(timeline.moments[-1].fairness, 8) == slowly([listed(NOW, 1)], 8)

@@ -35,6 +35,7 @@ def test_an_item_is_added_then_replaced_then_removed(client: Client) -> None:
         "group": "x",
         "supplier": None,
         "topics": [],
+        "attributes": {},
     }
     changed = client.put("/v1/items/new", {"features": FEATURES[::-1]})
     assert changed.status_code == 200

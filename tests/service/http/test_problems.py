@@ -51,7 +51,8 @@ ASK = "/v1/recommendations"
             {"user": "a", "K": 3, "k": -1},
             {
                 "body.k": "must be at least 1, got -1",
-                "body.K": "is not a field; there are: user, k, candidates, exclude",
+                "body.K": "is not a field; there are: user, k, candidates, exclude, where, "
+                "at_most, pinned",
             },
         ),
     ],

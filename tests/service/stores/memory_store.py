@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from faircascade.service.stores.attributes import changed_attributes
 from faircascade.service.stores.base import (
     Event,
     Impression,
@@ -21,6 +22,15 @@ from faircascade.service.stores.base import (
     UpdateOutcome,
     UserRecord,
     UserStates,
+)
+from faircascade.service.stores.changes import (
+    Answered,
+    Change,
+    Erased,
+    Expired,
+    Imported,
+    Shown,
+    read_change,
 )
 from faircascade.service.stores.packing import fitting, widened
 from faircascade.service.stores.registry import register_store
@@ -51,6 +61,9 @@ class MemoryStore(Store):
         self._impressions: dict[str, Impression] = {}
         self._events: list[Event] = []
         self._counts: tuple[str, bytes | None] = ("", None)
+        self._logged = False
+        self._changes: list[tuple[int, bytes]] = []
+        self._changed = 0
 
     @classmethod
     def from_address(cls, address: str, *, ttl: float) -> MemoryStore:
@@ -67,8 +80,9 @@ class MemoryStore(Store):
 
     async def widen(self, sums: int) -> None:
         assert self._kept is not None
+        assert self._shape is not None
         self._kept = self._kept.widened(sums)
-        self._shape = replace(self._kept, sums=sums)
+        self._shape = self._shape.widened(sums)
 
     async def close(self) -> None: ...
 
@@ -90,7 +104,8 @@ class MemoryStore(Store):
         return self._version
 
     async def items(self, after: int = 0) -> tuple[int, list[StoredItem]]:
-        return self._version, [item for version, item in self._items.values() if version > after]
+        some = [pair for pair in self._items.values() if pair[0] > after]
+        return self._version, [replace(item, version=version) for version, item in some]
 
     async def put_items(self, changes: Sequence[ItemPatch]) -> None:
         for change in changes:
@@ -106,6 +121,7 @@ class MemoryStore(Store):
                 merit=old.merit if change.merit is None else change.merit,
                 popularity=old.popularity if change.popularity is None else change.popularity,
                 groups={column: label for column, label in labels.items() if label},
+                attributes=changed_attributes(old.attributes, change.attributes),
             )
             self._items[change.id] = self._version, new
 
@@ -151,10 +167,15 @@ class MemoryStore(Store):
             gains = () if units is None else units.tolist()
             for slot, gain in zip(shown.slots.tolist(), gains, strict=False):
                 user.account[slot] += gain
+            self._log(Shown.of(shown, name, units))
         return ids
 
     async def impressions(self, ids: Sequence[str]) -> list[Impression | None]:
         return [self._impressions.get(name) for name in ids]
+
+    async def unanswered(self, before: float, limit: int) -> list[Impression]:
+        found = [i for i in self._impressions.values() if i.clicked is None and i.time < before]
+        return sorted(found, key=lambda i: i.time)[:limit]
 
     async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
         assert self._shape is not None
@@ -167,16 +188,22 @@ class MemoryStore(Store):
         if shown is None:
             return UpdateOutcome.UNKNOWN
         if shown.clicked is not None:
-            same = (shown.clicked, shown.examined) == (update.clicked, update.examined)
+            before = (shown.clicked, shown.examined, shown.details)
+            same = before == (update.clicked, update.examined, update.details)
             return UpdateOutcome.REPEATED if same else UpdateOutcome.CONFLICT
-        answered = replace(shown, clicked=update.clicked, examined=update.examined)
+        answered = replace(
+            shown, clicked=update.clicked, examined=update.examined, details=update.details
+        )
         self._impressions[shown.id] = answered
         user = self._user(shown.user)
         more, size = update.increments, max(len(user.sums), len(update.increments))
         user.sums = widened(user.sums, size) + widened(more, size)
+        for slot, units in update.refunds.items():
+            user.account[slot] -= units
         self._events.append(
-            Event(time=update.time, slots=update.clicked_slots, answered=True, note=shown.counted)
+            Event(time=update.time, slots=update.clicked_slots, answered=True, note=update.counted)
         )
+        self._log(Answered.of(update))
         return UpdateOutcome.LEARNED
 
     async def user(self, user: str, *, impressions: int) -> UserRecord | None:
@@ -194,11 +221,16 @@ class MemoryStore(Store):
     async def erase(self, user: str) -> bool:
         kept = {name: one for name, one in self._impressions.items() if one.user != user}
         self._impressions = kept
-        return self._users.pop(user, None) is not None
+        known = self._users.pop(user, None) is not None
+        if known:
+            self._log(Erased(user=user))
+        return known
 
     async def put_users(self, users: Sequence[str], sums: Floats, rounds: Ints) -> None:
         for name, row, number in zip(users, sums, rounds.tolist(), strict=True):
-            self._users.setdefault(name, User(row.copy(), number))
+            if name not in self._users:
+                self._users[name] = User(row.copy(), number)
+                self._log(Imported(user=name, sums=row, rounds=number))
 
     async def events(self, after: str, limit: int) -> list[tuple[str, Event]]:
         first = int(after or 0)
@@ -212,8 +244,28 @@ class MemoryStore(Store):
         if int(cursor or 0) >= int(self._counts[0] or 0):
             self._counts = cursor, counts
 
+    def log_changes(self, on: bool) -> None:
+        self._logged = on
+
+    def _log(self, change: Change) -> None:
+        if self._logged:
+            assert self._shape is not None
+            self._changed += 1
+            self._changes.append((self._changed, change.pack(self._shape.dim)))
+
+    async def changes(self, after: str, limit: int) -> list[tuple[str, Change]]:
+        assert self._shape is not None
+        dim, first = self._shape.dim, int(after or 0)
+        some = [(number, body) for number, body in self._changes if number > first][:limit]
+        return [(str(number), read_change(body, dim)) for number, body in some]
+
+    async def drop_changes(self, until: str) -> None:
+        self._changes = [one for one in self._changes if one[0] > int(until or 0)]
+
     async def expire(self, before: float) -> int:
         old = [name for name, one in self._impressions.items() if one.time < before]
         for name in old:
-            del self._impressions[name]
+            one = self._impressions.pop(name)
+            if one.clicked is None:
+                self._log(Expired(impression=one))
         return len(old)

@@ -34,6 +34,7 @@ class Item:
     merit: float = 1.0
     popularity: float = 0.0
     groups: dict[str, str] = field(default_factory=dict)
+    attributes: dict[str, Any] = field(default_factory=dict)
     removed: bool = False
     change: int = 0
 
@@ -114,6 +115,8 @@ class Model:
             item.popularity = patch.popularity
         labels = {**item.groups, **patch.groups}
         item.groups = {column: label for column, label in labels.items() if label != ""}
+        attributes = {**item.attributes, **patch.attributes}
+        item.attributes = {name: value for name, value in attributes.items() if value is not None}
         self._change(item)
 
     def remove_items(self, names: list[str]) -> bool:

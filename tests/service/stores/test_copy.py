@@ -75,7 +75,12 @@ async def made(address: str) -> Service:
     rng = np.random.default_rng(1)
     await service.put_items(
         [
-            ItemChange(item=f"item {n}", features=rng.normal(size=3).tolist(), group=f"g\0{n % 2}")
+            ItemChange(
+                item=f"item {n}",
+                features=rng.normal(size=3).tolist(),
+                group=f"g\0{n % 2}",
+                attributes={"price": n / 3, "tags": ["\0", "b"], "sold": n > 5},
+            )
             for n in range(12)
         ]
     )
@@ -150,7 +155,10 @@ def test_a_copy_hands_out_the_same_slates_and_learns_from_those_before(
                 await answer(first, new[0])
                 await answer(second, new[1])
             items = [(await s.store.items())[1] for s in (first, second)]
-            plain = [[(i.slot, i.id, i.removed, dict(i.groups)) for i in some] for some in items]
+            plain = [
+                [(i.slot, i.id, i.removed, dict(i.groups), dict(i.attributes)) for i in some]
+                for some in items
+            ]
             assert plain[0] == plain[1]
             seen = []
             for here in (first, second):

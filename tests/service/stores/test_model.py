@@ -31,6 +31,13 @@ NUMBERS = st.integers(0, 2**32 - 1)
 UNKNOWN = "no-such-impression"
 AWRY = 20
 """Seconds by which clocks are wrong at most."""
+VALUES = (
+    st.none()
+    | st.floats(-1e300, 1e300)
+    | st.booleans()
+    | st.text(max_size=3)
+    | st.lists(st.text(max_size=2), max_size=2)
+)
 LABELS = st.sampled_from(["", "jazz", "a|b", "é\0\U0001f3b5", "0" * 300])
 PATCHES = st.fixed_dictionaries(
     {"name": ITEMS},
@@ -38,6 +45,7 @@ PATCHES = st.fixed_dictionaries(
         "merit": st.none() | st.floats(0, 1e300),
         "popularity": st.none() | st.floats(0, 1),
         "groups": st.dictionaries(st.sampled_from(["group", "supplier", "ü"]), LABELS),
+        "attributes": st.dictionaries(st.sampled_from(["group", "price", "ü\0"]), VALUES),
     },
 )
 
@@ -106,6 +114,7 @@ class StoreMachine(RuleBasedStateMachine):
             np.testing.assert_array_equal(item.features, kept.features)
             assert (item.merit, item.popularity) == (kept.merit, kept.popularity)
             assert dict(item.groups) == kept.groups
+            assert repr(sorted(item.attributes.items())) == repr(sorted(kept.attributes.items()))
         self.versions.append((version, self.model.changes))
 
     # recommending

@@ -531,6 +531,26 @@ def test_impressions_expire_by_themselves_and_what_was_learned_stays(
     asyncio.run(story())
 
 
+def test_where_changes_are_logged_a_slate_lives_until_it_is_answered_or_expires(
+    redis_location: RedisLocation,
+) -> None:
+    async def story() -> None:
+        async with opened(redis_location, ttl=1_000) as store, plain(redis_location.url) as redis:
+            store.log_changes(True)
+            answered, waiting = await hand_out(store, "ada", 2)
+            await store.learn([new_update(answered)])
+            keys = [f"{redis_location.prefix}:impression:{one.id}" for one in (answered, waiting)]
+            usual, long = [await redis.ttl(key) for key in keys]
+            assert 1_000 + MARGIN - 60 < usual <= 1_000 + MARGIN
+            assert long > 7 * 24 * 3600
+            assert await redis.zcard(f"{redis_location.prefix}:open") == 1
+            assert await store.expire(waiting.time + 1) == 1
+            assert await redis.exists(keys[1], f"{redis_location.prefix}:open") == 0
+            assert await redis.exists(keys[0]) == 1
+
+    asyncio.run(story())
+
+
 def test_the_index_of_a_user_forgets_what_expired(redis_location: RedisLocation) -> None:
     async def story() -> None:
         async with opened(redis_location) as store, plain(redis_location.url) as redis:

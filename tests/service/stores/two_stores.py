@@ -40,6 +40,10 @@ class TwoStores:
         for store in self.stores:
             await store.widen(sums)
 
+    def log_changes(self, on: bool) -> None:
+        for store in self.stores:
+            store.log_changes(on)
+
     async def close(self) -> None:
         for store in self.stores:
             await store.close()

@@ -176,33 +176,39 @@ class EventLogWriter:
         self.close()
 
 
-def event_table(rows: Iterable[LoggedImpression]) -> Any:
-    """Return rows as an Arrow table, to be written as Parquet; the context is text there."""
+def event_schema(*, text_time: bool = False) -> Any:
+    """Return the columns of rows as an Arrow schema."""
     import pyarrow as pa
 
     text, number = pa.string(), pa.float64()
-    lists = dict.fromkeys(PER_POSITION, pa.list_(number))
-    plain = [row.plain() for row in rows]
-    for each in plain:
-        if "context" in each:
-            each["context"] = json.dumps(each["context"])
-    is_text = any(isinstance(each["time"], str) for each in plain)
-    if is_text:
-        for each in plain:
-            each["time"] = str(each["time"])
     kinds = {
         **dict.fromkeys(("impression", "user", "policy"), text),
-        "time": text if is_text else number,
+        "time": text if text_time else number,
         "items": pa.list_(text),
         "clicked_positions": pa.list_(pa.int64()),
         "shown": pa.int64(),
         "answered": pa.bool_(),
         **dict.fromkeys(("policy_version", "model_version", "context"), text),
         "slate_propensity": number,
-        **lists,
+        **dict.fromkeys(PER_POSITION, pa.list_(number)),
         "explored": pa.bool_(),
     }
-    return pa.Table.from_pylist(plain, schema=pa.schema(list(kinds.items())))
+    return pa.schema(list(kinds.items()))
+
+
+def event_table(rows: Iterable[LoggedImpression]) -> Any:
+    """Return rows as an Arrow table, to be written as Parquet; the context is text there."""
+    import pyarrow as pa
+
+    plain = [row.plain() for row in rows]
+    for each in plain:
+        if "context" in each:
+            each["context"] = json.dumps(each["context"])
+    text_time = any(isinstance(each["time"], str) for each in plain)
+    if text_time:
+        for each in plain:
+            each["time"] = str(each["time"])
+    return pa.Table.from_pylist(plain, schema=event_schema(text_time=text_time))
 
 
 def _id(given: object, name: str) -> str:

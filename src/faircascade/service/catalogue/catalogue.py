@@ -9,16 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from faircascade.service.catalogue.attribute_columns import AttributeColumns, Key, Vocabulary
 from faircascade.service.catalogue.item_names import ItemNames, keys_of_names
 from faircascade.service.catalogue.labels import Codes, Labels
+from faircascade.service.catalogue.pieces import Piece
 from faircascade.service.catalogue.segment import Segment, tidied
+from faircascade.service.catalogue.selection import Selection
 from faircascade.service.exposure.recipients import LabelColumn, Recipients
 from faircascade.service.stores.base import Slots, StoredItem
 from faircascade.service.stores.item_columns import ItemColumns
 from faircascade.types import Ints, Items, Pool
+
+if TYPE_CHECKING:
+    from faircascade.service.rules.quotas import Quotas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -31,6 +38,19 @@ class Choice:
     """The rows that are left out, ascending."""
     left: int
     """How many items there are to choose from."""
+    selection: Selection | None = None
+    """Among which items if a filter says so and `among` does not; None for all."""
+    filtered: str = ""
+    """By which filter `among` was, if by any."""
+    pins: tuple[tuple[int, int], ...] = ()
+    """Position and row of items that have a place, by position; they are among those left out."""
+    quotas: Quotas | None = None
+    """At most so many of a kind."""
+
+    @property
+    def pinned(self) -> Ints:
+        """Rows of the items that have a place."""
+        return np.array([row for _, row in self.pins], dtype=np.int64)
 
 
 _NO_ROWS = np.empty(0, dtype=np.int64)
@@ -48,6 +68,8 @@ class Catalogue:
     """In the order of their slots."""
     item_names: ItemNames = field(default_factory=ItemNames)
     labels: Labels = field(default_factory=Labels)
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    """Texts of attributes."""
 
     @classmethod
     def empty(cls, dim: int, topics: int = 0) -> Catalogue:
@@ -62,6 +84,16 @@ class Catalogue:
         """Row at which each segment begins, and the number of rows, (s + 1,)."""
         lengths = np.array([0, *map(len, self.segments)], dtype=np.int64)
         return np.cumsum(lengths)
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """All items, to be scored segment by segment."""
+        return tuple(map(Piece, self.segments, self.first_rows.tolist()[:-1]))
+
+    @cached_property
+    def attributes(self) -> tuple[Key, ...]:
+        """Names and kinds of the attributes that items have."""
+        return tuple(sorted({key for part in self.segments for key in part.attributes.columns}))
 
     @cached_property
     def slots(self) -> Slots:
@@ -123,6 +155,7 @@ class Catalogue:
             popularity=items.popularity,
             groups=self.labels.codes(items.groups),
             suppliers=self.labels.codes(items.suppliers),
+            attributes=AttributeColumns.of(items.attributes, self.vocabulary),
         )
         segments = list(self.segments) or [Segment.empty(self.dim, self.topics)]
         starts = np.array([int(part.slots[0]) if len(part) else 0 for part in segments])
@@ -138,6 +171,7 @@ class Catalogue:
             segments=tidied(segments),
             item_names=self.item_names,
             labels=self.labels,
+            vocabulary=self.vocabulary,
         )
 
     def names(self, slots: Slots) -> list[str]:
@@ -168,6 +202,7 @@ class Catalogue:
             merit=float(segment.merit[row]),
             popularity=float(segment.popularity[row]),
             groups={column: label for column, label in labels.items() if label is not None},
+            attributes=segment.attributes.row(row, self.vocabulary),
             slot=slot,
         )
 
@@ -179,13 +214,57 @@ class Catalogue:
         rows = np.minimum(np.searchsorted(known, slots), len(known) - 1)
         return np.where(known[rows] == slots, rows, -1)
 
-    def choice(self, candidates: Sequence[str] | None, exclude: Sequence[str]) -> Choice:
-        """Return what there is to choose from; names that are not in the catalogue are ignored."""
+    def choice(
+        self,
+        candidates: Sequence[str] | None,
+        exclude: Sequence[str],
+        *,
+        selection: Selection | None = None,
+        pinned: Sequence[tuple[int, str]] = (),
+        quotas: Quotas | None = None,
+    ) -> Choice:
+        """Return what there is to choose from; names that are not in the catalogue are ignored.
+
+        `pinned` are positions with the names of their items. Those that are excluded or not
+        selected are ignored, too.
+        """
         without = self._rows_of(exclude)
+        pins: tuple[tuple[int, int], ...] = ()
+        if pinned:
+            pins = self._pins(pinned, without, selection)
+            without = np.union1d(without, np.array([row for _, row in pins], dtype=np.int64))
+        rules: dict[str, Any] = {"pins": pins, "quotas": quotas}
         if candidates is None:
-            return Choice(among=None, without=without, left=len(self) - len(without))
+            if selection is None:
+                left = len(self) - len(without)
+                return Choice(among=None, without=without, left=left, **rules)
+            left = selection.count - len(selection.of(without))
+            return Choice(among=None, without=without, left=left, selection=selection, **rules)
         among = np.setdiff1d(self._rows_of(candidates), without, assume_unique=True)
-        return Choice(among=among, without=without, left=len(among))
+        if selection is not None:
+            among = selection.of(among)
+            rules["filtered"] = selection.key
+        return Choice(among=among, without=without, left=len(among), **rules)
+
+    def _pins(
+        self, pinned: Sequence[tuple[int, str]], without: Ints, selection: Selection | None
+    ) -> tuple[tuple[int, int], ...]:
+        """Return positions and rows of those that may be shown, by position."""
+        rows = self.find([name for _, name in pinned])
+        allowed = (rows >= 0) & ~np.isin(rows, without)
+        if selection is not None:
+            allowed &= selection.allowed[rows]
+        places = [place for place, _ in pinned]
+        return tuple(sorted((places[n], int(rows[n])) for n in np.flatnonzero(allowed).tolist()))
+
+    def codes_at(self, column: str, rows: Ints) -> Codes:
+        """Return the numbers of the labels of some rows: those of `group` or `supplier`."""
+        place = np.searchsorted(self.first_rows, rows, side="right") - 1
+        codes = np.empty(len(rows), dtype=np.int32)
+        for p in np.unique(place).tolist():
+            here = place == p
+            codes[here] = getattr(self.segments[p], f"{column}s")[rows[here] - self.first_rows[p]]
+        return codes
 
     def _rows_of(self, names: Iterable[str]) -> Ints:
         """Return the rows of those items that there are, ascending."""

@@ -70,7 +70,7 @@ def find_features(table: Table, wanted: str | None, taken: Sequence[str]) -> Fea
 
 def named_columns(table: Table, wanted: str, option: str) -> FeatureColumns:
     """Return the columns that an option names."""
-    names = _wanted(table, wanted, option)
+    names = columns_of(table, wanted, option)
     vector = len(names) == 1 and names[0] not in _numeric(table, names)
     return FeatureColumns(names, vector)
 
@@ -83,7 +83,8 @@ def usual_column(table: Table, usual: tuple[str, ...]) -> str | None:
         return None
 
 
-def _wanted(table: Table, wanted: str, option: str) -> tuple[str, ...]:
+def columns_of(table: Table, wanted: str, option: str) -> tuple[str, ...]:
+    """Return the columns that an option names, as names and patterns joined by commas."""
     names: dict[str, None] = {}
     for part in (part.strip() for part in wanted.split(",")):
         found = [name for name in table.names if name == part]

@@ -72,7 +72,7 @@ async def _put(service: Service, items: Sequence[ItemChange]) -> str:
     new = [item for item in items if there(item.item) is None]
     changed = [item for item in items if (known := there(item.item)) and _differs(item, known)]
     for piece in _pieces([*new, *changed]):
-        await service.store.put_items([service.patch(item) for item in piece])
+        await service.store.put_items(service.patches(piece))
     await service.follow_catalogue()
     parts = {"new": len(new), "changed": len(changed)}
     parts["as before"] = len(items) - sum(parts.values())
@@ -92,4 +92,5 @@ def _differs(item: ItemChange, known: StoredItem) -> bool:
         "supplier": (item.supplier, known.groups.get("supplier")),
     }
     same = all(value is None or value == had for value, had in given.values())
+    same = same and {**known.attributes, **item.attributes} == known.attributes
     return not (same and np.array_equal([*item.features, *item.topics], known.features))

@@ -21,7 +21,9 @@ from faircascade.data.columns import (
     text_values,
 )
 from faircascade.data.tables import Role, Table
+from faircascade.service.catalogue.attribute_table import check_names, read_attributes
 from faircascade.service.catalogue.feature_columns import (
+    columns_of,
     find_features,
     named_columns,
     read_features,
@@ -59,9 +61,12 @@ class ItemTable:
 
 
 def read_items(
-    path: str | Path, features: str | None = None, topics: str | None = None
+    path: str | Path,
+    features: str | None = None,
+    topics: str | None = None,
+    attributes: str | None = None,
 ) -> ItemTable:
-    """Read a Parquet, CSV or TSV file of items; `features` and `topics` name columns of these."""
+    """Read a Parquet, CSV or TSV file of items; the rest name columns of these."""
     table = open_items(path)
     for name in table.names:
         if table.names.count(name) > 1:
@@ -76,9 +81,12 @@ def read_items(
     numbers = _found(table, NUMBERS)
     about = None if topics is None else named_columns(table, topics, "--topics")
     topic_names = () if about is None else about.names
-    taken = (item, *labels.values(), *numbers.values(), *topic_names)
+    more = () if attributes is None else columns_of(table, attributes, "--attributes")
+    check_names(more, table)
+    taken = (item, *labels.values(), *numbers.values(), *topic_names, *more)
     where = find_features(table, features, taken)
     wanted: dict[str, Role] = {
+        **dict.fromkeys(more, "text"),
         **dict.fromkeys(labels.values(), "text"),
         **dict.fromkeys(numbers.values(), "number"),
         **where.roles(table),
@@ -103,6 +111,7 @@ def read_items(
         name: _numbers(columns[column], table, column, positive=name == "merit").tolist()
         for name, column in numbers.items()
     }
+    attributes_of = read_attributes(columns, more, table) or [{}] * len(ids)
     others = [name for name in table.names if name not in wanted]
     return ItemTable(
         items=[
@@ -110,6 +119,7 @@ def read_items(
                 item=name,
                 features=X[row],
                 topics=T[row],
+                attributes=attributes_of[row],
                 **{what: values[row] for what, values in known.items()},
             )
             for row, name in enumerate(ids)
@@ -119,7 +129,8 @@ def read_items(
         notes=(
             f"features: {where}",
             *([] if about is None else [f"topics: {about}"]),
-            *([f"not used: {listed(others)}"] if others else []),
+            *([f"attributes: {listed(more)}"] if more else []),
+            *([f"not used: {listed(others)} (--attributes keeps them)"] if others else []),
         ),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.random import Words
+from faircascade.service.catalogue.attribute_columns import AttributeColumns
 from faircascade.service.catalogue.labels import Codes
 from faircascade.service.stores.base import Slots
 from faircascade.types import Bools, Floats, Ints, Items, Pool
@@ -41,9 +42,15 @@ class Segment:
     popularity: Floats
     groups: Codes
     suppliers: Codes
+    attributes: AttributeColumns
 
     def __len__(self) -> int:
         return len(self.slots)
+
+    @property
+    def without_attributes(self) -> Segment:
+        """The same items, described by nothing that scoring does not need."""
+        return replace(self, attributes=AttributeColumns.none(len(self)))
 
     @classmethod
     def empty(cls, dim: int, topics: int) -> Segment:
@@ -57,23 +64,34 @@ class Segment:
             popularity=np.empty(0),
             groups=np.empty(0, np.int32),
             suppliers=np.empty(0, np.int32),
+            attributes=AttributeColumns.none(0),
         )
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Everything by name."""
-        return {column.name: getattr(self, column.name) for column in fields(self)}
+        """Everything but attributes by name."""
+        return {name: getattr(self, name) for name in _COLUMNS}
 
     def take(self, rows: Ints | Bools | slice) -> Segment:
         """Return some of the items."""
         columns = {n: np.ascontiguousarray(c[..., rows]) for n, c in self.columns.items()}
-        return Segment(**columns)
+        return Segment(**columns, attributes=self.attributes.take(rows))
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the columns take, with those that scoring adds, but without texts."""
+        single = 4 * self.by_feature.size
+        attributes = sum(column.nbytes for column in self.attributes.columns.values())
+        return single + attributes + sum(column.nbytes for column in self.columns.values())
 
     @classmethod
     def join(cls, parts: Sequence[Segment]) -> Segment:
         """Return the items of several segments, one after the other."""
         columns = [part.columns for part in parts]
-        return cls(**{n: np.concatenate([c[n] for c in columns], axis=-1) for n in columns[0]})
+        return cls(
+            **{n: np.concatenate([c[n] for c in columns], axis=-1) for n in columns[0]},
+            attributes=AttributeColumns.join([part.attributes for part in parts]),
+        )
 
     def changed(self, gone: Slots, new: Segment) -> list[Segment]:
         """Return the segments that come in its place without some slots, but with others."""
@@ -118,6 +136,9 @@ class Segment:
         pool = Pool(items=self.items, rows=rows, single=single)
         vars(pool).update(keys=self.keys, by_feature=self.by_feature)
         return pool
+
+
+_COLUMNS = tuple(column.name for column in fields(Segment) if column.name != "attributes")
 
 
 def tidied(segments: Sequence[Segment]) -> tuple[Segment, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -61,11 +61,16 @@ class ItemsFile(Source):
     kind = "items"
 
     def __init__(
-        self, path: str | Path, features: str | None = None, topics: str | None = None
+        self,
+        path: str | Path,
+        features: str | None = None,
+        topics: str | None = None,
+        attributes: str | None = None,
     ) -> None:
         self.path = Path(path).expanduser()
         self.features = features
         self.topics = topics
+        self.attributes = attributes
         self.label = str(path)
 
     @cached_property
@@ -73,10 +78,11 @@ class ItemsFile(Source):
         check_is_file(self.path)
         features = f" {self.features}" if self.features else ""
         topics = f" topics {self.topics}" if self.topics else ""
-        return _digest(self.path) + features + topics
+        attributes = f" attributes {self.attributes}" if self.attributes else ""
+        return _digest(self.path) + features + topics + attributes
 
     def contents(self) -> SourceContents:
-        table = read_items(self.path, self.features, self.topics)
+        table = read_items(self.path, self.features, self.topics, self.attributes)
         return SourceContents(
             items=table.items, dim=table.dim, topics=table.topics, notes=table.notes
         )
@@ -132,11 +138,16 @@ def recommendable(items: Items) -> tuple[list[ItemChange], int]:
             merit=float(items.merit[row]),
             popularity=float(items.popularity[row]),
             topics=items.topics[row],
-            **{what: str(column[row]) for what, column in labels.items() if column is not None},
+            group=_label(labels["group"], row),
+            supplier=_label(labels["supplier"], row),
         )
         for row in np.flatnonzero(items.eligible).tolist()
     ]
     return changes, len(items) - len(changes)
+
+
+def _label(column: Any, row: int) -> str | None:
+    return None if column is None else str(column[row])
 
 
 def _digest(path: Path) -> str:

@@ -13,7 +13,9 @@ LOGGED = "logged"
 
 def slate_note(label: str, slate: RankedSlate) -> dict[str, Any]:
     """Return how a slate came about: the label of its policy, scores and propensities."""
-    note: dict[str, Any] = {"policy": label, "scores": slate.scores}
+    note: dict[str, Any] = {"policy": label}
+    if not slate.pinned:  # pinned items have none
+        note["scores"] = slate.scores
     if slate.explored:
         note["explored"] = True
     if (known := slate.propensities) is not None:

@@ -2,6 +2,7 @@
 
 from faircascade.service.experiments.assignment import Arm, Assignment, Holdout, check_independent
 from faircascade.service.experiments.counts import ArmCounts, block_of
+from faircascade.service.experiments.record import Period, Record
 from faircascade.service.experiments.summary import Monitor
 
 __all__ = [
@@ -10,6 +11,8 @@ __all__ = [
     "Assignment",
     "Holdout",
     "Monitor",
+    "Period",
+    "Record",
     "block_of",
     "check_independent",
 ]

@@ -216,7 +216,7 @@ def check_independent(experiments: Sequence[Assignment]) -> None:
 def _laid_out(arms: Iterable[Arm], shares: Mapping[str, float]) -> tuple[Arm, ...]:
     """Return arms with as many buckets as their shares ask for: what is kept stays in place."""
     arms = list(arms)
-    wanted = {name: _in_buckets(f"share of {name!r}", share) for name, share in shares.items()}
+    wanted = {name: _in_buckets(f"shares.{name}", share) for name, share in shares.items()}
     if sum(wanted.values()) > BUCKETS:
         raise ParameterError("shares", "must add up to at most 1", dict(shares))
     owned = {arm.name: [b for both in arm.buckets for b in range(*both)] for arm in arms}

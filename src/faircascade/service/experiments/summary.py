@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from faircascade.errors import ParameterError, check_choice
@@ -21,6 +21,8 @@ MEASURES: Mapping[str, Wording] = {
     "equality_p": Wording(more="shares exposure more equally", less="shares it less equally"),
 }
 """What arms are compared by."""
+LARGEST = {"equality_b": 1.0, "equality_p": 1.0}
+"""What a measure can be at most, if there is a bound."""
 
 
 @dataclass(kw_only=True)
@@ -55,14 +57,18 @@ class Monitor:
         if self.first_look < 0:
             raise ParameterError("first_look", "must be >= 0 slates", self.first_look)
 
-    def look(self, arms: Mapping[str, ArmCounts]) -> dict[str, Any]:
-        """Return what the counts say, as plain data; numbers that are not known are None."""
+    def look(self, arms: Mapping[str, ArmCounts], *, begin: bool = True) -> dict[str, Any]:
+        """Return what the counts say, as plain data; numbers that are not known are None.
+
+        The first look at which a sequence has enough blocks is its origin, unless it may not
+        `begin`: then there are intervals only of those that have begun.
+        """
         if set(arms) != set(self.shares):
             raise ParameterError("counts", f"must be of {', '.join(self.shares)}", list(arms))
         found = {name: _estimates(arms[name]) for name in self.shares}
         apart = {name: _differences(found[name], found[self.control]) for name in self.treatments}
         slates = {name: int(arms[name].slates.sum()) for name in self.shares}
-        if sum(slates.values()) >= self.first_look:
+        if begin and sum(slates.values()) >= self.first_look:
             self._begin("arm", found)
             self._begin("difference", apart)
         return {
@@ -114,7 +120,10 @@ class Monitor:
         for measure, estimate in estimates.items():
             origin = self.origins.get(f"arm/{name}/{measure}")
             ends = _ends(estimate, ConfidenceSequence(level=self.level, origin=origin))
-            said[measure] = {end: None if x is None else max(x, 0.0) for end, x in ends.items()}
+            most = LARGEST.get(measure, inf)
+            said[measure] = {
+                end: None if x is None else min(max(x, 0.0), most) for end, x in ends.items()
+            }
         return said
 
     def _comparison(

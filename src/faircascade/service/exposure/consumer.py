@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable
 from math import inf
 
-from faircascade.service.experiments.tally import Tallies
 from faircascade.service.exposure.counters import Counters, ExposureSnapshot, Timeline
 from faircascade.service.exposure.encoding import from_bytes, to_bytes
 from faircascade.service.exposure.recipients import Recipients
+from faircascade.service.exposure.tally import Tallies
 from faircascade.service.stores.base import Slots, Store
 from faircascade.types import Ints
 
@@ -105,9 +105,9 @@ class ExposureTracker:
         self._account.advance(self._clock(), self._holders())
         return self._account
 
-    def tallies(self) -> Tallies:
-        """Return a copy of what was counted of experiments."""
-        return self._account.tallies.copy()
+    def tallies(self, *keys: str) -> Tallies:
+        """Return a copy of what was counted of some experiments."""
+        return self._account.tallies.copy(keys)
 
     def units_of(self, slots: Slots | Ints) -> Ints:
         """Return the exposure E_P that items have had in total, in units, (n,)."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from faircascade.errors import ParameterError
-from faircascade.service.experiments.tally import Tallies
 from faircascade.service.exposure.counts import Counts, EventBatch
 from faircascade.service.exposure.recipients import Recipients
+from faircascade.service.exposure.tally import Tallies
 from faircascade.service.exposure.windows import SPANS, Window
 from faircascade.service.stores.base import Event
 from faircascade.types import Floats, Ints
@@ -35,7 +35,7 @@ class Moment:
     since: float
     until: float
     totals: Ints
-    """Slates, answers, clicks and clicked slates, (4,)."""
+    """What is counted of slates, see `Counts.totals`, (7,)."""
     fairness: Floats | Counts
     """By notion, (5,), or of a step that is not settled yet what to measure it from."""
 
@@ -107,14 +107,13 @@ class Counters:
         seconds, until = window.span.seconds, window.until(now)
         moments = []
         for number in range(window.first, window.running + 1):
-            step = window.closed.get(number)
-            counts = Counts() if step else window.open.get(number, Counts()).copy()
+            step = window.step(number)
             moments.append(
                 Moment(
                     since=float(number * seconds),
                     until=min(float((number + 1) * seconds), until),
-                    totals=step.totals if step else counts.totals,
-                    fairness=step.fairness if step else counts,
+                    totals=step.totals,
+                    fairness=step if isinstance(step, Counts) else step.measured,
                 )
             )
         return Timeline(

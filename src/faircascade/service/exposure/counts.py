@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.rerankers.ledger import exposure_units
-from faircascade.service.stores.base import Event, Slots
+from faircascade.service.stores.base import ANSWER, DEFAULT, Event, Slots
 from faircascade.types import Bools, Floats, Ints
 
-TOTALS = 4
+TOTALS = 7
 """Numbers that are counted of slates, beside those of items."""
-COLUMNS = 3
+COLUMNS = 5
 """Numbers that are counted of items."""
 PAGE = 8
 """Neighbouring slots that share a place."""
@@ -29,17 +30,28 @@ class EventBatch:
     times: Floats
     """When each happened, (n,)."""
     totals: Ints
-    """What each adds to the slates, the answers, the clicks and the clicked slates, (n, 4)."""
+    """What each adds to the slates, the answers, the clicks, the clicked slates, the positions that
+    were handed out, and those that were not shown, and to the answers that nobody gave, (n, 7)."""
     owner: Ints
     """Which event each entry belongs to, (e,)."""
     slots: Ints
     """Which item it is about, (e,)."""
     entries: Ints
-    """What it adds to appearances, exposure and clicks of that item, (3, e)."""
+    """What it adds to appearances, exposure and clicks of that item, and to the appearances and the
+    exposure that were not shown, (5, e)."""
 
     @classmethod
     def of(cls, events: Sequence[Event], now: float) -> EventBatch:
-        """Lay out events; what another clock puts into the future happened now."""
+        """Lay out events; what another clock puts into the future happened now.
+
+        What an answer says of positions that were not shown happened when the slate was handed out.
+        """
+        batch = cls._of(events, now)
+        unshown = [part for event in events if (part := _unshown(event)) is not None]
+        return batch.joined(cls._of_unshown(unshown, now)) if unshown else batch
+
+    @classmethod
+    def _of(cls, events: Sequence[Event], now: float) -> EventBatch:
         answered = np.array([event.answered for event in events], dtype=bool)
         lengths = np.array([len(event.slots) for event in events], dtype=np.int64)
         starts = np.cumsum(lengths) - lengths
@@ -47,15 +59,46 @@ class EventBatch:
         position = np.arange(len(owner)) - starts[owner]
         worth = exposure_units(int(lengths.max(initial=0)))
         shown = ~answered[owner]
-        clicks = answered * lengths
-        times = np.array([event.time for event in events], dtype=np.float64)
+        clicks, positions = answered * lengths, ~answered * lengths
+        default = np.array([DEFAULT in event.note.get(ANSWER, {}) for event in events], dtype=bool)
+        unshown = np.zeros_like(lengths)
+        totals = [~answered, answered, clicks, clicks > 0, positions, unshown, default]
+        nothing = np.zeros_like(owner)
+        entries = [shown, shown * worth[position], ~shown, nothing, nothing]
         none = np.empty(0, dtype=np.int64)
         return cls(
-            times=np.fmax(np.fmin(times, now), 0.0),  # also of a time that is not a number
-            totals=np.stack([~answered, answered, clicks, clicks > 0], axis=1).astype(np.int64),
+            times=_times([event.time for event in events], now),
+            totals=np.stack(totals, axis=1).astype(np.int64),
             owner=owner,
             slots=np.concatenate([none, *(event.slots for event in events)]),
-            entries=np.stack([shown, shown * worth[position], ~shown]).astype(np.int64),
+            entries=np.stack(entries).astype(np.int64),
+        )
+
+    @classmethod
+    def _of_unshown(cls, parts: Sequence[Mapping[str, Any]], now: float) -> EventBatch:
+        """Lay out what answers say of positions that were not shown."""
+        lengths = np.array([len(part["slots"]) for part in parts], dtype=np.int64)
+        totals = np.zeros((len(parts), TOTALS), dtype=np.int64)
+        totals[:, 5] = lengths
+        worth = [exposure_units(p["below"] + len(p["slots"]))[p["below"] :] for p in parts]
+        entries = np.zeros((COLUMNS, int(lengths.sum())), dtype=np.int64)
+        entries[3], entries[4] = 1, np.concatenate(worth)
+        return cls(
+            times=_times([part["time"] for part in parts], now),
+            totals=totals,
+            owner=np.repeat(np.arange(len(parts)), lengths),
+            slots=np.concatenate([np.array(part["slots"], dtype=np.int64) for part in parts]),
+            entries=entries,
+        )
+
+    def joined(self, other: EventBatch) -> EventBatch:
+        """Return these events and others."""
+        return EventBatch(
+            times=np.concatenate([self.times, other.times]),
+            totals=np.concatenate([self.totals, other.totals]),
+            owner=np.concatenate([self.owner, other.owner + len(self.times)]),
+            slots=np.concatenate([self.slots, other.slots]),
+            entries=np.concatenate([self.entries, other.entries], axis=1),
         )
 
     def where(self, chosen: Bools) -> EventBatch:
@@ -71,22 +114,49 @@ class EventBatch:
             entries=self.entries[:, kept],
         )
 
+    def of_slots(self, most: int) -> EventBatch:
+        """Return the same events with entries of the first so many slots only."""
+        kept = self.slots < most
+        if kept.all():
+            return self
+        return replace(
+            self,
+            owner=self.owner[kept],
+            slots=self.slots[kept],
+            entries=self.entries[:, kept],
+        )
+
+
+def _unshown(event: Event) -> Mapping[str, Any] | None:
+    """Return what an answer says of positions that were not shown, if it does."""
+    part: Mapping[str, Any] | None = event.note.get(ANSWER, {}).get("unshown")
+    return part
+
+
+def _times(times: Sequence[float], now: float) -> Floats:
+    """Return times that are not in the future, also of one that is not a number."""
+    return np.asarray(np.fmax(np.fmin(np.array(times, dtype=np.float64), now), 0.0))
+
 
 @dataclass(kw_only=True, eq=False)
 class Counts:
-    """Counts of every slot that was ever shown, and of the slates themselves.
+    """Counts of every slot that was ever handed out, and of the slates themselves.
+
+    What was handed out counts as shown, unless an answer says that it was not.
 
     Slots are kept in pages: those of which no item was shown take no memory.
     """
 
     totals: Ints = field(default_factory=lambda: np.zeros(TOTALS, dtype=np.int64))
-    """Slates handed out, answers, clicks and slates with a click, whatever became of the items."""
+    """Slates handed out, answers, clicks, slates with a click, positions handed out, positions that
+    were not shown, and answers that nobody gave in time, whatever became of the items."""
     _page_of: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     """Place of each page, -1 for those without counts."""
     _pages: NDArray[np.int32] | Ints = field(
         default_factory=lambda: np.zeros((0, PAGE, COLUMNS), dtype=np.int32)
     )
-    """Appearances E_B, exposure E_P in units, and clicks, by page and slot; some are spare."""
+    """Appearances E_B and exposure E_P in units that were handed out, clicks, and the appearances
+    and units that were not shown, by page and slot; some are spare."""
     _used: int = 0
     _bound: int = 0
     """No number is larger, up to its sign."""
@@ -98,7 +168,7 @@ class Counts:
 
     @property
     def answers(self) -> int:
-        """Slates with feedback."""
+        """Slates with feedback, and those that are learned as not clicked without."""
         return int(self.totals[1])
 
     @property
@@ -117,7 +187,7 @@ class Counts:
         self.totals += batch.totals.sum(axis=0)
 
     def add_entries(self, slots: Slots | Ints, entries: Ints) -> None:
-        """Add appearances, units and clicks (3, n) to slots, which may be there several times."""
+        """Add to the columns (5, n) of slots, which may be there several times."""
         page, place = np.divmod(np.asarray(slots, dtype=np.int64), PAGE)
         self._make_room(page)
         self._widen(int(np.abs(entries).sum(axis=1).max(initial=0)))
@@ -157,11 +227,17 @@ class Counts:
 
     @property
     def by_slot(self) -> Ints:
-        """Appearances, units and clicks of all slots up to the last one that was shown, (3, s)."""
+        """What `of` returns of all slots up to the last one that was shown, (3, s)."""
         return self.of(np.arange(int(self.shown.max(initial=-1)) + 1))
 
     def of(self, slots: Slots | Ints) -> Ints:
-        """Return appearances, units and clicks of some slots, (3, n); 0 where none was seen."""
+        """Return appearances and units that were shown, and clicks, of some slots, (3, n)."""
+        columns = self.columns(slots)
+        columns[:2] = np.maximum(columns[:2] - columns[3:], 0)  # the slate may have been forgotten
+        return columns[:3]
+
+    def columns(self, slots: Slots | Ints) -> Ints:
+        """Return all that is counted of some slots, (5, n); 0 where nothing was."""
         rows, there = self._places(slots)
         found = np.zeros((COLUMNS, len(slots)), dtype=np.int64)
         for column, values in enumerate(found):
@@ -169,10 +245,11 @@ class Counts:
         return found
 
     def units_of(self, slots: Slots | Ints) -> Ints:
-        """Return the exposure E_P of some slots in units, (n,)."""
+        """Return the exposure E_P of some slots that was shown, in units, (n,)."""
         rows, there = self._places(slots)
         found = np.zeros(len(slots), dtype=np.int64)
-        found[there] = self._pages.reshape(-1, COLUMNS)[rows, 1]
+        columns = self._pages.reshape(-1, COLUMNS)
+        found[there] = np.maximum(columns[rows, 1].astype(np.int64) - columns[rows, 4], 0)
         return found
 
     def _places(self, slots: Slots | Ints) -> tuple[Ints, Bools]:

@@ -10,18 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from faircascade.service.experiments.tally import ArmTally, Tallies, UserSample
 from faircascade.service.exposure.counters import ALL, Counters
 from faircascade.service.exposure.counts import TOTALS, Counts
 from faircascade.service.exposure.fairness import MEASURES
-from faircascade.service.exposure.windows import OPEN, SPANS, Span, Step, Window, smallest
+from faircascade.service.exposure.tally import ArmTally, Tallies, UserSample
+from faircascade.service.exposure.windows import (
+    OPEN,
+    SPANS,
+    UNSETTLED,
+    Span,
+    Step,
+    Window,
+    smallest,
+)
 
-VERSION = 2
-_READ = (1, VERSION)
-"""Version 1 knew of one click in a slate at most: its clicks are its slates with a click."""
+VERSION = 4
 
-_COLUMNS = ("appearances", "units", "clicks")
-_UNSETTLED = np.full(len(MEASURES), np.nan)
+_COLUMNS = ("appearances", "units", "clicks", "unshown", "unshown_units")
 
 
 def to_bytes(account: Counters) -> bytes:
@@ -29,10 +34,10 @@ def to_bytes(account: Counters) -> bytes:
     members: dict[str, Any] = {
         "version": np.array(VERSION),
         "first": np.array(np.nan if account.first is None else account.first),
-        **_pack(ALL, [0], [Step.pack(account.counts, _UNSETTLED)]),
+        **_pack(ALL, [0], [Step.pack(account.counts, UNSETTLED)]),
     }
     for name, window in account.windows.items():
-        steps = window.closed | {n: Step.pack(c, _UNSETTLED) for n, c in window.open.items()}
+        steps = {number: _packed(window.step(number)) for number in {*window.closed, *window.open}}
         members |= _pack(name, sorted(steps), [steps[number] for number in sorted(steps)])
         members[f"{name}/running"] = np.array(window.running)
     file = BytesIO()
@@ -46,19 +51,23 @@ def from_bytes(data: bytes) -> Counters:
     try:
         with np.load(BytesIO(data), allow_pickle=False) as archive:
             version = int(archive["version"])
-            arrays = {name: archive[name] for name in archive.files} if version in _READ else {}
+            arrays = {name: archive[name] for name in archive.files} if version == VERSION else {}
     except Exception as error:  # there are as many as ways to damage an archive
         raise ValueError(
             "exposure counts cannot be read: not an archive of this program"
         ) from error
-    if version not in _READ:
+    if version != VERSION:
         raise ValueError(
-            f"exposure counts are of version {version}; this release reads up to {VERSION}"
+            f"exposure counts are of version {version}; this release reads version {VERSION}"
         )
     try:
         return _account(arrays)
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise ValueError(f"exposure counts are damaged: {error}") from error
+
+
+def _packed(step: Step | Counts) -> Step:
+    return step if isinstance(step, Step) else Step.pack(step, UNSETTLED)
 
 
 def _account(arrays: Mapping[str, NDArray[Any]]) -> Counters:
@@ -81,9 +90,9 @@ def _pack_tallies(tallies: Tallies) -> dict[str, NDArray[Any]]:
     for key, arms in tallies.arms.items():
         for arm, tally in arms.items():
             name = f"arm/{len(listed)}"
-            listed.append([key, arm, tally.users.halvings, tally.common])
+            listed.append([key, arm, tally.users.halvings, tally.common, tally.items])
             blocks = sorted(tally.blocks)
-            steps = [Step.pack(tally.blocks[block], _UNSETTLED) for block in blocks]
+            steps = [Step.pack(tally.blocks[block], UNSETTLED) for block in blocks]
             arrays |= _pack(name, blocks, steps)
             arrays[f"{name}/users"] = np.array(sorted(tally.users.hashes), dtype=np.uint32)
     return {"arms": np.array(json.dumps(listed)), **arrays}
@@ -92,9 +101,10 @@ def _pack_tallies(tallies: Tallies) -> dict[str, NDArray[Any]]:
 def _tallies(arrays: Mapping[str, NDArray[Any]]) -> Tallies:
     tallies = Tallies()
     listed = json.loads(str(arrays["arms"])) if "arms" in arrays else []
-    for place, (key, arm, halvings, common) in enumerate(listed):
+    for place, (key, arm, halvings, common, items) in enumerate(listed):
         hashes = set(arrays[f"arm/{place}/users"].tolist())
-        tally = ArmTally(users=UserSample(hashes=hashes, halvings=halvings), common=common)
+        users = UserSample(hashes=hashes, halvings=halvings)
+        tally = ArmTally(users=users, common=common, items=items)
         for block, step in _unpack(f"arm/{place}", arrays):
             step.add_to(tally.blocks[block])
         tallies.arms.setdefault(key, {})[arm] = tally
@@ -136,8 +146,6 @@ def _pack(name: str, numbers: Sequence[int], steps: Sequence[Step]) -> dict[str,
 def _unpack(name: str, arrays: Mapping[str, NDArray[Any]]) -> Iterator[tuple[int, Step]]:
     """Yield the steps that `_pack` laid end to end, by number."""
     sizes, totals = arrays[f"{name}/sizes"], arrays[f"{name}/totals"]
-    if totals.shape[1] == TOTALS - 1:  # of version 1
-        totals = np.hstack([totals, totals[:, 2:]])
     fairness = arrays[f"{name}/fairness"]
     ends = np.cumsum(sizes)
     gaps, *columns = (arrays[f"{name}/{part}"] for part in ("gaps", *_COLUMNS))
@@ -145,12 +153,11 @@ def _unpack(name: str, arrays: Mapping[str, NDArray[Any]]) -> Iterator[tuple[int
         raise ValueError(f"the columns of {name} must have {sizes.sum()} entries each")
     for place, number in enumerate(arrays[f"{name}/numbers"].tolist()):
         part = slice(int(ends[place] - sizes[place]), int(ends[place]))
-        appearances, units, clicks = (smallest(column[part]) for column in columns)
         yield (
             int(number),
             Step(
                 gaps=smallest(gaps[part]),
-                columns=(appearances, units, clicks),
+                columns=tuple(smallest(column[part]) for column in columns),
                 totals=totals[place],
                 fairness=fairness[place],
             ),

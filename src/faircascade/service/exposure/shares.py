@@ -24,9 +24,11 @@ class Shares:
     items: Ints
     """Items behind each, (n,)."""
     counts: Ints
-    """Appearances, exposure in units and clicks, (3, n)."""
+    """Appearances and exposure in units that were shown, and clicks, (3, n)."""
+    handed_out: Ints
+    """Appearances and exposure in units that were handed out, (2, n)."""
     exposure_share: Floats
-    """Of the exposure E_P of the catalogue, (n,); 0 if nothing was shown."""
+    """Of the exposure E_P of the catalogue that was shown, (n,); 0 if nothing was."""
     merit_share: Floats
     """Of the merit of the catalogue, (n,)."""
     ratio: Floats
@@ -41,6 +43,7 @@ class Shares:
             rank=recipients.rank,
             items=np.ones(len(recipients), dtype=np.int64),
             counts=ours,
+            handed_out=counts.columns(recipients.slots)[:2],
             merit_share=recipients.merit_share,
             everything=int(ours[1].sum()),
         )
@@ -48,16 +51,17 @@ class Shares:
     def of_groups(self, groups: Groups) -> Shares:
         """Return what groups of these items got."""
         g = len(groups.names)
-        counts = np.zeros((3, g), dtype=np.int64)
+        counts = np.zeros((5, g), dtype=np.int64)
         merit_share = np.zeros(g)
-        for total, values in zip(counts, self.counts, strict=True):
+        for total, values in zip(counts, [*self.counts, *self.handed_out], strict=True):
             np.add.at(total, groups.into, values[groups.rows])
         np.add.at(merit_share, groups.into, self.merit_share[groups.rows])
         return self._of(
             names=groups.names,
             rank=np.arange(g),  # they come in the order of names
             items=np.bincount(groups.into, minlength=g),
-            counts=counts,
+            counts=counts[:3],
+            handed_out=counts[3:],
             merit_share=merit_share,
             everything=int(self.counts[1].sum()),
         )
@@ -69,6 +73,7 @@ class Shares:
         rank: Ints | NameRank,
         items: Ints,
         counts: Ints,
+        handed_out: Ints,
         merit_share: Floats,
         everything: int,
     ) -> Shares:
@@ -80,6 +85,7 @@ class Shares:
             rank=rank,
             items=items,
             counts=counts,
+            handed_out=handed_out,
             exposure_share=share,
             merit_share=merit_share,
             ratio=np.minimum(ratio, np.finfo(np.float64).max),
@@ -88,11 +94,14 @@ class Shares:
     def rows(self, chosen: Ints) -> list[dict[str, Any]]:
         """Return some recipients as the API describes them."""
         appearances, units, clicks = self.counts[:, chosen]
+        handed_out, units_handed_out = self.handed_out[:, chosen]
         columns = {
             "name": [self.names[row] for row in chosen.tolist()],
             "items": self.items[chosen].tolist(),
             "appearances": appearances.tolist(),
             "exposure": (units * UNIT).tolist(),
+            "handed_out": handed_out.tolist(),
+            "exposure_handed_out": (units_handed_out * UNIT).tolist(),
             "clicks": clicks.tolist(),
             "exposure_share": self.exposure_share[chosen].tolist(),
             "merit_share": self.merit_share[chosen].tolist(),

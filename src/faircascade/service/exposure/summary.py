@@ -84,13 +84,16 @@ def _window(view: ExposureSnapshot | Timeline) -> dict[str, Any]:
 
 
 def _totals(totals: Ints) -> dict[str, Any]:
-    slates, answers, clicks, clicked = totals.tolist()
+    slates, answers, clicks, clicked, positions, unshown, no_clicks = totals.tolist()
     return {
         "recommendations": slates,
         "answers": answers,
         "clicks": clicks,
         "clicked": clicked,
         "click_rate": clicks / answers if answers else None,
+        "no_clicks": no_clicks,
+        "positions": positions,
+        "positions_shown": max(positions - unshown, 0),
     }
 
 

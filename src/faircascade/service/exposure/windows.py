@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircascade.service.exposure.counts import Counts, EventBatch
-from faircascade.service.exposure.fairness import fairness
+from faircascade.service.exposure.fairness import MEASURES, fairness
 from faircascade.service.exposure.recipients import Recipients
 from faircascade.types import Floats, Ints
 
 Packed = NDArray[np.unsignedinteger[Any]]
 """Numbers in the smallest type that holds them all."""
 
+UNSETTLED = np.full(len(MEASURES), np.nan)
+"""Fairness of a step that is measured when it is asked for."""
 OPEN = 2
 """Steps that are easy to add to: the running one, and the one before it for those who are late."""
 
@@ -46,21 +48,21 @@ class Step:
 
     gaps: Packed
     """Distance of each slot from the one before, the first one from 0, (t,)."""
-    columns: tuple[Packed, Packed, Packed]
-    """Appearances, exposure in units and clicks of each, (t,)."""
+    columns: tuple[Packed, ...]
+    """What is counted of each, see `Counts.columns`, (t,)."""
     totals: Ints
-    """Slates, answers, clicks and clicked slates, (4,)."""
+    """What is counted of slates, see `Counts.totals`, (7,)."""
     fairness: Floats
-    """By notion, over the catalogue at the time it was over, (5,)."""
+    """By notion, over the catalogue at the time it was over, (5,); not numbers where it is measured
+    when it is asked for."""
 
     @classmethod
     def pack(cls, counts: Counts, fairness: Floats) -> Step:
         """Return counts made small."""
         slots = counts.shown
-        appearances, units, clicks = counts.of(slots)
         return cls(
             gaps=smallest(np.diff(slots, prepend=0)),
-            columns=(smallest(appearances), smallest(units), smallest(clicks)),
+            columns=tuple(map(smallest, counts.columns(slots))),
             totals=counts.totals.copy(),
             fairness=fairness,
         )
@@ -69,6 +71,15 @@ class Step:
     def slots(self) -> Ints:
         """The slots that were touched, ascending, (t,)."""
         return np.cumsum(self.gaps, dtype=np.int64)
+
+    @property
+    def measured(self) -> Floats | Counts:
+        """Its fairness, or what to measure it from."""
+        if not np.isnan(self.fairness).all():
+            return self.fairness
+        counts = Counts()
+        self.add_to(counts)
+        return counts
 
     def add_to(self, counts: Counts, sign: int = 1) -> None:
         """Add what was counted here to other counts; -1 takes it away again."""
@@ -81,7 +92,8 @@ class Window:
     """Counts of the last steps, each and together.
 
     Only a clock moves it on: events from before it are left out, and those of a step that is over
-    go where they belong as long as that step is kept.
+    go where they belong as long as that step is kept. The fairness of such a step is measured anew
+    when somebody asks for it: to measure it for each event would take too long.
     """
 
     span: Span
@@ -90,7 +102,8 @@ class Window:
     total: Counts = field(default_factory=Counts)
     """The sum of all steps."""
     open: dict[int, Counts] = field(default_factory=dict)
-    """The last `OPEN` steps, by number; one in which nothing happened is missing."""
+    """The last `OPEN` steps, by number; one in which nothing happened is missing. Of the steps
+    before those, what came late and is not in `closed` yet."""
     closed: dict[int, Step] = field(default_factory=dict)
     """The steps before those, by number."""
 
@@ -115,18 +128,20 @@ class Window:
             self._move(number, recipients)
             if number >= self.first:
                 part = batch.where(numbers == number)
-                self._count(number, part, recipients)
+                self.open.setdefault(number, Counts()).add(part)
                 self.total.add(part)
 
-    def _count(self, number: int, batch: EventBatch, recipients: Recipients) -> None:
-        if number > self.running - OPEN:
-            self.open.setdefault(number, Counts()).add(batch)
-            return
-        counts = Counts()
+    def step(self, number: int) -> Step | Counts:
+        """Return what was counted of a step: a copy, or what never changes."""
+        known = self.closed.get(number)
+        return self.copied(number) if number in self.open or known is None else known
+
+    def copied(self, number: int) -> Counts:
+        """Return a copy of what was counted of a step."""
+        counts = self.open[number].copy() if number in self.open else Counts()
         if number in self.closed:
             self.closed[number].add_to(counts)
-        counts.add(batch)
-        self.closed[number] = Step.pack(counts, fairness(counts, recipients))
+        return counts
 
     def advance(self, now: float, recipients: Recipients) -> None:
         """Move on to a time."""
@@ -146,10 +161,12 @@ class Window:
         """Make a step the running one, unless a later one is."""
         if number <= self.running:
             return
-        self.running = number
+        before, self.running = self.running, number
         for old in [n for n in self.open if n <= number - OPEN]:
-            counts = self.open.pop(old)
-            self.closed[old] = Step.pack(counts, fairness(counts, recipients))
+            counts, late = self.copied(old), old <= before - OPEN
+            measured = UNSETTLED if late else fairness(counts, recipients)
+            self.closed[old] = Step.pack(counts, measured)
+            del self.open[old]
         for old in [n for n in self.closed if n < self.first]:
             self.closed.pop(old).add_to(self.total, sign=-1)
 

@@ -18,7 +18,7 @@ OPEN = frozenset({"/", "/docs", "/healthz", "/readyz", "/openapi.json"})
 """Paths that need no key and are not limited, besides those of `/static`."""
 PERSONAL = "/v1/users/"
 """Paths that are about users: not for read-only keys."""
-ADMINISTRATION = ("/v1/policies", "/v1/experiment", "/v1/shadow", "/v1/kill-switch", "/v1/lineup")
+ADMINISTRATION = ("/v1/policies", "/v1/experiments", "/v1/kill-switch")
 """Paths that say what everybody is served: only keys of administrators change something there."""
 READING = ("GET", "HEAD")
 
@@ -51,11 +51,13 @@ class Access:
         if path in OPEN or path.startswith("/static/"):
             return
         if self._keys is None:
+            scope[CALLER] = Caller(key=None, address=address, administrator=True)
             if self._rate is not None and not within(address, self._proxies):
                 self._begin(scope, f"address {peer_of(address)}", self._rate)
             return
         key = _key(self._keys, authorization.decode("latin-1"))
-        scope[CALLER] = Caller(key=key.name, address=address)
+        administrator = key.role == "admin"
+        scope[CALLER] = Caller(key=key.name, address=address, administrator=administrator)
         if refused := _refused(key.role, scope["method"], path):
             challenge = 'Bearer error="insufficient_scope"'
             raise NoAccess(document(403, refused), {"WWW-Authenticate": challenge})

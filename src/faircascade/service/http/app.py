@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
@@ -24,10 +25,12 @@ from faircascade.service.http.openapi import ABOUT, TAGS, description
 from faircascade.service.http.problems import HANDLERS
 from faircascade.service.http.readiness import StoreProbe
 from faircascade.service.http.routes import ROUTERS
+from faircascade.service.http.shared_rate_limits import SharedRateLimits
 from faircascade.service.keys import Keys
 from faircascade.service.limits import Limits
-from faircascade.service.maintenance import maintain
+from faircascade.service.maintenance import follow_policies, maintain
 from faircascade.service.service import Service
+from faircascade.service.worker import Worker
 from faircascade.version import __version__
 
 log = logging.getLogger(__name__)
@@ -44,12 +47,14 @@ def create_app(
     access_log: bool = False,
     audit_log: AuditLog | None = None,
     host: str | None = None,
+    worker: Worker | None = None,
 ) -> FastAPI:
     """Return the application of a service.
 
     Its lifespan starts the service unless it has started already, runs maintenance and the tasks in
     `beside`, and stops all of it.
     Changes are noted in the audit log, or else in the log of the service.
+    One of several workers counts and limits together with the others.
     Without keys everybody may do everything. With a `host`, only requests to that host or to
     this machine are answered, so that no page in a browser can reach a service that has no keys.
     """
@@ -62,11 +67,12 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        lifespan=lambda _: _running(service, [maintain, *beside], audit_log),
+        lifespan=lambda _: _running(service, [maintain, follow_policies, *beside], audit_log),
         exception_handlers=HANDLERS,  # type: ignore[arg-type]
     )
-    settings, metrics, limits = service.settings, Metrics(service), Limits.of(service)
+    settings, metrics, limits = service.settings, Metrics(service, worker), Limits.of(service)
     admission = Admission()
+    rates = None if worker is None else SharedRateLimits(Path(worker.folder, "rate-limits"))
     app.state.dependencies = Dependencies(
         service=service,
         metrics=metrics,
@@ -74,13 +80,14 @@ def create_app(
         store_probe=StoreProbe(service.store),
         connections=ConnectionPool(settings),
         admission=admission,
+        worker=worker,
     )
     for router in ROUTERS:
         app.router.routes.extend(router.routes)
     app.add_middleware(
         RequestMiddleware,
         metrics=metrics,
-        access=Access(keys, settings),
+        access=Access(keys, settings, rates),
         auditor=Auditor(audit_log),
         bodies=Bodies(largest=settings.max_body, together=settings.max_bodies),
         admission=admission,

@@ -14,5 +14,7 @@ class Caller:
 
     key: str | None
     """Name of the key; None without one that is known."""
+    administrator: bool = False
+    """Whether it may change what is served."""
     address: str
     """Of the other end of the connection, which may be a proxy."""

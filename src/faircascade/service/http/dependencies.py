@@ -13,6 +13,7 @@ from faircascade.service.http.metrics import Metrics
 from faircascade.service.http.readiness import StoreProbe
 from faircascade.service.limits import Limits
 from faircascade.service.service import Service
+from faircascade.service.worker import Worker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,7 @@ class Dependencies:
     store_probe: StoreProbe
     connections: ConnectionPool
     admission: Admission
+    worker: Worker | None = None
     page: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while a page of the catalogue is written, which takes milliseconds: others come in
     between."""

@@ -29,6 +29,8 @@ TAGS = [
     {"name": "items", "description": "The catalogue: what can be recommended."},
     {"name": "users", "description": "What is kept about users."},
     {"name": "exposure", "description": "How often items were shown, and how fair that is."},
+    {"name": "policies", "description": "What is served: named policies and the kill switch."},
+    {"name": "experiments", "description": "Policies compared on users, watched at any time."},
     {"name": "operation", "description": "The service itself."},
 ]
 KEY = {

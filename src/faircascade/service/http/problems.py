@@ -29,6 +29,9 @@ REQUEST_ID = "faircascade.request_id"
 STATUS = {Reason.INVALID: 422, Reason.UNKNOWN: 404, Reason.CONFLICT: 409}
 RETRY_AFTER = {"Retry-After": "1"}
 OVERLOADED = "there are more requests than can be answered in time; nothing was done, try again"
+SLATES = ("/v1/recommendations", "/v1/feedback")
+UNSURE_SLATE = "the store did not confirm the write; the slate may have been counted as shown"
+UNSURE = "the store did not confirm the write; what was asked may be done, and can be asked again"
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
 
 # Python gives these their names of before RFC 9110, or of after it, as old as it is.
@@ -115,7 +118,7 @@ async def _on_store_down(request: Request, error: Any) -> Response:
 async def _on_store_unsure(request: Request, error: Any) -> Response:
     dependencies_of(request).metrics.store_errors.inc()
     log.warning("store is unsure", extra={"reason": str(error), "request_id": _id(request)})
-    detail = "the store did not confirm the write; the slate may have been counted as shown"
+    detail = UNSURE_SLATE if request.url.path.startswith(SLATES) else UNSURE
     return _answer(request, document(504, detail))
 
 

@@ -12,6 +12,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from math import ceil, floor
+from typing import Any
 
 MOST_CALLERS = 10_000
 """Buckets that are kept; those of further callers are one and the same."""
@@ -61,16 +62,24 @@ class RateLimits:
         There must be one token; if the request has begun, and so has paid for one, then no debt.
         """
         now = self._clock()
-        if caller not in self._full_at and not self._has_room(now):
-            caller = OTHERS
-        full_at = max(self._full_at.get(caller, now), now)
+        bucket, full_at = self._bucket(caller, now)
+        full_at = max(full_at, now)
         most = max(1.0, floor(rate * self._seconds))
         left = most - (full_at - now) * rate
         needed = 0.0 if begun else 1.0
         if left < needed - _ROUNDING:
             raise TooFast(rate, (1.0 - left) / rate)
-        self._full_at[caller] = full_at + tokens / rate
-        self._full_at.move_to_end(caller)
+        self._keep(bucket, full_at + tokens / rate)
+
+    def _bucket(self, caller: str, now: float) -> tuple[Any, float]:
+        """Return which bucket a caller has, and when it is full."""
+        if caller not in self._full_at and not self._has_room(now):
+            caller = OTHERS
+        return caller, self._full_at.get(caller, now)
+
+    def _keep(self, bucket: Any, full_at: float) -> None:
+        self._full_at[bucket] = full_at
+        self._full_at.move_to_end(bucket)
 
     def _has_room(self, now: float) -> bool:
         """Drop some buckets that are full; return whether there is room for one more."""

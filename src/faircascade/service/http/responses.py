@@ -14,7 +14,7 @@ _MEANINGS = {
     403: "The key may only read, or not change policies.",
     404: "Not found, or not kept any more.",
     406: "`Accept` excludes JSON.",
-    409: "It contradicts earlier feedback or the catalogue; nothing changed.",
+    409: "It contradicts earlier feedback, the catalogue or what is served; nothing changed.",
     413: "The body is too large.",
     415: "The body is not `application/json`.",
     421: "The service runs without keys, and `Host` names another machine.",
@@ -23,7 +23,8 @@ _MEANINGS = {
     431: "The header fields are too large.",
     500: "Internal error; the log of the service has the `request_id`.",
     503: "The store is unavailable, or there are too many requests; nothing was done, try again.",
-    504: "The store did not confirm the write; the slate may have been counted as shown.",
+    504: "The store did not confirm the write: the slate may have been counted as shown, or the "
+    "change may have been made; a change can be asked for again.",
 }
 _HEADERS = {
     401: {"WWW-Authenticate": "How to give a key."},

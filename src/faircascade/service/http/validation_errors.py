@@ -8,6 +8,8 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from faircascade.service.ids import NAME, NAME_RULE
+
 LONGEST_VALUE = 80
 """Characters of a value that are repeated at most."""
 LONGEST_MESSAGE = 400
@@ -106,6 +108,12 @@ def _characters(given: Any, context: Mapping[str, Any]) -> str:
     return f"must have at most {context['max_length']} characters, got {len(given):,}"
 
 
+def _pattern(given: Any, context: Mapping[str, Any]) -> str:
+    if context.get("pattern") == NAME:
+        return f"{NAME_RULE}; got {value(given)}"
+    return f"must be text without control characters, got {value(given)}"
+
+
 _WORDS: dict[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "missing": lambda given, context: "is missing",
     "extra_forbidden": lambda given, context: "is not a parameter here",
@@ -120,9 +128,10 @@ _WORDS: dict[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "string_type": _must("be text"),
     "string_too_short": _characters,
     "string_too_long": _characters,
-    "string_pattern_mismatch": _must("be text without control characters"),
+    "string_pattern_mismatch": _pattern,
     "greater_than_equal": _must("be at least {ge:.16g}"),
     "greater_than": _must("be greater than {gt:.16g}"),
+    "less_than": _must("be less than {lt:.16g}"),
     "less_than_equal": _must("be at most {le:.16g}"),
     "list_type": _must("be a list"),
     "too_short": lambda given, context: f"must have at least {_entries(context['min_length'])}",

@@ -28,6 +28,9 @@ class Experiment:
     relevant: float = 0.03
     first_look: int = 0
 
+    def __post_init__(self) -> None:
+        self.monitor({})  # refuses levels and shares that it could not look at
+
     @property
     def name(self) -> str:
         return self.assignment.name
@@ -43,8 +46,9 @@ class Experiment:
 
     @property
     def plan(self) -> Mapping[str, Any]:
-        """What was asked for when it began."""
-        return {**self.to_json(), "since": None, "period": None, "period_since": None}
+        """What was asked for when it began; who is in which arm is drawn anew each time."""
+        asked = {**self.to_json(), "since": None, "period": None, "period_since": None}
+        return {**asked, "assignment": {**asked["assignment"], "salt": None}}
 
     @property
     def running(self) -> bool:

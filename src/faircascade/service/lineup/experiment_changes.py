@@ -7,9 +7,12 @@ from dataclasses import replace
 
 from faircascade.service.experiments import Assignment
 from faircascade.service.lineup.experiment import Experiment
-from faircascade.service.lineup.lineup import Lineup
+from faircascade.service.lineup.lineup import Lineup, PastExperiment
 from faircascade.service.lineup.policy_changes import check_name
-from faircascade.service.messages import Reason, Refused, invalid
+from faircascade.service.messages import Reason, Refused, invalid, refusals
+
+MOST_PAST = 20
+"""Experiments that are remembered when they have ended."""
 
 
 def with_experiment(lineup: Lineup, experiment: Experiment, now: float) -> Lineup:
@@ -34,7 +37,8 @@ def ramped(lineup: Lineup, name: str, shares: Mapping[str, float], now: float) -
     """Return a lineup with other shares of its experiment."""
     found = lineup.experiment_named(name)
     _check_arms(lineup, shares)
-    assignment = found.assignment.ramped(shares)
+    with refusals():
+        assignment = found.assignment.ramped(shares)
     if assignment == found.assignment:
         return lineup
     experiment = replace(found, assignment=assignment).begun_anew(lineup.number + 1, now)
@@ -53,8 +57,10 @@ def paused(lineup: Lineup, name: str, *, stopped: bool, now: float) -> Lineup:
 
 def ended(lineup: Lineup, name: str, now: float) -> Lineup:
     """Return a lineup without its experiment."""
-    lineup.experiment_named(name)
-    return lineup.changed(now, f"{name} has ended", experiment=None)
+    found = lineup.experiment_named(name)
+    others = [one for one in lineup.past if one.name != name]
+    past = (*others, PastExperiment(name=name, since=found.since, until=now))[-MOST_PAST:]
+    return lineup.changed(now, f"{name} has ended", experiment=None, past=past)
 
 
 def _check_arms(lineup: Lineup, shares: Mapping[str, float]) -> None:

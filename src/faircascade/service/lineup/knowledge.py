@@ -12,7 +12,7 @@ from dataclasses import replace
 from faircascade.policies import Policy
 from faircascade.service.lineup.models import Model, comparable, learn_alike
 from faircascade.service.lineup.policies import Knowledge, NamedPolicy, PolicyVersion
-from faircascade.service.messages import Reason, Refused, invalid
+from faircascade.service.messages import Reason, Refused
 
 Models = tuple[Model, ...]
 
@@ -33,10 +33,11 @@ def chosen_knowledge(
         return "shared" if alike else "branched" if fits else "new"
     if wanted != "new" and not fits:
         rule = "must be 'new' for a policy that keeps other numbers than the one before"
-        raise invalid("knowledge", f"{rule}, got {wanted!r}")
+        raise Refused(Reason.CONFLICT, "knowledge", f"{rule}, got {wanted!r}")
     if wanted == "shared" and not alike and not alone:
         rule = "must be 'branched' or 'new': other policies go on with what is known"
-        raise invalid("knowledge", f"{rule}, and learn it differently; got 'shared'")
+        why = f"{rule}, and learn it differently; got 'shared'"
+        raise Refused(Reason.CONFLICT, "knowledge", why)
     return wanted
 
 

@@ -18,7 +18,7 @@ DEFAULT = "default"
 """Name of the policy that is served to everybody who is in no experiment."""
 CHANGES = 100
 """Changes that are remembered."""
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +27,15 @@ class Change:
 
     time: float
     text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PastExperiment:
+    """An experiment that has ended."""
+
+    name: str
+    since: float
+    until: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +49,8 @@ class Lineup:
     policies: tuple[NamedPolicy, ...]
     """The first is that of `DEFAULT`."""
     experiment: Experiment | None = None
+    past: tuple[PastExperiment, ...] = ()
+    """Experiments that have ended, each name once; newest last."""
     shadows: Mapping[str, float] = field(default_factory=dict)
     """Names of policies that rank for a share of the slates of others, and are not shown."""
     given: str = ""
@@ -100,6 +111,19 @@ class Lineup:
                 found.setdefault(learner.model, learner.policy)
         return tuple((self.models[number], learner) for number, learner in found.items())
 
+    @cached_property
+    def spare(self) -> frozenset[int]:
+        """Where the models begin that serve nobody: what goes wrong with them may harm nobody."""
+        arms = () if self.experiment is None else self.experiment.assignment.shares
+        serving = {self.named(name).taught for name in (DEFAULT, *arms)}
+        all_taught = {named.taught for named in self.policies}
+        return frozenset(self.models[n].first for n in all_taught - serving if n is not None)
+
+    @cached_property
+    def observer(self) -> PolicyVersion | None:
+        """What says which positions were seen of slates whose policy learns nothing."""
+        return next((named.learner for named in self.policies if named.learner is not None), None)
+
     def counted(self, user: str) -> dict[str, Any]:
         """Return what the events of a user's slates need to be counted for the experiment."""
         _, arm = self.serves(user)
@@ -144,6 +168,7 @@ class Lineup:
             "models": [model.to_json() for model in self.models],
             "policies": [named.to_json() for named in self.policies],
             "experiment": None if self.experiment is None else self.experiment.to_json(),
+            "past": [[one.name, one.since, one.until] for one in self.past],
             "shadows": dict(self.shadows),
             "given": self.given,
             "retired": [version.to_json() for version in self.retired],
@@ -163,6 +188,7 @@ class Lineup:
             models=tuple(Model.from_json(one) for one in data["models"]),
             policies=tuple(NamedPolicy.from_json(one, missing) for one in data["policies"]),
             experiment=None if experiment is None else Experiment.from_json(experiment),
+            past=tuple(PastExperiment(name=n, since=s, until=u) for n, s, u in data["past"]),
             shadows=data["shadows"],
             given=data["given"],
             retired=tuple(PolicyVersion.from_json(one, missing) for one in data["retired"]),

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 from faircascade.policies import Policy
+from faircascade.service.ids import NAME, NAME_RULE
 from faircascade.service.lineup.knowledge import chosen_knowledge, with_model
 from faircascade.service.lineup.lineup import DEFAULT, Lineup
 from faircascade.service.lineup.models import comparable, version_of
@@ -14,20 +15,19 @@ from faircascade.service.messages import Reason, Refused, invalid
 
 Versions = tuple[PolicyVersion, ...]
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-"""What names of policies and experiments look like: they stand in paths."""
 MOST_POLICIES = 20
 MOST_VERSIONS = 20
 """Versions of a name that one can go back to."""
+MOST_SHADOWS = 4
+"""Policies that rank in the shadow at a time: users wait for all of them."""
 MOST_RETIRED = 50
 """Versions that are kept beside, for feedback on their slates."""
 
 
 def check_name(name: str) -> None:
     """Refuse what cannot be the name of a policy or an experiment."""
-    if not NAME.fullmatch(name):
-        rule = "must be 1 to 64 letters, digits, dots, dashes and underscores"
-        raise invalid("name", f"{rule}, the first a letter or digit; got {name!r}")
+    if not re.fullmatch(NAME, name) or name.endswith("\n"):
+        raise invalid("name", f"{NAME_RULE}; got {name!r}")
 
 
 def serving(lineup: Lineup, policy: Policy, *, size: int, seed: int | None, now: float) -> Lineup:
@@ -143,6 +143,9 @@ def with_shadow(lineup: Lineup, name: str, share: float, now: float) -> Lineup:
         raise invalid("share", f"must be between 0 and 1, got {share}")
     if share == lineup.shadows.get(name, 0.0):
         return lineup
+    if len({*lineup.shadows, name}) > MOST_SHADOWS:
+        rule = f"would be one more than {MOST_SHADOWS} policies in the shadow; take one out first"
+        raise Refused(Reason.CONFLICT, "name", f"{name!r} {rule}")
     shadows = {**lineup.shadows, name: share}
     if share == 0.0:
         del shadows[name]

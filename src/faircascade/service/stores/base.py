@@ -16,14 +16,26 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from faircascade.service.stores.attributes import AttributeChanges, Attributes
 from faircascade.service.stores.item_columns import PAGE, ItemColumns
 from faircascade.types import Floats, Ints
 
 if TYPE_CHECKING:
+    from faircascade.service.stores.changes import Change
     from faircascade.service.stores.contents import StoreContents
 
 COUNTED = "counted"
 """Under which name the note of an impression has what its events need."""
+CHARGED = "charged"
+"""Under which name the note of an impression says that the user's account has its exposure."""
+ANSWER = "answer"
+"""Under which name the note of an event has what the answer says beside clicks."""
+SHOWN = "shown"
+"""Under which name an answer says how many positions were shown, if not all."""
+VALUES = "values"
+"""Under which name an answer has values by position: [[2, {"watch_seconds": 95.0}]]."""
+DEFAULT = "default"
+"""Under which name an answer says that nobody gave it: no feedback came in time."""
 
 Slots = NDArray[np.int32]
 """Numbers that a store gives to items, from 0; never reused, not even after a removal."""
@@ -82,9 +94,13 @@ class StoredItem:
     popularity: float = 0.0
     groups: Mapping[str, str] = field(default_factory=dict)
     """Labels by column, such as {"group": "jazz", "supplier": "a|b"}."""
+    attributes: Attributes = field(default_factory=dict)
+    """What else it is, such as {"price": 9.5, "tags": ["sale", "new"]}."""
     slot: int = -1
     """Given by the store."""
     removed: bool = False
+    version: int = 0
+    """Of the catalogue with which it changed last, as `items` tells it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -98,6 +114,8 @@ class ItemPatch:
     popularity: float | None = None
     groups: Mapping[str, str] = field(default_factory=dict)
     """Labels to set, by column; an empty one removes the label."""
+    attributes: AttributeChanges = field(default_factory=dict)
+    """Attributes to set; None removes one."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -121,7 +139,10 @@ class Impression:
     clicked: tuple[int, ...] | None = None
     """Answer: the clicked positions from 1, ascending; None while there is no answer."""
     examined: int | None = None
-    """Answer: how many positions count as seen, from the top."""
+    """Answer: how many positions count as seen by the policy, from the top."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """Answer: what else it says, as a JSON object: `SHOWN`, if not all was shown, `VALUES` if there
+    are some, and `DEFAULT`."""
 
     @property
     def counted(self) -> Mapping[str, Any]:
@@ -139,11 +160,47 @@ class ModelUpdate:
     increments: Floats
     """For the first numbers of the user's sums, or all of them; more are refused."""
     time: float
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """What else the answer says, see `Impression`. Another answer has to say the same."""
+    refunds: Mapping[int, int] = field(default_factory=dict)
+    """Units to take from the user's account, by slot: those of items that were not shown."""
+    reward: float | None = None
+    """What its positions are worth together, where that is not one for a click; goes with the
+    event."""
 
     @property
     def clicked_slots(self) -> Slots:
         """The items that were clicked, from the top."""
         return self.impression.slots[[position - 1 for position in self.clicked]]
+
+    def says(self, learned: Impression) -> bool:
+        """Whether it says what an impression without feedback was learned as."""
+        given = (self.clicked, self.examined, self.details)
+        return given == ((), learned.examined, {})
+
+    @property
+    def unshown(self) -> int:
+        """How many positions were not shown."""
+        size = len(self.impression.slots)
+        return size - int(self.details.get(SHOWN, size))
+
+    @property
+    def counted(self) -> Mapping[str, Any]:
+        """What goes with its event: the items that were not shown, if any, where they stood and
+        when the slate was handed out, and whether it is a default, beside what goes with all events
+        of the impression."""
+        said: dict[str, Any] = {}
+        if (shown := self.details.get(SHOWN)) is not None:
+            said["unshown"] = {
+                "time": self.impression.time,
+                "below": shown,
+                "slots": self.impression.slots[shown:].tolist(),
+            }
+        if DEFAULT in self.details:
+            said[DEFAULT] = True
+        if self.reward is not None:
+            said["reward"] = self.reward
+        return {**self.impression.counted, ANSWER: said} if said else self.impression.counted
 
 
 class UpdateOutcome(Enum):
@@ -195,7 +252,8 @@ class Event:
     answered: bool = False
     """False: a slate was handed out. True: it was answered."""
     note: Mapping[str, Any] = field(default_factory=dict)
-    """What the note of the impression has under `COUNTED`."""
+    """What the note of the impression has under `COUNTED`, and under `ANSWER` what else the answer
+    says: see `ModelUpdate.counted`."""
 
 
 class Store(ABC):
@@ -331,8 +389,16 @@ class Store(ABC):
         """Return impressions by id, None for those not kept; any text may be asked for."""
 
     @abstractmethod
+    async def unanswered(self, before: float, limit: int) -> list[Impression]:
+        """Return impressions without an answer that were handed out before a time, oldest first.
+
+        At most `limit` of them; none if there are none. It takes no longer if others are answered.
+        """
+
+    @abstractmethod
     async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
-        """Learn each update at most once: answer, sums and count change together or not at all.
+        """Learn each update at most once: answer, sums, account and count change together or not
+        at all.
 
         Updates are applied in order; several may be about one impression. A ValueError if one has
         more increments than there are sums: then nothing changed.
@@ -377,6 +443,28 @@ class Store(ABC):
         Events that the counts cover may be dropped, but only after other services had minutes to
         read them.
         """
+
+    # event log
+
+    @abstractmethod
+    def log_changes(self, on: bool) -> None:
+        """Say whether what this store does from now on is kept for `changes`; at first it is not.
+
+        To be called before or after it is opened.
+        """
+
+    @abstractmethod
+    async def changes(self, after: str, limit: int) -> list[tuple[str, Change]]:
+        """Return the changes after a cursor, oldest first, each with its own cursor.
+
+        Slates, answers, erasures, and imports of users that were not known: each once, in the order
+        in which they came to one user, kept by the transaction that did it. Impressions that
+        `expire` drops unanswered are there, too. The cursor before the first change is "".
+        """
+
+    @abstractmethod
+    async def drop_changes(self, until: str) -> None:
+        """Drop the changes up to a cursor: the log has them. Later ones have other cursors."""
 
     # time
 

@@ -18,8 +18,8 @@ T = TypeVar("T")
 
 COPYING = "copying"
 """Under which name a store remembers that a copy into it is not finished."""
-_OWN = (COPYING, "ping")
-"""What is not copied."""
+_OWN = (COPYING, "ping", "event_log")
+"""What is not copied: a copy has another log, if any."""
 _EVENTS_AT_ONCE = 1_000
 
 Watch = Callable[[str, float], None]
@@ -49,10 +49,16 @@ async def copy_store(
     shape = await here.stored_shape()
     if shape is None:
         raise ValueError(f"{public_address(source)}: holds no store, so there is nothing to copy")
-    async with _opened(here, shape) as contents:
+    async with opened(here, shape) as contents:
         await refuse_half_copied(here, source)
-        await _make_room(there, target)
-        async with _opened(there, shape) as copied:
+        if await here.changes("", 1):
+            raise ValueError(
+                f"{public_address(source)}: holds changes that are not in its event log yet; start "
+                "and stop the service with --event-log, or end the log with 'faircascade store "
+                "unlog'"
+            )
+        await make_room(there, target)
+        async with opened(there, shape) as copied:
             await there.set_meta(COPYING, {"from": public_address(source)})
             sent = await _copy(here, contents, there, copied, watch or (lambda *_: None))
             await _compare(copied, sent, public_address(target))
@@ -66,7 +72,7 @@ async def summary(address: str, *, ttl: float) -> StoreSummary:
     shape = await store.stored_shape()
     if shape is None:
         raise ValueError(f"{public_address(address)}: holds no store")
-    async with _opened(store, shape) as contents:
+    async with opened(store, shape) as contents:
         return StoreSummary(
             shape=shape.plain(),
             counts=await contents.count(),
@@ -80,13 +86,13 @@ async def refuse_half_copied(store: Store, address: str) -> None:
     if (copying := await store.get_meta(COPYING)) is not None:
         name = public_address(address)
         raise ValueError(
-            f"{name}: a copy from {copying['from']} was interrupted; run 'faircascade store copy' "
-            "again, or use another store"
+            f"{name}: a copy from {copying['from']} was interrupted; run the same 'faircascade "
+            "store' command again, or use another store"
         )
 
 
 @asynccontextmanager
-async def _opened(store: Store, shape: Any) -> AsyncIterator[StoreContents]:
+async def opened(store: Store, shape: Any) -> AsyncIterator[StoreContents]:
     await store.open(shape)
     try:
         yield store.contents()
@@ -94,12 +100,12 @@ async def _opened(store: Store, shape: Any) -> AsyncIterator[StoreContents]:
         await store.close()
 
 
-async def _make_room(store: Store, address: str) -> None:
+async def make_room(store: Store, address: str) -> None:
     """Refuse a store that holds something, unless it is what a copy left behind."""
     shape = await store.stored_shape()
     if shape is None:
         return
-    async with _opened(store, shape) as contents:
+    async with opened(store, shape) as contents:
         if await store.get_meta(COPYING) is None and any(_numbers(await contents.count())):
             raise ValueError(
                 f"{public_address(address)}: holds a store already; copy to an empty place"

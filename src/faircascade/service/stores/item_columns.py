@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from faircascade.service.stores.attributes import Attributes
 from faircascade.types import Bools, Floats
 
 PAGE = 16_384
@@ -29,6 +30,8 @@ class _Item(Protocol):
     @property
     def groups(self) -> Mapping[str, str]: ...
     @property
+    def attributes(self) -> Attributes: ...
+    @property
     def slot(self) -> int: ...
     @property
     def removed(self) -> bool: ...
@@ -47,6 +50,7 @@ class ItemColumns:
     popularity: Floats
     groups: Sequence[str | None]
     suppliers: Sequence[str | None]
+    attributes: Sequence[Attributes]
     removed: Bools
 
     def __len__(self) -> int:
@@ -67,5 +71,6 @@ class ItemColumns:
             popularity=np.array([item.popularity for item in items], dtype=np.float64),
             groups=[item.groups.get("group") for item in items],
             suppliers=[item.groups.get("supplier") for item in items],
+            attributes=[item.attributes for item in items],
             removed=np.array([item.removed for item in items], dtype=bool),
         )

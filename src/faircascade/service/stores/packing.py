@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircascade.service.stores.attributes import AttributeChanges
 from faircascade.service.stores.base import Event, Impression, ItemPatch, ModelUpdate, StoredItem
 from faircascade.types import Floats
 
@@ -20,6 +21,8 @@ _EVENT = struct.Struct("<diI")  # time, number of clicks, bytes of the note
 _ITEM = struct.Struct("<i?dd")  # slot, removed, merit, popularity
 _NUMBERS = struct.Struct("<dd")  # merit, popularity; not a number if left out
 _LENGTH = struct.Struct("<I")  # bytes of the text that follows
+_ATTRIBUTE = "\x1e"
+"""Begins the column of an attribute, whose label is its value in JSON; no name has this in it."""
 _NOTHING = -1
 """Stands for None."""
 
@@ -93,6 +96,7 @@ def read_impression(name: str, packed: bytes, dim: int) -> Impression:
     features = slots + 4 * k
     answered = clicked != _NOTHING
     end = features + 8 * k * dim
+    said = end + (-4 * clicked if answered and clicked < 0 else 0)
     return Impression(
         id=name,
         user=read_text(packed[_IMPRESSION.size : note]),
@@ -101,8 +105,9 @@ def read_impression(name: str, packed: bytes, dim: int) -> Impression:
         round=number,
         time=time,
         note=read_note(packed[note:slots]),
-        clicked=_read_clicked(clicked, packed[end:]) if answered else None,
+        clicked=_read_clicked(clicked, packed[end:said]) if answered else None,
         examined=examined if answered else None,
+        details=read_note(packed[said:]),
     )
 
 
@@ -115,16 +120,20 @@ def _read_clicked(head: int, tail: bytes) -> tuple[int, ...]:
 def pack_feedback(update: ModelUpdate) -> tuple[bytes, bytes]:
     """Return what goes over the first bytes of an impression, and what is added to its end.
 
-    A single click is its position, none is 0; of n clicks, -n goes first and all positions last.
+    A single click is its position, none is 0; of n clicks, -n goes first and all positions to the
+    end. What else the answer says comes last.
     """
-    return _pack_answer(update.clicked, update.examined)
+    return _pack_answer(update.clicked, update.examined, update.details)
 
 
-def _pack_answer(clicked: tuple[int, ...], examined: int) -> tuple[bytes, bytes]:
+def _pack_answer(
+    clicked: tuple[int, ...], examined: int, details: Mapping[str, Any]
+) -> tuple[bytes, bytes]:
+    said = pack_note(details)
     if len(clicked) > 1:
         tail = np.array(clicked, dtype="<i4").tobytes()
-        return _ANSWER.pack(-len(clicked), examined), tail
-    return _ANSWER.pack(sum(clicked), examined), b""
+        return _ANSWER.pack(-len(clicked), examined), tail + said
+    return _ANSWER.pack(sum(clicked), examined), said
 
 
 def pack_answered_impression(impression: Impression, dim: int) -> bytes:
@@ -132,7 +141,7 @@ def pack_answered_impression(impression: Impression, dim: int) -> bytes:
     packed = pack_impression(impression, dim)
     if impression.clicked is None or impression.examined is None:
         return packed
-    head, tail = _pack_answer(impression.clicked, impression.examined)
+    head, tail = _pack_answer(impression.clicked, impression.examined, impression.details)
     return head + packed[_ANSWER.size :] + tail
 
 
@@ -143,8 +152,7 @@ def pack_shown(impression: Impression) -> bytes:
 
 def pack_answered(update: ModelUpdate) -> bytes:
     """Return the event of an answer: the clicked items alone."""
-    counted = update.impression.counted
-    return _pack_event(update.time, len(update.clicked), counted, update.clicked_slots)
+    return _pack_event(update.time, len(update.clicked), update.counted, update.clicked_slots)
 
 
 def pack_event(event: Event) -> bytes:
@@ -174,23 +182,32 @@ def read_event(packed: bytes) -> Event:
 def pack_patch(patch: ItemPatch, dim: int) -> bytes:
     """Return the change of an item; a store puts slot and `removed` before what comes of it."""
     numbers = (math.nan if n is None else n for n in (patch.merit, patch.popularity))
-    labels = (text for label in patch.groups.items() for text in label)
+    labels = _labels(patch.groups, patch.attributes)
     return b"".join(
-        [_NUMBERS.pack(*numbers), pack_floats(patch.features, dim), *map(_pack_part, labels)]
+        [_NUMBERS.pack(*numbers), pack_floats(patch.features, dim), *map(pack_part, labels)]
     )
 
 
 def pack_item(item: StoredItem, dim: int) -> bytes:
     """Return an item as `read_item` takes it."""
     head = _ITEM.pack(item.slot, item.removed, item.merit, item.popularity)
-    labels = (text for label in item.groups.items() for text in label)
-    return b"".join([head, pack_floats(item.features, dim), *map(_pack_part, labels)])
+    labels = _labels(item.groups, item.attributes)
+    return b"".join([head, pack_floats(item.features, dim), *map(pack_part, labels)])
+
+
+def _labels(groups: Mapping[str, str], attributes: AttributeChanges) -> Iterator[str]:
+    """Yield column, label, column, label, ..."""
+    for column, label in groups.items():
+        yield from (column, label)
+    for name, value in attributes.items():
+        yield from (_ATTRIBUTE + name, "" if value is None else json.dumps(value))
 
 
 def read_item(name: str, packed: bytes, dim: int) -> StoredItem:
     slot, removed, merit, popularity = _ITEM.unpack_from(packed)
     labels = _ITEM.size + 8 * dim
     texts = _read_parts(packed[labels:])
+    found = dict(zip(texts, texts, strict=True))  # column, label, column, label, ...
     return StoredItem(
         id=name,
         slot=slot,
@@ -198,11 +215,17 @@ def read_item(name: str, packed: bytes, dim: int) -> StoredItem:
         features=read_floats(packed[_ITEM.size : labels]),
         merit=merit,
         popularity=popularity,
-        groups=dict(zip(texts, texts, strict=True)),  # column, label, column, label, ...
+        groups={column: text for column, text in found.items() if column[:1] != _ATTRIBUTE},
+        attributes={
+            column[1:]: json.loads(text)
+            for column, text in found.items()
+            if column[:1] == _ATTRIBUTE
+        },
     )
 
 
-def _pack_part(text: str) -> bytes:
+def pack_part(text: str) -> bytes:
+    """Return text after its length."""
     packed = pack_text(text)
     return _LENGTH.pack(len(packed)) + packed
 

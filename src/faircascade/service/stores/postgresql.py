@@ -10,7 +10,7 @@ import json
 import secrets
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,9 +32,19 @@ from faircascade.service.stores.base import (
     UserRecord,
     UserStates,
 )
+from faircascade.service.stores.changes import (
+    Answered,
+    Change,
+    Erased,
+    Expired,
+    Imported,
+    Shown,
+    read_change,
+)
 from faircascade.service.stores.packing import pack_floats, pack_text
 from faircascade.service.stores.postgresql_catalogue import change_items, read_items, take_out
 from faircascade.service.stores.postgresql_connection import (
+    Connection,
     PostgreSQLConnection,
     Unanswered,
     checked_url,
@@ -42,6 +52,7 @@ from faircascade.service.stores.postgresql_connection import (
 )
 from faircascade.service.stores.postgresql_contents import PostgreSQLContents
 from faircascade.service.stores.postgresql_rows import (
+    EXPIRED,
     IMPRESSION,
     USER,
     at_once,
@@ -83,6 +94,7 @@ class PostgreSQLStore(Store):
         self._schema = schema
         self._patience = patience
         self._id = ""
+        self._logged = False
 
     @classmethod
     def from_address(cls, address: str, *, ttl: float) -> PostgreSQLStore:
@@ -221,8 +233,11 @@ class PostgreSQLStore(Store):
         try:
             for some in chunks(range(len(ids)), at_once(size)):
                 shown = [impressions[n] for n in some]
-                values = slate_values([ids[n] for n in some], shown, gains, self._shape.dim)
-                await self._call("record", *values)
+                names = [ids[n] for n in some]
+                values = slate_values(names, shown, gains, self._shape.dim)
+                pairs = zip(shown, names, strict=True)
+                changes = self._packed(Shown.of(one, name, units) for one, name in pairs)
+                await self._call("record", *values, changes)
                 counted += len(some)
         except StoreDown as error:
             if counted or isinstance(error, Unanswered):
@@ -240,13 +255,23 @@ class PostgreSQLStore(Store):
         found = {i.id: i for i in (read_impression(row, self._shape.dim) for row in rows)}
         return [found.get(name) for name in ids]
 
+    async def unanswered(self, before: float, limit: int) -> list[Impression]:
+        rows = await self._guarded(
+            f"SELECT {IMPRESSION} FROM impressions WHERE {{guard}} AND clicked IS NULL "
+            "AND time < $2 ORDER BY time LIMIT $3",
+            before,
+            limit,
+        )
+        return [read_impression(row, self._shape.dim) for row in rows]
+
     async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
         """Learn each update; one whose reply was lost is `REPEATED` when it is sent again."""
         s = self._shape.sums
         outcomes: list[UpdateOutcome] = []
         for some in chunks(updates, at_once(8 * s)):
             extra = len(some) * 8 * s / _PACE
-            ((found,),) = await self._call("learn", *update_values(some, s), extra=extra)
+            changes = self._packed(map(Answered.of, some))
+            ((found,),) = await self._call("learn", *update_values(some, s), changes, extra=extra)
             outcomes += map(UpdateOutcome, found)
         return outcomes
 
@@ -260,23 +285,24 @@ class PostgreSQLStore(Store):
         name = pack_text(user)
         # Asked first: if the reply to the second is lost, sending it again finds nothing.
         known = await self._guarded("SELECT 1 FROM users WHERE {guard} AND name = $2", name)
-        ((erased,),) = await self._call("erase", name)
+        change = next(iter(self._packed([Erased(user=user)])), None)
+        ((erased,),) = await self._call("erase", name, change)
         return bool(known) or bool(erased)
 
     async def put_users(self, users: Sequence[str], sums: Floats, rounds: Ints) -> None:
         s = self._shape.sums
         order = sorted(range(len(users)), key=lambda n: pack_text(users[n]))
         for some in chunks(order, at_once(8 * s)):
-            await self._guarded(
-                "INSERT INTO users (name, rounds, sums) SELECT g.name, g.rounds, "
-                "($4::float8[])[(g.place - 1) * $5::int + 1 : g.place * $5::int] "
-                "FROM unnest($2::bytea[], $3::bigint[]) WITH ORDINALITY AS g (name, rounds, place) "
-                "WHERE {guard} ON CONFLICT (name) DO NOTHING",
+            values = [
                 [pack_text(users[n]) for n in some],
                 [int(rounds[n]) for n in some],
                 np.concatenate([sums[n] for n in some]).tolist(),
                 s,
-            )
+                self._packed(
+                    Imported(user=users[n], sums=sums[n], rounds=int(rounds[n])) for n in some
+                ),
+            ]
+            await self._call("put_users", *values)
 
     # exposure
 
@@ -294,11 +320,41 @@ class PostgreSQLStore(Store):
         while dropped == _EVENTS_AT_ONCE:
             ((dropped,),) = await self._call("drop_events", READING_TIME, _EVENTS_AT_ONCE)
 
+    # event log
+
+    def log_changes(self, on: bool) -> None:
+        self._logged = on
+
+    def _packed(self, changes: Iterable[Change]) -> list[bytes]:
+        """Return changes as bytes, none if they are not logged."""
+        return [change.pack(self._shape.dim) for change in changes] if self._logged else []
+
+    async def changes(self, after: str, limit: int) -> list[tuple[str, Change]]:
+        rows = await self._call("changes", int(after or 0), limit)
+        return [(str(number), read_change(body, self._shape.dim)) for number, body in rows]
+
+    async def drop_changes(self, until: str) -> None:
+        sql = "DELETE FROM changes WHERE {guard} AND number <= $2"
+        await self._guarded(sql, int(until or 0))
+
     # time
 
     async def expire(self, before: float) -> int:
+        if self._logged:
+            return await self._db.transaction(lambda db: self._expire_logged(db, before))
         ((dropped,),) = await self._call("expire", before, _EXPIRE_AT_ONCE)
         return int(dropped)
+
+    async def _expire_logged(self, db: Connection, before: float) -> int:
+        """Drop some impressions, and keep a change for each that has no answer."""
+        await db.execute(
+            f"SELECT {function('guard')}($1), {function('announce_events')}()", self._id
+        )
+        rows = await db.fetch(EXPIRED, before, _EXPIRE_AT_ONCE)
+        dropped = [read_impression(row, self._shape.dim) for row in rows]
+        changes = self._packed(Expired(impression=one) for one in dropped if one.clicked is None)
+        await db.execute("INSERT INTO changes (body) SELECT unnest($1::bytea[])", changes)
+        return len(dropped)
 
     # copies
 

@@ -10,6 +10,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from faircascade.service.stores.attributes import (
+    Value,
+    changed_attributes,
+    read_attributes,
+    write_attributes,
+)
 from faircascade.service.stores.base import ItemPatch, StoredItem
 from faircascade.service.stores.packing import pack_text, read_floats, read_text
 from faircascade.service.stores.postgresql_connection import Connection
@@ -17,10 +23,21 @@ from faircascade.service.stores.postgresql_rows import at_once, chunks
 from faircascade.service.stores.postgresql_schema import function
 from faircascade.types import Floats
 
-COLUMNS = ("id", "slot", "features", "merit", "popularity", "labels", "removed", "version")
-_TYPES = ("bytea", "int", "bytea", "float8", "float8", "text", "boolean", "bigint")
+COLUMNS = (
+    "id",
+    "slot",
+    "features",
+    "merit",
+    "popularity",
+    "labels",
+    "attributes",
+    "removed",
+    "version",
+)
+_TYPES = ("bytea", "int", "bytea", "float8", "float8", "text", "text", "boolean", "bigint")
 _READ = """
-SELECT s.version, i.slot, i.id, i.features, i.merit, i.popularity, i.labels, i.removed
+SELECT s.version, i.slot, i.id, i.features, i.merit, i.popularity, i.labels,
+    i.attributes, i.removed, i.version
 FROM store s LEFT JOIN items i ON i.version > $2 WHERE (SELECT {guard}($1)) ORDER BY i.slot
 """
 UPSERT = f"""
@@ -42,9 +59,22 @@ async def read_items(db: Connection, store: str, after: int) -> tuple[int, list[
             merit=merit,
             popularity=popularity,
             groups=json.loads(labels),
+            attributes=read_attributes(attributes),
             removed=removed,
+            version=version,
         )
-        for _, slot, name, features, merit, popularity, labels, removed in rows
+        for (
+            _,
+            slot,
+            name,
+            features,
+            merit,
+            popularity,
+            labels,
+            attributes,
+            removed,
+            version,
+        ) in rows
         if name is not None
     ]
     return rows[0][0], found
@@ -57,7 +87,8 @@ async def change_items(db: Connection, store: str, changes: Sequence[ItemPatch])
     known = {
         row["id"]: row
         for row in await db.fetch(
-            "SELECT id, slot, merit, popularity, labels, removed FROM items WHERE id = ANY ($1)",
+            "SELECT id, slot, merit, popularity, labels, attributes, removed FROM items "
+            "WHERE id = ANY ($1)",
             ids,
         )
     }
@@ -72,6 +103,7 @@ async def change_items(db: Connection, store: str, changes: Sequence[ItemPatch])
             if row is not None and not row["removed"]:
                 item.merit, item.popularity = row["merit"], row["popularity"]
                 item.labels = json.loads(row["labels"])
+                item.attributes = read_attributes(row["attributes"])
         item.change(change)
     rows = [(name, *item.row(), version) for name, item in new.items()]
     for some in chunks(rows, at_once(max(len(row[2]) for row in rows))):
@@ -89,6 +121,7 @@ class _NewItem:
         self.merit = 1.0
         self.popularity = 0.0
         self.labels: dict[str, str] = {}
+        self.attributes: dict[str, Value] = {}
 
     def change(self, patch: ItemPatch) -> None:
         """Take in a change; what it leaves out stays as it was."""
@@ -97,10 +130,12 @@ class _NewItem:
         self.popularity = self.popularity if patch.popularity is None else patch.popularity
         labels = {**self.labels, **patch.groups}
         self.labels = {column: label for column, label in labels.items() if label}
+        self.attributes = changed_attributes(self.attributes, patch.attributes)
 
     def row(self) -> tuple[Any, ...]:
         packed = self.features.astype("<f8", copy=False).tobytes()
-        return self.slot, packed, self.merit, self.popularity, json.dumps(self.labels), False
+        texts = json.dumps(self.labels), write_attributes(self.attributes)
+        return self.slot, packed, self.merit, self.popularity, *texts, False
 
 
 async def take_out(db: Connection, store: str, ids: Sequence[str]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from faircascade.service.stores.attributes import read_attributes, write_attributes
 from faircascade.service.stores.base import Event, Impression, StoredItem, StoreShape
 from faircascade.service.stores.contents import (
     ContentCounts,
@@ -58,7 +59,7 @@ SELECT * FROM unnest($1::bytea[], $2::int[], $3::bigint[]) ON CONFLICT (name, sl
 _ADD_IMPRESSIONS = f"""
 INSERT INTO impressions ({IMPRESSION})
 SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::float8[], $5::bytea[],
-  $6::bytea[], $7::bytea[], $8::bytea[], $9::int[])
+  $6::bytea[], $7::bytea[], $8::bytea[], $9::int[], $10::bytea[])
 ON CONFLICT (id) DO NOTHING RETURNING 1
 """
 _ADD_EVENTS = """
@@ -67,9 +68,24 @@ FROM unnest($1::float8[], $2::boolean[], $3::bytea[], $4::bytea[])
   WITH ORDINALITY AS g (time, answered, slots, note, place) ORDER BY g.place
 """
 _CLEAR = """
-DROP TABLE store, meta, items, users, accounts, impressions, events, counts;
+DROP TABLE store, meta, items, users, accounts, impressions, events, counts, changes;
 DROP SEQUENCE event_numbers
 """
+
+
+def _item(row: Any) -> ItemVersion:
+    name, slot, features, merit, popularity, labels, attributes, removed, version = row
+    item = StoredItem(
+        id=read_text(name),
+        slot=slot,
+        features=read_floats(features),
+        merit=merit,
+        popularity=popularity,
+        groups=json.loads(labels),
+        attributes=read_attributes(attributes),
+        removed=removed,
+    )
+    return ItemVersion(item=item, version=version)
 
 
 class PostgreSQLContents(StoreContents):
@@ -95,21 +111,7 @@ class PostgreSQLContents(StoreContents):
         sql = f"SELECT {', '.join(COLUMNS)} FROM items WHERE slot > $1 ORDER BY slot LIMIT $2"
         while rows := await self._fetch(sql, last, most):
             last = rows[-1]["slot"]
-            yield [
-                ItemVersion(
-                    item=StoredItem(
-                        id=read_text(name),
-                        slot=slot,
-                        features=read_floats(features),
-                        merit=merit,
-                        popularity=popularity,
-                        groups=json.loads(labels),
-                        removed=removed,
-                    ),
-                    version=version,
-                )
-                for name, slot, features, merit, popularity, labels, removed, version in rows
-            ]
+            yield [_item(row) for row in rows]
 
     async def users(self) -> AsyncIterator[Sequence[StoredUser]]:
         last, most = b"", at_once(8 * self._shape.sums)
@@ -141,6 +143,7 @@ class PostgreSQLContents(StoreContents):
                 one.item.merit,
                 one.item.popularity,
                 json.dumps(dict(one.item.groups)),
+                write_attributes(one.item.attributes),
                 one.item.removed,
                 one.version,
             )
@@ -187,6 +190,7 @@ class PostgreSQLContents(StoreContents):
             [pack_note(one.note) for one in impressions],
             [None if one.clicked is None else clicked_bytes(one.clicked) for one in impressions],
             [one.examined for one in impressions],
+            [None if one.clicked is None else pack_note(one.details) for one in impressions],
         )
         return len(rows)
 

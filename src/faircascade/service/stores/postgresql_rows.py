@@ -24,7 +24,7 @@ from faircascade.types import Floats
 
 T = TypeVar("T")
 
-IMPRESSION = "id, name, round, time, slots, features, note, clicked, examined"
+IMPRESSION = "id, name, round, time, slots, features, note, clicked, examined, details"
 """Columns that `read_impression` takes."""
 USER = f"""
 SELECT u.rounds, array_send(u.sums),
@@ -35,6 +35,13 @@ FROM users u LEFT JOIN LATERAL (
 WHERE {{guard}} AND u.name = $2
 """
 """Rows that `read_user` takes: the newest impressions of a user, or one without any."""
+
+EXPIRED = f"""
+DELETE FROM impressions WHERE id = ANY (ARRAY(
+  SELECT i.id FROM impressions i WHERE i.time < $1 ORDER BY i.time LIMIT $2 FOR UPDATE SKIP LOCKED
+)) RETURNING {IMPRESSION}
+"""
+"""Drops some impressions and returns what `read_impression` takes."""
 
 _MANY = 500
 """Rows sent together at most."""
@@ -76,7 +83,7 @@ def clicked_bytes(clicked: tuple[int, ...]) -> bytes:
 
 
 def read_impression(row: Sequence[Any], dim: int) -> Impression:
-    name, user, number, time, slots, features, note, clicked, examined = row
+    name, user, number, time, slots, features, note, clicked, examined, details = row
     shown = _read_slots(slots)
     return Impression(
         id=read_text(name),
@@ -88,6 +95,7 @@ def read_impression(row: Sequence[Any], dim: int) -> Impression:
         note=read_note(note),
         clicked=None if clicked is None else tuple(_read_slots(clicked).tolist()),
         examined=examined,
+        details=read_note(details),
     )
 
 
@@ -138,13 +146,22 @@ def slate_values(
 def update_values(updates: Sequence[ModelUpdate], size: int) -> list[Any]:
     """Return what the function `learn` takes of updates with up to `size` increments each."""
     increments = [widened(fitting(update.increments, size), size) for update in updates]
+    refunds = [
+        (n, slot, units)
+        for n, update in enumerate(updates, 1)
+        for slot, units in update.refunds.items()
+    ]
     return [
         [pack_text(update.impression.id) for update in updates],
         [clicked_bytes(update.clicked) for update in updates],
         [update.examined for update in updates],
+        [pack_note(update.details) for update in updates],
         size,
         np.concatenate(increments).tolist(),
         [update.time for update in updates],
         [slot_bytes(update.clicked_slots) for update in updates],
-        [pack_note(update.impression.counted) for update in updates],
+        [pack_note(update.counted) for update in updates],
+        [n for n, _, _ in refunds],
+        [slot for _, slot, _ in refunds],
+        [units for _, _, units in refunds],
     ]

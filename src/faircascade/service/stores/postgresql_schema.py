@@ -11,7 +11,7 @@ from importlib.resources import files
 from faircascade.service.stores.base import StoreShape
 from faircascade.service.stores.postgresql_connection import Connection
 
-FORMAT = 2
+FORMAT = 3
 """Format of tables and values; a store in another one is refused."""
 _OPENING = 0x66616972
 """Advisory lock of who makes tables and functions."""

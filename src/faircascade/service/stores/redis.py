@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +30,14 @@ from faircascade.service.stores.base import (
     UserRecord,
     UserStates,
 )
+from faircascade.service.stores.changes import (
+    Answered,
+    Change,
+    Erased,
+    Imported,
+    Shown,
+    read_change,
+)
 from faircascade.service.stores.redis_connection import (
     Command,
     RedisConnection,
@@ -41,10 +49,13 @@ from faircascade.service.stores.redis_contents import RedisContents
 from faircascade.service.stores.registry import register_store
 from faircascade.types import Floats, Ints
 
-FORMAT = 3
+FORMAT = 4
 """Format of keys and values; a store in another one is refused."""
 MARGIN = 3600.0
 """Seconds that an impression outlives its time to live: clocks differ."""
+_LOGGED_LIFE = 7 * 24 * 3600_000
+"""Milliseconds that one lives longer where changes are logged, until it is answered, so that none
+goes before `expire`."""
 READING_TIME = 600.0
 """Seconds that other services have to read an event before it may go."""
 
@@ -75,6 +86,7 @@ class RedisStore(Store):
         self._prefix = prefix
         self._patience = patience
         self._life = round((ttl + MARGIN) * 1000)  # milliseconds
+        self._logged = False
 
     @classmethod
     def from_address(cls, address: str, *, ttl: float) -> RedisStore:
@@ -174,15 +186,18 @@ class RedisStore(Store):
         items, changed, version, _ = self._catalogue()
         # The version comes first: what changes in between is read twice rather than never.
         number, ids = await self._send(
-            [("GET", version), ("ZRANGEBYSCORE", changed, f"({after}", "+inf")]
+            [("GET", version), ("ZRANGEBYSCORE", changed, f"({after}", "+inf", "WITHSCORES")]
         )
         dim = self._shape.dim
         found: list[StoredItem] = []
-        for some in chunks(ids, _at_once(8 * dim)):
-            (values,) = await self._send([("HMGET", items, *some)])
+        for some in chunks(list(zip(ids[::2], ids[1::2], strict=True)), _at_once(8 * dim)):
+            (values,) = await self._send([("HMGET", items, *(name for name, _ in some))])
             found += [
-                packing.read_item(packing.read_text(name), value, dim)
-                for name, value in zip(some, values, strict=True)
+                replace(
+                    packing.read_item(packing.read_text(name), value, dim),
+                    version=int(changed_with),
+                )
+                for (name, changed_with), value in zip(some, values, strict=True)
             ]
         return int(number or 0), sorted(found, key=lambda item: item.slot)
 
@@ -233,7 +248,9 @@ class RedisStore(Store):
         ids = [secrets.token_urlsafe(16) for _ in impressions]
         gains = [] if units is None else units.tolist()
         calls = [
-            self._recording(name, impression, gains)
+            self._recording(
+                name, impression, gains, self._packed(Shown.of, impression, name, units)
+            )
             for name, impression in zip(ids, impressions, strict=True)
         ]
         size = max((impression.features.nbytes for impression in impressions), default=0)
@@ -249,7 +266,7 @@ class RedisStore(Store):
         return ids
 
     def _recording(
-        self, name: str, impression: Impression, gains: Sequence[int]
+        self, name: str, impression: Impression, gains: Sequence[int], change: bytes
     ) -> tuple[Command, Command]:
         user = impression.user
         keys = [
@@ -258,14 +275,18 @@ class RedisStore(Store):
             self._key("shown", user),
             self._key("account", user),
             self._key("events"),
+            self._key("changes"),
+            self._key("open"),
         ]
         arguments: list[bytes | str | int | float] = [
             packing.pack_impression(impression, self._shape.dim),
             name,
             impression.round,
-            self._life,
+            self._life + self._logged * _LOGGED_LIFE,
             packing.pack_shown(impression),
             self._stem(),
+            change,
+            impression.time,
         ]
         for pair in zip(impression.slots.tolist(), gains, strict=False):
             arguments += pair
@@ -284,6 +305,21 @@ class RedisStore(Store):
             ]
         return found
 
+    async def unanswered(self, before: float, limit: int) -> list[Impression]:
+        key, found = self._key("open"), list[Impression]()
+        while not found:
+            (ids,) = await self._send(
+                [("ZRANGEBYSCORE", key, "-inf", f"({before!r}", "LIMIT", 0, limit)]
+            )
+            if not ids:
+                break
+            names = [name.decode() for name in ids]
+            there = await self.impressions(names)
+            found = [one for one in there if one is not None]
+            if expired := [n for n, one in zip(names, there, strict=True) if one is None]:
+                await self._send([("ZREM", key, *expired)])
+        return found
+
     async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
         """Learn each update; one whose reply was lost is `REPEATED` when it is sent again."""
         calls = [self._learning(update) for update in updates]
@@ -296,11 +332,18 @@ class RedisStore(Store):
             self._key("impression", shown.id),
             self._key("user", shown.user),
             self._key("events"),
+            self._key("changes"),
+            self._key("open"),
+            self._key("account", shown.user),
         ]
-        given = packing.fitting(update.increments, self._shape.sums)
+        # 0 in the place of -0, as if it were added to 0: the first increments are kept as they are
+        given = packing.fitting(update.increments, self._shape.sums) + 0.0
         increments = packing.pack_floats(given, len(given))
         head, tail = packing.pack_feedback(update)
-        return keys, [head, increments, packing.pack_answered(update), tail]
+        event, change = packing.pack_answered(update), self._packed(Answered.of, update)
+        refunds = [part for pair in update.refunds.items() for part in pair]
+        dim = self._shape.dim
+        return keys, [head, increments, event, tail, change, shown.id, dim, _LOGGED_LIFE, *refunds]
 
     # users
 
@@ -327,14 +370,23 @@ class RedisStore(Store):
         keys = [self._key(kind, user) for kind in ("user", "account", "shown")]
         # Asked first: if the reply to the second is lost, sending it again finds nothing.
         (known,) = await self._send([("EXISTS", *keys)])
-        await self._call("erase", [(keys, [self._stem()])])
+        change = self._packed(Erased, user=user)
+        log = [self._key("changes"), self._key("open")]
+        await self._call("erase", [([*keys, *log], [self._stem(), change])])
         return bool(known)
 
     async def put_users(self, users: Sequence[str], sums: Floats, rounds: Ints) -> None:
         s = self._shape.sums
         calls: list[tuple[Command, Command]] = [
-            ([self._key("user", user)], [int(n), packing.pack_floats(row, s)])
-            for user, row, n in zip(users, sums, rounds, strict=True)
+            (
+                [self._key("user", user), self._key("changes")],
+                [
+                    n,
+                    packing.pack_floats(row, s),
+                    self._packed(Imported, user=user, sums=row, rounds=n),
+                ],
+            )
+            for user, row, n in zip(users, sums, rounds.tolist(), strict=True)
         ]
         await self._call("put_user", calls, size=8 * s)
 
@@ -353,11 +405,37 @@ class RedisStore(Store):
         keys = [self._key("counts"), self._key("events")]
         await self._call("keep_counts", [(keys, [cursor, counts, round(READING_TIME * 1000)])])
 
+    # event log
+
+    def log_changes(self, on: bool) -> None:
+        self._logged = on
+
+    def _packed(self, make: Callable[..., Change], *given: Any, **named: Any) -> bytes:
+        """Return a change as bytes, none if changes are not logged."""
+        return make(*given, **named).pack(self._shape.dim) if self._logged else b""
+
+    async def changes(self, after: str, limit: int) -> list[tuple[str, Change]]:
+        start = f"({after}" if after else "-"
+        (found,) = await self._send([("XRANGE", self._key("changes"), start, "+", "COUNT", limit)])
+        dim = self._shape.dim
+        return [(cursor.decode(), read_change(fields[b"c"], dim)) for cursor, fields in found]
+
+    async def drop_changes(self, until: str) -> None:
+        if until:
+            time, number = until.split("-")
+            first = f"{time}-{int(number) + 1}"
+            await self._send([("XTRIM", self._key("changes"), "MINID", first)])
+
     # time
 
     async def expire(self, before: float) -> int:
-        """Do nothing: Redis drops impressions itself, `MARGIN` after the time to live."""
-        return 0
+        """Drop impressions that are not answered, if changes are logged. Redis drops the others
+        itself, `MARGIN` after the time to live."""
+        if not self._logged:
+            return 0
+        keys = [self._key("open"), self._key("changes")]
+        (dropped,) = await self._call("expire", [(keys, [before, _MANY, self._stem()])])
+        return int(dropped)
 
     # copies
 

@@ -159,8 +159,9 @@ class RedisContents(StoreContents):
                 ("SET", self._key("impression", one.id), packed, "PX", life, "NX"),
                 ("ZADD", shown, one.round, one.id),
                 ("PEXPIRE", shown, self._life),
+                ("ZADD", self._key("open"), one.time, one.id) if one.clicked is None else ("PING",),
             ]
-        return sum(reply is not None for reply in (await self._send(commands))[::3])
+        return sum(reply is not None for reply in (await self._send(commands))[::4])
 
     async def add_events(self, events: Sequence[Event]) -> None:
         key = self._key("events")
@@ -170,5 +171,6 @@ class RedisContents(StoreContents):
         for kind in ("user", "account", "shown", "impression"):
             async for keys in self._keys(kind):
                 await self._send([("UNLINK", *keys)])
-        rest = ("items", "changed", "version", "live", "events", "counts", "meta", "ping", "shape")
+        rest = ["items", "changed", "version", "live", "events", "counts", "meta", "ping", "shape"]
+        rest += ["changes", "open"]
         await self._send([("UNLINK", *(self._key(kind) for kind in rest))])

@@ -13,7 +13,10 @@ import struct
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Sequence
+from time import monotonic
 from typing import Protocol
+
+from faircascade.service.stores.base import StoreDown
 
 REMEMBERED = 65_536
 """Users whose last number is remembered."""
@@ -24,6 +27,8 @@ _PLACE = struct.Struct(f"{2 * _WAYS}q")
 TABLE_SIZE = REMEMBERED // _WAYS * _PLACE.size
 _PAUSE = 0.0005
 """Seconds until a lock is tried again, which is held for microseconds."""
+PATIENCE = 5.0
+"""Seconds after which the process that holds it must have been stopped."""
 
 
 class RoundNumbers(ABC):
@@ -98,7 +103,10 @@ class SharedRounds(RoundNumbers):
             self._lock.give_back()
 
     async def _locked(self) -> None:
+        until = monotonic() + PATIENCE
         while not self._lock.take():
+            if monotonic() >= until:
+                raise StoreDown("another process of this service holds the numbers of slates")
             await asyncio.sleep(_PAUSE)
 
     def _next(self, key: int, last: int) -> int:

@@ -7,7 +7,7 @@ import json
 import secrets
 import sqlite3
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +28,15 @@ from faircascade.service.stores.base import (
     UpdateOutcome,
     UserRecord,
     UserStates,
+)
+from faircascade.service.stores.changes import (
+    Answered,
+    Change,
+    Erased,
+    Expired,
+    Imported,
+    Shown,
+    read_change,
 )
 from faircascade.service.stores.file_guard import IN_USE, lockable_file, mark, real_file
 from faircascade.service.stores.item_columns import PAGE, ItemColumns
@@ -55,16 +64,16 @@ from faircascade.types import Floats, Ints
 if TYPE_CHECKING:
     from faircascade.service.stores.file_share import FileShare
 
-VERSION = 2
+VERSION = 3
 _MARK = 0x66616972
 """Tells our files from those of other programs (application_id)."""
 _ITEMS = """
-SELECT slot, id, features, merit, popularity, labels, removed
+SELECT slot, id, features, merit, popularity, labels, attributes, removed, version
 FROM items WHERE version > ? ORDER BY slot
 """
 _ACCOUNT = "SELECT slot, units FROM accounts WHERE user = ?"
 _IMPRESSION = """
-SELECT number, token, name, slots, features, round, time, note, clicked, examined
+SELECT number, token, name, slots, features, round, time, note, clicked, examined, details
 FROM impressions JOIN users ON users.key = impressions.user
 """
 _NEWEST = f"""
@@ -72,6 +81,11 @@ _NEWEST = f"""
     SELECT number FROM impressions WHERE user = ? ORDER BY round DESC, number DESC LIMIT ?
 ) ORDER BY round DESC, number DESC
 """
+_AMONG_UNANSWERED = f"""
+{_IMPRESSION} WHERE number IN (SELECT value FROM json_each(?)) AND clicked IS NULL
+ORDER BY time, number
+"""
+_UNANSWERED = f"{_IMPRESSION} WHERE clicked IS NULL AND time < ? ORDER BY time LIMIT ?"
 _COUNT = "SELECT count(*) FROM impressions WHERE user = ?"
 READING_TIME = 120.0
 """Seconds for which events stay after they were counted, if other processes read them too."""
@@ -98,6 +112,7 @@ class SQLiteStore(Store):
         self.path = Path(path)
         self._shape = StoreShape(dim=0, sums=0)
         self._share: FileShare | None = None
+        self._logged = False
         self._rounds: RoundNumbers = OwnRounds()
         self._counted: deque[tuple[float, int]] = deque()
         """When counts were kept, and up to which event."""
@@ -223,7 +238,7 @@ class SQLiteStore(Store):
         version, slot = ("version", "+slot") if after else ("+version", "slot")
         last = -1
         while rows := await self._file.read(
-            "SELECT slot, id, features, merit, popularity, labels, removed FROM items "
+            "SELECT slot, id, features, merit, popularity, labels, attributes, removed FROM items "
             f"WHERE {version} > ? AND {slot} > ? ORDER BY {slot} LIMIT ?",
             [after, last, PAGE],
         ):
@@ -282,6 +297,8 @@ class SQLiteStore(Store):
                 "INSERT INTO events (time, slots, note) VALUES (?, ?, ?)",
                 [(i.time, i.slots.tobytes(), pack_note(i.counted)) for i in impressions],
             )
+            shown = zip(impressions, ids, strict=True)
+            self._log(db, (Shown.of(impression, name, units) for impression, name in shown))
             return ids
 
         ids: list[str] = await self._file.write(job)
@@ -297,8 +314,13 @@ class SQLiteStore(Store):
         found = {i.id: i for i in map(self._impression, rows)}
         return [found.get(text) for text in ids]
 
+    async def unanswered(self, before: float, limit: int) -> list[Impression]:
+        return [
+            self._impression(row) for row in await self._file.read(_UNANSWERED, [before, limit])
+        ]
+
     def _impression(self, row: Any) -> Impression:
-        number, token, user, slots, features, round_, time, note, clicked, examined = row
+        number, token, user, slots, features, round_, time, note, clicked, examined, details = row
         return Impression(
             id=make_id(number, token),
             user=user,
@@ -309,6 +331,7 @@ class SQLiteStore(Store):
             note=read_note(note),
             clicked=clicked_positions(clicked),
             examined=examined,
+            details=read_note(details),
         )
 
     async def learn(self, updates: Sequence[ModelUpdate]) -> list[UpdateOutcome]:
@@ -318,6 +341,8 @@ class SQLiteStore(Store):
         def job(db: sqlite3.Connection) -> list[UpdateOutcome]:
             sums: dict[int, Floats] = {}
             outcomes = [learn_one(db, update, sums) for update in updates]
+            pairs = zip(updates, outcomes, strict=True)
+            learned = [update for update, outcome in pairs if outcome is UpdateOutcome.LEARNED]
             db.executemany(
                 "UPDATE users SET sums = ? WHERE key = ?",
                 [(total.tobytes(), key) for key, total in sums.items()],
@@ -329,12 +354,12 @@ class SQLiteStore(Store):
                         update.time,
                         len(update.clicked),
                         update.clicked_slots.tobytes(),
-                        pack_note(update.impression.counted),
+                        pack_note(update.counted),
                     )
-                    for update, outcome in zip(updates, outcomes, strict=True)
-                    if outcome is UpdateOutcome.LEARNED
+                    for update in learned
                 ],
             )
+            self._log(db, map(Answered.of, learned))
             return outcomes
 
         outcomes: list[UpdateOutcome] = await self._file.write(job)
@@ -369,6 +394,7 @@ class SQLiteStore(Store):
             for table in ("impressions", "accounts"):
                 db.execute(f"DELETE FROM {table} WHERE user = ?", row)
             db.execute("DELETE FROM users WHERE key = ?", row)
+            self._log(db, [Erased(user=user)])
             self._file.drop_log()
             return True
 
@@ -377,16 +403,17 @@ class SQLiteStore(Store):
         return known
 
     async def put_users(self, users: Sequence[str], sums: Floats, rounds: Ints) -> None:
-        rows = [
-            (name, int(n), row.tobytes()) for name, n, row in zip(users, rounds, sums, strict=True)
-        ]
-        await self._file.write(
-            lambda db: db.executemany(
-                "INSERT INTO users (name, rounds, sums) VALUES (?, ?, ?) "
-                "ON CONFLICT (name) DO NOTHING",
-                rows,
-            )
-        )
+        def job(db: sqlite3.Connection) -> None:
+            for name, number, row in zip(users, rounds.tolist(), sums, strict=True):
+                added = db.execute(
+                    "INSERT INTO users (name, rounds, sums) VALUES (?, ?, ?) "
+                    "ON CONFLICT (name) DO NOTHING",
+                    [name, number, row.tobytes()],
+                )
+                if added.rowcount > 0:
+                    self._log(db, [Imported(user=name, sums=row, rounds=number)])
+
+        await self._file.write(job)
 
     # exposure
 
@@ -443,14 +470,43 @@ class SQLiteStore(Store):
         while await self._file.write(job):
             pass
 
+    # event log
+
+    def log_changes(self, on: bool) -> None:
+        self._logged = on
+
+    def _log(self, db: sqlite3.Connection, changes: Iterable[Change]) -> None:
+        """Keep changes, if they are logged."""
+        if self._logged:
+            packed = [(change.pack(self._shape.dim),) for change in changes]
+            db.executemany("INSERT INTO changes (body) VALUES (?)", packed)
+
+    async def changes(self, after: str, limit: int) -> list[tuple[str, Change]]:
+        rows = await self._file.read(
+            "SELECT number, body FROM changes WHERE number > ? ORDER BY number LIMIT ?",
+            [int(after or 0), limit],
+        )
+        return [(str(number), read_change(body, self._shape.dim)) for number, body in rows]
+
+    async def drop_changes(self, until: str) -> None:
+        sql = "DELETE FROM changes WHERE number <= ?"
+        await self._file.write(lambda db: db.execute(sql, [int(until or 0)]))
+
     # time
 
     async def expire(self, before: float) -> int:
         def job(db: sqlite3.Connection) -> int:
-            return db.execute(
-                "DELETE FROM impressions WHERE number IN "
-                "(SELECT number FROM impressions WHERE time < ? ORDER BY time LIMIT ?)",
+            old = db.execute(
+                "SELECT number FROM impressions WHERE time < ? ORDER BY time LIMIT ?",
                 [before, _EXPIRE_AT_ONCE],
+            )
+            numbers = json.dumps([number for (number,) in old])
+            if self._logged:
+                rows = db.execute(_AMONG_UNANSWERED, [numbers])
+                self._log(db, (Expired(impression=self._impression(row)) for row in rows))
+            return db.execute(
+                "DELETE FROM impressions WHERE number IN (SELECT value FROM json_each(?))",
+                [numbers],
             ).rowcount
 
         return int(await self._file.write(job))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from faircascade.service.stores.attributes import write_attributes
 from faircascade.service.stores.base import Event, Impression, StoreShape
 from faircascade.service.stores.contents import (
     ContentCounts,
@@ -28,13 +29,13 @@ from faircascade.service.stores.sqlite_rows import (
 
 _PIECE = 500
 _ITEMS = """
-SELECT slot, id, features, merit, popularity, labels, removed, version FROM items
+SELECT slot, id, features, merit, popularity, labels, attributes, removed, version FROM items
 WHERE slot > ? ORDER BY slot LIMIT ?
 """
 _USERS = "SELECT key, name, rounds, sums FROM users WHERE key > ? ORDER BY key LIMIT ?"
 _ACCOUNTS = "SELECT user, slot, units FROM accounts WHERE user BETWEEN ? AND ?"
 _LEAST = -(2**63)
-_TABLES = ("meta", "items", "users", "accounts", "impressions", "events", "counts")
+_TABLES = ("meta", "items", "users", "accounts", "impressions", "events", "counts", "changes")
 
 
 class SQLiteContents(StoreContents):
@@ -69,7 +70,7 @@ class SQLiteContents(StoreContents):
         last = -1
         while rows := await self._file.read(_ITEMS, [last, _PIECE]):
             last = rows[-1][0]
-            yield [ItemVersion(item=read_item(row), version=version) for *row, version in rows]
+            yield [ItemVersion(item=read_item(row), version=row[-1]) for row in rows]
 
     async def users(self) -> AsyncIterator[Sequence[StoredUser]]:
         last = _LEAST
@@ -104,14 +105,15 @@ class SQLiteContents(StoreContents):
                 one.item.merit,
                 one.item.popularity,
                 json.dumps(dict(one.item.groups)),
+                write_attributes(one.item.attributes),
                 one.item.removed,
                 one.version,
             )
             for one in items
         ]
         sql = (
-            "INSERT OR IGNORE INTO items (slot, id, features, merit, popularity, labels, removed, "
-            "version) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+            "INSERT OR IGNORE INTO items (slot, id, features, merit, popularity, labels, "
+            "attributes, removed, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
         )
         await self._file.write(lambda db: db.executemany(sql, rows))
 
@@ -167,8 +169,8 @@ def _add_user(db: sqlite3.Connection, user: StoredUser) -> bool:
 def _add_impression(db: sqlite3.Connection, shown: Impression) -> bool:
     added = db.execute(
         "INSERT OR IGNORE INTO impressions "
-        "(number, token, user, round, time, slots, features, note, clicked, examined) "
-        "SELECT ?, ?, key, ?, ?, ?, ?, ?, ?, ? FROM users WHERE name = ?",
+        "(number, token, user, round, time, slots, features, note, clicked, examined, "
+        "details) SELECT ?, ?, key, ?, ?, ?, ?, ?, ?, ?, ? FROM users WHERE name = ?",
         [
             foreign_number(shown.id),
             shown.id,
@@ -179,6 +181,7 @@ def _add_impression(db: sqlite3.Connection, shown: Impression) -> bool:
             pack_note(shown.note),
             None if shown.clicked is None else clicked_value(shown.clicked),
             shown.examined,
+            None if shown.clicked is None else pack_note(shown.details),
             shown.user,
         ],
     )

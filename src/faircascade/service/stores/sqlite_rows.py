@@ -12,6 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from faircascade.service.stores.attributes import (
+    Attributes,
+    changed_attributes,
+    read_attributes,
+    write_attributes,
+)
 from faircascade.service.stores.base import (
     Impression,
     ItemPatch,
@@ -28,7 +34,7 @@ CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE items (
     slot INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, features BLOB NOT NULL,
     merit REAL NOT NULL, popularity REAL NOT NULL, labels TEXT NOT NULL,
-    removed INTEGER NOT NULL, version INTEGER NOT NULL
+    attributes TEXT NOT NULL, removed INTEGER NOT NULL, version INTEGER NOT NULL
 );
 CREATE INDEX items_version ON items (version);
 CREATE TABLE users (
@@ -42,14 +48,17 @@ CREATE TABLE accounts (
 CREATE TABLE impressions (
     number INTEGER PRIMARY KEY, token TEXT NOT NULL, user INTEGER NOT NULL,
     round INTEGER NOT NULL, time REAL NOT NULL, slots BLOB NOT NULL, features BLOB NOT NULL,
-    note BLOB NOT NULL, clicked INTEGER, examined INTEGER
+    note BLOB NOT NULL, clicked INTEGER, examined INTEGER,
+    details BLOB
 );
 CREATE INDEX impressions_user ON impressions (user, number);
 CREATE INDEX impressions_time ON impressions (time);
+CREATE INDEX impressions_open ON impressions (time) WHERE clicked IS NULL;
 CREATE TABLE events (
     number INTEGER PRIMARY KEY, time REAL NOT NULL, clicked INTEGER,
     slots BLOB NOT NULL, note BLOB NOT NULL
 );
+CREATE TABLE changes (number INTEGER PRIMARY KEY AUTOINCREMENT, body BLOB NOT NULL);
 CREATE TABLE counts (
     one INTEGER PRIMARY KEY CHECK (one = 1), cursor INTEGER NOT NULL, body BLOB NOT NULL
 );
@@ -86,8 +95,9 @@ def parse_id(text: str) -> tuple[int, str]:
 
 
 def read_item(row: Sequence[Any]) -> StoredItem:
-    """Return the item of a row: slot, id, features, merit, popularity, labels, removed."""
-    slot, name, features, merit, popularity, labels, removed = row
+    """Return the item of a row: slot, id, features, merit, popularity, labels, attributes, removed,
+    version."""
+    slot, name, features, merit, popularity, labels, attributes, removed, version = row
     return StoredItem(
         slot=slot,
         id=name,
@@ -95,41 +105,46 @@ def read_item(row: Sequence[Any]) -> StoredItem:
         merit=merit,
         popularity=popularity,
         groups=json.loads(labels),
+        attributes=read_attributes(attributes),
         removed=bool(removed),
+        version=version,
     )
 
 
 def patch_item(db: sqlite3.Connection, change: ItemPatch, version: int) -> None:
     """Add or change one item; a removed one comes back empty in its slot."""
     row = db.execute(
-        "SELECT merit, popularity, labels, removed FROM items WHERE id = ?", [change.id]
+        "SELECT merit, popularity, labels, attributes, removed FROM items WHERE id = ?", [change.id]
     ).fetchone()
-    merit, popularity, labels = (1.0, 0.0, "{}") if row is None or row[3] else row[:3]
+    new = row is None or row[-1]
+    merit, popularity, labels, attributes = (1.0, 0.0, "{}", "{}") if new else row[:-1]
     patched = {**json.loads(labels), **change.groups}
     values = [
         change.features.tobytes(),
         merit if change.merit is None else change.merit,
         popularity if change.popularity is None else change.popularity,
         json.dumps({column: label for column, label in patched.items() if label}),
+        write_attributes(changed_attributes(read_attributes(attributes), change.attributes)),
         version,
         change.id,
     ]
     if row is None:
         sql = (
-            "INSERT INTO items (features, merit, popularity, labels, version, id, removed, slot) "
-            "VALUES (?, ?, ?, ?, ?, ?, 0, (SELECT coalesce(max(slot), -1) + 1 FROM items))"
+            "INSERT INTO items (features, merit, popularity, labels, attributes, version, id, "
+            "removed, slot) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, 0, (SELECT coalesce(max(slot), -1) + 1 FROM items))"
         )
     else:
         sql = (
-            "UPDATE items SET features = ?, merit = ?, popularity = ?, labels = ?, version = ?, "
-            "removed = 0 WHERE id = ?"
+            "UPDATE items SET features = ?, merit = ?, popularity = ?, labels = ?, attributes = ?, "
+            "version = ?, removed = 0 WHERE id = ?"
         )
     db.execute(sql, values)
 
 
 def item_columns(rows: Sequence[Any], dim: int) -> ItemColumns:
     """Return rows of the catalogue side by side."""
-    slots, ids, features, merit, popularity, labels, removed = zip(*rows, strict=True)
+    slots, ids, features, merit, popularity, labels, attributes, removed = zip(*rows, strict=True)
     known = [_group_and_supplier(text) for text in labels]
     return ItemColumns(
         slots=np.array(slots, dtype=np.int32),
@@ -139,8 +154,19 @@ def item_columns(rows: Sequence[Any], dim: int) -> ItemColumns:
         popularity=np.array(popularity, dtype=np.float64),
         groups=[group for group, _ in known],
         suppliers=[supplier for _, supplier in known],
+        attributes=_attributes(attributes),
         removed=np.array(removed, dtype=bool),
     )
+
+
+def _attributes(texts: Sequence[str]) -> list[Attributes]:
+    if set(texts) == {"{}"}:
+        return [_NO_ATTRIBUTES] * len(texts)
+    found: list[Attributes] = json.loads(f"[{','.join(texts)}]")
+    return found
+
+
+_NO_ATTRIBUTES: Attributes = {}
 
 
 @lru_cache(maxsize=4_096)
@@ -182,20 +208,24 @@ def learn_one(
     """Learn one update; what it adds goes to `sums`, by user."""
     name = update.impression.id
     place = [*parse_id(name), foreign_number(name), name]
+    answer = (clicked_value(update.clicked), update.examined, pack_note(update.details))
     answered = db.execute(
-        "UPDATE impressions SET clicked = ?, examined = ? "
+        "UPDATE impressions SET clicked = ?, examined = ?, details = ? "
         f"WHERE {_PLACE} AND clicked IS NULL RETURNING user",
-        [clicked_value(update.clicked), update.examined, *place],
+        [*answer, *place],
     ).fetchone()
     if answered is None:
         before = db.execute(
-            f"SELECT clicked, examined FROM impressions WHERE {_PLACE}", place
+            f"SELECT clicked, examined, details FROM impressions WHERE {_PLACE}", place
         ).fetchone()
         if before is None:
             return UpdateOutcome.UNKNOWN
-        same = before == (clicked_value(update.clicked), update.examined)
-        return UpdateOutcome.REPEATED if same else UpdateOutcome.CONFLICT
+        return UpdateOutcome.REPEATED if before == answer else UpdateOutcome.CONFLICT
     (key,) = answered
+    db.executemany(
+        "UPDATE accounts SET units = units - ? WHERE user = ? AND slot = ?",
+        [(units, key, slot) for slot, units in update.refunds.items()],
+    )
     if key not in sums:
         (packed,) = db.execute("SELECT sums FROM users WHERE key = ?", [key]).fetchone()
         sums[key] = np.frombuffer(packed)

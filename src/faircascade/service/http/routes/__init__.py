@@ -2,10 +2,12 @@
 
 from faircascade.service.http.routes import (
     catalogue,
+    experiments,
     exposure,
     feedback,
     operation,
     pages,
+    policies,
     recommendations,
     users,
 )
@@ -16,6 +18,8 @@ ROUTERS = (
     catalogue.router,
     users.router,
     exposure.router,
+    policies.router,
+    experiments.router,
     operation.router,
     pages.router,
 )

@@ -51,7 +51,7 @@ async def list_items(request: Request, paging: Annotated[Paging, Query()]) -> Re
     summary="Add or replace items",
     response_model=ItemsChanged,
     response_description="All of them are in the catalogue now.",
-    responses=problem_responses(*ALWAYS, *WRITING, *STORE),
+    responses=problem_responses(*ALWAYS, *WRITING, *STORE, 409),
 )
 async def put_items(request: Request, body: ItemBatch) -> Response:
     """Add items, or give existing ones new features; all of them or, on an error, none.
@@ -86,7 +86,7 @@ async def get_item(request: Request, item: ItemPath) -> Response:
     response_description="The item as it is now.",
     responses={
         201: {"model": Item, "description": "The item is new."},
-        **problem_responses(*ALWAYS, *WRITING, *STORE),
+        **problem_responses(*ALWAYS, *WRITING, *STORE, 409),
     },
 )
 async def put_item(request: Request, body: ItemBody, item: ItemPath) -> Response:
@@ -124,6 +124,7 @@ def _change(name: str, body: ItemBody) -> ItemChange:
         group=body.group,
         supplier=body.supplier,
         topics=body.topics,
+        attributes=body.attributes,
     )
 
 
@@ -144,4 +145,5 @@ def _document(item: StoredItem, dim: int) -> dict[str, Any]:
         "popularity": item.popularity,
         "group": item.groups.get("group"),
         "supplier": item.groups.get("supplier"),
+        "attributes": item.attributes,
     }

@@ -15,6 +15,8 @@ from faircascade.service.http.dependencies import Dependencies, dependencies_of
 from faircascade.service.http.json_route import json_response
 from faircascade.service.http.responses import ALWAYS, problem_responses
 from faircascade.service.http.schemas import PolicyDescription, Readiness, Status
+from faircascade.service.worker import Worker
+from faircascade.service.workforce import Workforce
 
 router = APIRouter(tags=["operation"])
 
@@ -101,7 +103,20 @@ async def _checks(deps: Dependencies) -> dict[str, str]:
     }
     if service.store.durability is not None:
         checks["durability"] = service.store.durability
+    if deps.worker is not None:
+        checks["workers"] = _workers(deps.worker)
+    if service.log_status.problem:
+        checks["event log"] = "is not written now; the log of the service says why"
     return checks
+
+
+def _workers(worker: Worker) -> str:
+    """Return "ok", or how many workers are missing; the others go on."""
+    workforce = Workforce.read(worker.folder)
+    serving = len(workforce.serving)
+    if serving == workforce.count:
+        return "ok"
+    return f"{serving} of {workforce.count} take requests; see the log"
 
 
 def parameters_of(policy: Policy) -> dict[str, Any]:

@@ -15,9 +15,9 @@ from faircascade.service.http.json_route import json_response, no_content
 from faircascade.service.http.path_parameters import UserPath
 from faircascade.service.http.responses import ALWAYS, STORE, problem_responses
 from faircascade.service.http.schemas import User
-from faircascade.service.messages import first
+from faircascade.service.messages import first, value_documents
 from faircascade.service.service import Service
-from faircascade.service.stores.base import Impression, UserRecord
+from faircascade.service.stores.base import DEFAULT, VALUES, Impression, UserRecord
 from faircascade.types import Users
 
 router = APIRouter(prefix="/v1", tags=["users"])
@@ -86,4 +86,6 @@ def _impression(impression: Impression, service: Service) -> dict[str, Any]:
         "clicked_position": first(impression.clicked),
         "clicked_positions": impression.clicked,
         "shown": impression.examined if answered else None,
+        "values": value_documents(impression.details.get(VALUES, ())),
+        "default": DEFAULT in impression.details,
     }

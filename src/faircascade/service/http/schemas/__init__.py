@@ -9,6 +9,13 @@ from faircascade.service.http.schemas.catalogue import (
     ItemsChanged,
     NewItem,
 )
+from faircascade.service.http.schemas.experiments import (
+    Experiment,
+    ExperimentBody,
+    Experiments,
+    SharesBody,
+    StateBody,
+)
 from faircascade.service.http.schemas.exposure import (
     Exposure,
     ExposureQuery,
@@ -28,6 +35,15 @@ from faircascade.service.http.schemas.feedback import (
     FeedbackResults,
 )
 from faircascade.service.http.schemas.operation import PolicyDescription, Readiness, Status
+from faircascade.service.http.schemas.policies import (
+    KillSwitch,
+    Lineup,
+    NamedPolicy,
+    PolicyBody,
+    Shadow,
+    ShadowBody,
+    VersionBody,
+)
 from faircascade.service.http.schemas.problem import FieldError, Problem
 from faircascade.service.http.schemas.recommendations import (
     PolicyVersion,
@@ -41,6 +57,9 @@ from faircascade.service.http.schemas.users import User, UserImpression
 from faircascade.service.messages import FeedbackRequest, Model, RecommendationRequest
 
 __all__ = [
+    "Experiment",
+    "ExperimentBody",
+    "Experiments",
     "Exposure",
     "ExposureQuery",
     "FeedbackBatch",
@@ -58,11 +77,15 @@ __all__ = [
     "ItemExposureQuery",
     "ItemPage",
     "ItemsChanged",
+    "KillSwitch",
+    "Lineup",
     "LorenzCurve",
     "Model",
     "Moment",
+    "NamedPolicy",
     "NewItem",
     "Paging",
+    "PolicyBody",
     "PolicyDescription",
     "PolicyVersion",
     "Problem",
@@ -74,8 +97,13 @@ __all__ = [
     "RecommendationRequest",
     "RecommendationResult",
     "RecommendationResults",
+    "Shadow",
+    "ShadowBody",
+    "SharesBody",
+    "StateBody",
     "Status",
     "User",
     "UserImpression",
+    "VersionBody",
     "Window",
 ]

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, FiniteFloat
 
+from faircascade.service.catalogue.attribute_values import AttributeValues
 from faircascade.service.http.schemas.base import Batch
 from faircascade.service.ids import LARGEST_FEATURE, Id, Label
 from faircascade.service.limits import Limited
@@ -23,6 +24,7 @@ class ItemBody(Model):
             "group": "jazz",
             "supplier": "blue",
             "topics": [1.0, 0.0],
+            "attributes": {"language": "de", "price": 9.5, "tags": ["sale", "new"]},
         },
         {"features": [0.1, -0.3], "popularity": 120, "supplier": "", "topics": [0.0, 0.5]},
     )
@@ -46,6 +48,11 @@ class ItemBody(Model):
         validate_default=True,
         description="How far it covers each topic, from 0 to 1: as many as those of every other "
         "item, left out if these have none.",
+    )
+    attributes: AttributeValues = Field(
+        default={},
+        description="What else it is, for filters: text, numbers, true or false, lists of texts. "
+        "null, an empty text or an empty list removes one; those left out stay as they were.",
     )
 
 
@@ -77,6 +84,7 @@ class Item(Model):
             "group": "jazz",
             "supplier": "blue",
             "topics": [1.0, 0.0],
+            "attributes": {"language": "de", "price": 9.5, "tags": ["sale", "new"]},
         }
     )
     item: str
@@ -86,6 +94,7 @@ class Item(Model):
     group: str | None = None
     supplier: str | None = None
     topics: list[float] = Field(default=[], description="Empty if items have no topics.")
+    attributes: AttributeValues = Field(default={}, description="What else it is.")
 
 
 class ItemPage(Model):

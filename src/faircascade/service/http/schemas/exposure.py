@@ -61,6 +61,8 @@ class Recipient(Model):
     items: int = Field(description="Items behind it; 1 for an item.")
     appearances: int = Field(description="Exposure E_B: how often it was shown.")
     exposure: float = Field(description="Exposure E_P: appearances weighed by position.")
+    handed_out: int = Field(description="How often it was handed out, shown or not.")
+    exposure_handed_out: float = Field(description="The same weighed by position.")
     clicks: int
     exposure_share: float = Field(description="Of the exposure E_P of all items in the catalogue.")
     merit_share: float = Field(description="Of the merit of all items in the catalogue.")
@@ -70,11 +72,20 @@ class Recipient(Model):
 class Exposure(Model):
     window: Window
     recommendations: int = Field(description="Slates handed out.")
-    answers: int = Field(description="Slates with feedback.")
+    answers: int = Field(
+        description="Slates with feedback, and those that were learned without: see `no_clicks`."
+    )
     clicks: int = Field(description="A slate may have several.")
     clicked: int = Field(description="Slates with a click.")
     click_rate: float | None = Field(
         description="Clicks per answered slate; null if nothing was answered."
+    )
+    no_clicks: int = Field(
+        description="Slates that were learned as not clicked, as no feedback came in time."
+    )
+    positions: int = Field(description="Positions of all slates that were handed out.")
+    positions_shown: int = Field(
+        description="Of these, without those that feedback says were not shown."
     )
     items: int = Field(description="Items in the catalogue.")
     fairness: dict[Notion, float | None] = Field(
@@ -111,6 +122,9 @@ class Moment(Model):
     clicks: int
     clicked: int = Field(description="Slates with a click.")
     click_rate: float | None = Field(description="Null if nothing was answered.")
+    no_clicks: int = Field(description="Answers that nobody gave in time.")
+    positions: int
+    positions_shown: int
     fairness: dict[Notion, float | None] = Field(description="As in the summary, of this step.")
 
 

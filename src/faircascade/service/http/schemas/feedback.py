@@ -9,7 +9,7 @@ from pydantic import Field
 from faircascade.service.http.schemas.base import Batch
 from faircascade.service.http.schemas.problem import Problem
 from faircascade.service.limits import Limited
-from faircascade.service.messages import FeedbackRequest, Model, example
+from faircascade.service.messages import FeedbackRequest, Model, PositionValues, example
 
 
 class FeedbackReceipt(Model):
@@ -21,6 +21,7 @@ class FeedbackReceipt(Model):
             "clicked_positions": [2],
             "clicked_items": ["song-8"],
             "shown": 2,
+            "values": [],
         }
     )
     impression_id: str
@@ -32,6 +33,7 @@ class FeedbackReceipt(Model):
         description="Positions that were learned from, counted from the top: as many as the "
         "policy takes as seen, such as those up to the first click."
     )
+    values: list[PositionValues] = Field(description="Values by position, as they were sent.")
 
 
 class FeedbackBatch(Batch):

@@ -14,7 +14,9 @@ from faircascade.service.messages import Model, RecommendationRequest, example
 
 class RankedItem(Model):
     item: str
-    score: float = Field(description="What the policy ranked it by.")
+    score: float | None = Field(
+        description="What the policy ranked it by; null for an item that is pinned."
+    )
 
 
 class PolicyVersion(Model):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from faircascade.service.messages import Model
+from faircascade.service.messages import Model, PositionValues
 
 
 class UserImpression(Model):
@@ -17,6 +17,10 @@ class UserImpression(Model):
     )
     clicked_positions: list[int] | None = Field(description="All clicks; null without an answer.")
     shown: int | None = Field(description="Positions learned from; null without an answer.")
+    values: list[PositionValues] = Field(description="Values by position; none without an answer.")
+    default: bool = Field(
+        description="Whether it was learned as not clicked, as no feedback came in time."
+    )
 
 
 class User(Model):

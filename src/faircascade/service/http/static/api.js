@@ -18,15 +18,22 @@ export const forgetKey = () => sessionStorage.removeItem(KEY);
 
 export const hasKey = () => sessionStorage.getItem(KEY) !== null;
 
-export async function get(path, signal) {
+export const get = (path, signal) => send(path, {}, signal);
+
+/** Change something; the answer is what it is now. */
+export const put = (path, body) => send(path, {
+  method: "PUT", body: JSON.stringify(body), headers: { "Content-Type": "application/json" },
+});
+
+async function send(path, request, signal) {
   const key = sessionStorage.getItem(KEY);
   const waits = [AbortSignal.timeout(PATIENCE), ...(signal ? [signal] : [])];
   let answer;
   let body;
   try {
-    const headers = { Accept: "application/json" };
+    const headers = { Accept: "application/json", ...request.headers };
     if (key) headers.Authorization = `Bearer ${key}`;
-    answer = await fetch(path, { headers, cache: "no-store", signal: AbortSignal.any(waits) });
+    answer = await fetch(path, { ...request, headers, cache: "no-store", signal: AbortSignal.any(waits) });
     body = await answer.json().catch(() => null); // a proxy in between answers in HTML
   } catch (error) {
     const late = error.name === "TimeoutError";

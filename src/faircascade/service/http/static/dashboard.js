@@ -128,9 +128,11 @@ function showExposure(exposure, window, rest) {
   const { recommendations, answers, clicks, clicked, click_rate: rate, items, fairness } = exposure;
   const { equality_p: equality = null, equity_p: equity = null, coverage = null } = fairness;
   const some = recommendations > 0;
+  const { positions, positions_shown: seen } = exposure;
+  const partly = seen < positions ? ` ${percent(seen / positions)} of their positions were shown.` : "";
   const shown = coverage === null ? "" : `${count(Math.round(coverage * items))} of ${count(items)} items were shown.`;
   fillTiles(byId("tiles"), [
-    { name: "Slates shown", value: tileCount(recommendations), words: some ? since(exposure.window, window) : "None yet." },
+    { name: "Slates shown", value: tileCount(recommendations), words: some ? since(exposure.window, window) + partly : "None yet." },
     { name: "Clicks", value: tileCount(clicks), words: some ? `On ${count(clicked)} of ${count(answers)} answered slates.` : "None yet." },
     { name: "Click rate", value: clickRate(rate), words: "Clicks per answered slate." },
     { name: "Equality", value: score(equality), meter: equality ?? 0, words: "1 if all items have the same exposure, weighed by position." },

@@ -1,6 +1,8 @@
--- Applies one update: answer, sums and event change together, once.
--- KEYS: impression, user, events.
--- ARGV: head of the answer (8 bytes), increments (doubles), event, tail of the answer.
+-- Applies one update: answer, sums, account and event change together, once.
+-- KEYS: impression, user, events, changes, open, account.
+-- ARGV: head of the answer (8 bytes), increments (doubles), event, tail of the answer, change
+-- (nothing if changes are not logged), id, numbers of an item, milliseconds that a logged slate
+-- lives less with an answer, slot, units to take from the account, ...
 -- Returns the value of an `UpdateOutcome`.
 local OPEN = string.rep('\255', 8)
 local CHUNK = 128 -- numbers at a time: Lua's stack does not hold thousands
@@ -23,8 +25,9 @@ end
 
 local answer = redis.call('GETRANGE', KEYS[1], 0, 7)
 if answer == '' then return 'unknown' end
-if answer == ARGV[1] then -- so that there is a tail of the same length
-  local tail = #ARGV[4] > 0 and redis.call('GETRANGE', KEYS[1], -#ARGV[4], -1) or ''
+if answer == ARGV[1] then
+  local user, note, k = struct.unpack('<I4I4I4', redis.call('GETRANGE', KEYS[1], 24, 35))
+  local tail = redis.call('GETRANGE', KEYS[1], 36 + user + note + k * (4 + 8 * ARGV[7]), -1)
   return tail == ARGV[4] and 'repeated' or 'conflict'
 end
 if answer ~= OPEN then return 'conflict' end
@@ -34,5 +37,12 @@ sums = sums and add(sums, ARGV[2]) or ARGV[2]
 redis.call('SETRANGE', KEYS[1], 0, ARGV[1]) -- keeps the time to live
 redis.call('APPEND', KEYS[1], ARGV[4])
 redis.call('HSET', KEYS[2], 'sums', sums)
+for at = 9, #ARGV, 2 do redis.call('HINCRBY', KEYS[6], ARGV[at], -ARGV[at + 1]) end
 redis.call('XADD', KEYS[3], '*', 'e', ARGV[3])
+if #ARGV[5] > 0 then
+  redis.call('XADD', KEYS[4], '*', 'c', ARGV[5])
+  local left = redis.call('PTTL', KEYS[1]) - ARGV[8]
+  if left > 0 then redis.call('PEXPIRE', KEYS[1], left) end
+end
+redis.call('ZREM', KEYS[5], ARGV[6])
 return 'learned'

@@ -49,6 +49,17 @@ BEGIN
     WHERE e.number > after_number AND e.number <= settled ORDER BY e.number LIMIT most;
 END $$;
 
+CREATE OR REPLACE FUNCTION changes_$v(store_id text, after_number bigint, most int)
+RETURNS TABLE (number bigint, body bytea) LANGUAGE plpgsql AS $$
+DECLARE
+  settled bigint;
+BEGIN
+  PERFORM guard_$v(store_id);
+  settled := settled_events_$v();
+  RETURN QUERY SELECT c.number, c.body FROM changes c
+    WHERE c.number > after_number AND c.number <= settled ORDER BY c.number LIMIT most;
+END $$;
+
 -- Numbers the next slates of users, given in the order of their names, and returns the last number
 -- of each.
 CREATE OR REPLACE FUNCTION begin_round_$v(
@@ -75,7 +86,8 @@ END $$;
 -- if that was done before.
 CREATE OR REPLACE FUNCTION record_$v(
   store_id text, ids bytea[], names bytea[], rounds bigint[], times float8[], slates bytea[],
-  features bytea[], notes bytea[], event_notes bytea[], account_names bytea[], account_slots int[], account_units bigint[]
+  features bytea[], notes bytea[], event_notes bytea[], account_names bytea[], account_slots int[], account_units bigint[],
+  logged bytea[] -- changes, if they are logged
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM guard_$v(store_id), announce_events_$v();
@@ -93,14 +105,19 @@ BEGIN
     SELECT g.time, false, g.slots, g.note
     FROM unnest(times, slates, event_notes) WITH ORDINALITY AS g (time, slots, note, place)
     ORDER BY g.place;
+  INSERT INTO changes (body)
+    SELECT g.body FROM unnest(logged) WITH ORDINALITY AS g (body, place) ORDER BY g.place;
   RETURN true;
 END $$;
 
--- Applies updates in order, each at most once: answer, sums and event change together.
+-- Applies updates in order, each at most once: answer, sums, account and event change together.
+-- Refunds come by the number of their update.
 -- Increments come one after the other, `size` numbers for each. Returns values of `UpdateOutcome`.
 CREATE OR REPLACE FUNCTION learn_$v(
-  store_id text, ids bytea[], answers bytea[], seen int[], size int, increments float8[],
-  times float8[], clicked_slots bytea[], event_notes bytea[]
+  store_id text, ids bytea[], answers bytea[], seen int[], said bytea[], size int,
+  increments float8[], times float8[], clicked_slots bytea[], event_notes bytea[],
+  refund_of int[], refund_slots int[], refund_units bigint[],
+  logged bytea[] -- changes, if they are logged
 ) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
   outcomes text[] := '{}';
@@ -112,18 +129,22 @@ BEGIN
     WHERE u.name IN (SELECT i.name FROM impressions i WHERE i.id = ANY (ids))
     ORDER BY u.name FOR UPDATE;
   FOR n IN 1 .. cardinality(ids) LOOP
-    UPDATE impressions i SET clicked = answers[n], examined = seen[n]
+    UPDATE impressions i SET clicked = answers[n], examined = seen[n], details = said[n]
       WHERE i.id = ids[n] AND i.clicked IS NULL RETURNING i.name INTO who;
     IF FOUND THEN
       UPDATE users u SET sums = ARRAY(
         SELECT coalesce(old, 0) + coalesce(more, 0)
         FROM unnest(u.sums, increments[(n - 1) * size + 1 : n * size]) AS t (old, more)
       ) WHERE u.name = who;
+      UPDATE accounts a SET units = a.units - g.units
+        FROM unnest(refund_of, refund_slots, refund_units) AS g (of, slot, units)
+        WHERE g.of = n AND a.name = who AND a.slot = g.slot;
       INSERT INTO events (time, answered, slots, note)
         VALUES (times[n], true, clicked_slots[n], event_notes[n]);
+      IF cardinality(logged) > 0 THEN INSERT INTO changes (body) VALUES (logged[n]); END IF;
       outcomes := outcomes || 'learned'::text;
     ELSE
-      SELECT i.clicked = answers[n] AND i.examined = seen[n] AS same INTO known
+      SELECT (i.clicked, i.examined, i.details) = (answers[n], seen[n], said[n]) AS same INTO known
         FROM impressions i WHERE i.id = ids[n];
       outcomes := outcomes || CASE
         WHEN NOT FOUND THEN 'unknown' WHEN known.same THEN 'repeated' ELSE 'conflict'
@@ -133,18 +154,35 @@ BEGIN
   RETURN outcomes;
 END $$;
 
--- Forgets a user.
-CREATE OR REPLACE FUNCTION erase_$v(store_id text, who bytea) RETURNS boolean
-LANGUAGE plpgsql AS $$
-DECLARE
-  known boolean;
+-- Brings in users who are not there, in the order of their names: `size` sums for each.
+CREATE OR REPLACE FUNCTION put_users_$v(
+  store_id text, names bytea[], slates bigint[], known float8[], size int,
+  logged bytea[] -- changes, if they are logged
+) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM guard_$v(store_id);
+  PERFORM guard_$v(store_id), announce_events_$v();
+  WITH added AS (
+    INSERT INTO users AS u (name, rounds, sums)
+    SELECT g.name, g.slates, known[(g.place - 1) * size + 1 : g.place * size]
+    FROM unnest(names, slates) WITH ORDINALITY AS g (name, slates, place)
+    ON CONFLICT (name) DO NOTHING RETURNING u.name
+  )
+  INSERT INTO changes (body)
+    SELECT g.body FROM unnest(names, logged) AS g (name, body) JOIN added a ON a.name = g.name
+    WHERE g.body IS NOT NULL;
+END $$;
+
+-- Forgets a user. All that is kept of one is written after their row was locked.
+CREATE OR REPLACE FUNCTION erase_$v(store_id text, who bytea, change bytea) RETURNS boolean
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM guard_$v(store_id), announce_events_$v();
   DELETE FROM users WHERE name = who;
-  known := FOUND;
+  IF NOT FOUND THEN RETURN false; END IF;
   DELETE FROM impressions WHERE name = who;
   DELETE FROM accounts WHERE name = who;
-  RETURN known;
+  IF change IS NOT NULL THEN INSERT INTO changes (body) VALUES (change); END IF;
+  RETURN true;
 END $$;
 
 -- Keeps counts up to a cursor; returns false if later ones are kept.

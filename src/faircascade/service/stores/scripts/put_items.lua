@@ -3,7 +3,7 @@
 -- ARGV: bytes of the features, id, patch, id, patch, ...
 -- A value of `items` is the slot (4 bytes), whether it is removed (1 byte), and a body: merit and
 -- popularity (8 bytes each), features, labels. A patch is a body too: a number may be left out,
--- and a label may be empty, which removes it.
+-- and a label may be empty, which removes it. Attributes are labels too, see packing.py.
 local LEFT_OUT = '\0\0\0\0\0\0\248\127' -- a double that is not a number
 local MERIT, POPULARITY = struct.pack('<d', 1), struct.pack('<d', 0) -- of a new item
 local LABEL = '<I4c0I4c0' -- column and label, each after its length

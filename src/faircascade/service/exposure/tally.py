@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,7 +15,9 @@ from faircascade.service.stores.base import Event, Slots
 
 MOST_ITEMS = 10_000
 """Catalogues up to which it is measured how equally arms share exposure."""
-MOST_TALLIES = 32
+MOST_SLOTS = 20_000
+"""Items of these first numbers are counted by block, so that large catalogues take no memory."""
+MOST_TALLIES = 8
 """Experiments that are kept counted; those go first that were not counted for longest."""
 MOST_USERS = 100_000
 """Users of an arm that are told apart; of more, every second one is, every fourth, and so on."""
@@ -44,6 +46,10 @@ class UserSample:
         """About how many there are; exactly, up to `MOST_USERS`."""
         return len(self.hashes) << self.halvings
 
+    def sampled(self, halvings: int) -> int:
+        """Return how many were seen of a share that was halved at least as often."""
+        return sum(one % (1 << halvings) == 0 for one in self.hashes)
+
     def copy(self) -> UserSample:
         """Return an independent copy."""
         return UserSample(hashes=set(self.hashes), halvings=self.halvings)
@@ -57,24 +63,30 @@ class ArmTally:
     users: UserSample = field(default_factory=UserSample)
     common: int = 0
     """Items that slates of the shadow have in common with those that were shown."""
+    items: int = 0
+    """Items of slates of the shadow."""
 
     def copy(self) -> ArmTally:
         """Return an independent copy."""
         blocks = {block: counts.copy() for block, counts in self.blocks.items()}
         return ArmTally(
-            blocks=defaultdict(Counts, blocks), users=self.users.copy(), common=self.common
+            blocks=defaultdict(Counts, blocks),
+            users=self.users.copy(),
+            common=self.common,
+            items=self.items,
         )
 
-    def counts(self, slots: Slots) -> ArmCounts:
-        """Return the counts over a catalogue."""
-        there = slots if len(slots) <= MOST_ITEMS else slots[:0]
+    def counts(self, slots: Slots, halvings: int) -> ArmCounts:
+        """Return the counts over a catalogue; the users of all arms are sampled alike."""
+        small = len(slots) <= MOST_ITEMS and slots.max(initial=0) < MOST_SLOTS
+        there = slots if small else slots[:0]
         found = ArmCounts.empty(len(there))
         for block, counts in self.blocks.items():
             found.slates[block] = counts.slates
             found.answers[block] = counts.answers
             found.clicks[block] = counts.clicks
             found.appearances[block], found.units[block], _ = counts.of(there)
-        return replace(found, users=self.users.count, sampled=len(self.users.hashes))
+        return replace(found, users=self.users.count, sampled=self.users.sampled(halvings))
 
 
 Arms = dict[str, ArmTally]
@@ -101,14 +113,16 @@ class Tallies:
             if not event.answered:
                 self._count_shadows(event, groups)
         for (key, arm, block), some in groups.items():
-            self._arm(key, arm).blocks[block].add(EventBatch.of(some, now))
+            self._arm(key, arm).blocks[block].add(EventBatch.of(some, now).of_slots(MOST_SLOTS))
 
     def _count_shadows(self, event: Event, groups: dict[tuple[str, str, int], list[Event]]) -> None:
         for key, shadow in event.note.get("shadows", {}).items():
             block, slots = shadow["block"] % BLOCKS, np.array(shadow["slots"], dtype=np.int32)
             groups[key, SHOWN, block].append(event)
             groups[key, SHADOW, block].append(replace(event, slots=slots))
-            self._arm(key, SHADOW).common += len(np.intersect1d(slots, event.slots))
+            arm = self._arm(key, SHADOW)
+            arm.common += len(np.intersect1d(slots, event.slots))
+            arm.items += len(slots)
 
     def _arm(self, key: str, arm: str) -> ArmTally:
         self.arms[key] = self.arms.pop(key, {})  # now the newest
@@ -118,14 +132,22 @@ class Tallies:
 
     def counts(self, key: str, arms: Iterable[str], slots: Slots) -> dict[str, ArmCounts]:
         """Return the counts of the arms of an experiment over a catalogue."""
-        found: Mapping[str, ArmTally] = self.arms.get(key, {})
-        return {arm: found.get(arm, ArmTally()).counts(slots) for arm in arms}
+        known: Mapping[str, ArmTally] = self.arms.get(key, {})
+        found = {arm: known.get(arm, ArmTally()) for arm in arms}
+        halvings = max((tally.users.halvings for tally in found.values()), default=0)
+        return {arm: tally.counts(slots, halvings) for arm, tally in found.items()}
 
-    def copy(self) -> Tallies:
-        """Return an independent copy."""
+    def common(self, key: str) -> float | None:
+        """Return what share of the items that a shadow would have shown was shown."""
+        tally = self.arms.get(key, {}).get(SHADOW, ArmTally())
+        return tally.common / tally.items if tally.items else None
+
+    def copy(self, keys: Container[str] | None = None) -> Tallies:
+        """Return an independent copy, of all experiments or of some."""
         return Tallies(
             arms={
                 key: {arm: tally.copy() for arm, tally in arms.items()}
                 for key, arms in self.arms.items()
+                if keys is None or key in keys
             }
         )

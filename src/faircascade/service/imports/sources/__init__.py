@@ -1,0 +1,1 @@
+"""Where events come from: a file of this package for each kind."""

@@ -1,0 +1,1 @@
+"""What slates may consist of: filters, pinned items, at most so many of a supplier."""

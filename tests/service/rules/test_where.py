@@ -1,0 +1,207 @@
+"""Filters: what is refused, what is remembered, and for how long."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from faircascade.service.catalogue import segment
+from faircascade.service.catalogue.catalogue import Catalogue
+from faircascade.service.messages import ItemChange, RecommendationRequest, Refused
+from faircascade.service.rules.selections import Selections
+from faircascade.service.rules.where import key_of
+from faircascade.service.service import MOST_FILTERS, Service
+from faircascade.service.stores.base import StoredItem
+from faircascade.service.stores.item_columns import ItemColumns
+from tests.service.in_process import DIM, features_of, recommend, serving
+from tests.service.rules.asynchronous import asynchronous
+
+ATTRIBUTES = [
+    {"price": 3.0, "tags": ["sale", "new"], "language": "de", "sold": False},
+    {"price": 9.0, "tags": ["new"], "sold": True},
+    {"language": "en"},
+]
+
+
+def where_of(where: Any) -> Any:
+    return RecommendationRequest(user="ann", where=where).where
+
+
+def stored(slot: int, **values: Any) -> StoredItem:
+    row = np.array([1.0, slot / 10.0])
+    return StoredItem(id=f"i{slot}", features=row, slot=slot, **values)
+
+
+def catalogue_of(count: int) -> Catalogue:
+    items = [stored(n, attributes={"price": float(n)}) for n in range(count)]
+    return Catalogue.empty(2).changed(ItemColumns.of(items, 2))
+
+
+async def with_attributes(service: Service) -> None:
+    rows = features_of(3, DIM)
+    names = ("a", "b", "c")
+    await service.put_items(
+        [
+            ItemChange(item=name, features=row, attributes=values)
+            for name, row, values in zip(names, rows, ATTRIBUTES, strict=True)
+        ]
+    )
+
+
+REFUSED = [
+    ({"prize": 3}, "where.prize", "is not an attribute of any item (did you mean 'price'?)"),
+    ({"prize": 3}, "where.prize", "group (text, or several), language (text), merit (number)"),
+    ({"price": "3"}, "where.price", "is number: 'is' must be a number"),
+    ({"price": {"all": [3]}}, "where.price", "is number, which 'all' cannot compare; use is, any"),
+    ({"language": {"at_most": 3}}, "where.language", "is text, which 'at_most' cannot compare"),
+    ({"sold": 1}, "where.sold", "is true or false: 'is' must be true or false"),
+    ({"tags": {"any": ["new", 3]}}, "where.tags", "'any' must be text"),
+    ({"merit": True}, "where.merit", "'is' must be a number"),
+]
+
+
+@pytest.mark.parametrize(("where", "field", "message"), REFUSED)
+@asynchronous
+async def test_what_cannot_be_compared_is_refused_with_what_exists(
+    where: Any, field: str, message: str, tmp_path: Path
+) -> None:
+    async with serving(tmp_path) as service:
+        await with_attributes(service)
+        with pytest.raises(Refused) as refused:
+            await recommend(service, where=where)
+        assert refused.value.field == field
+        assert message in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ({"price": {"atmost": 3}}, "Extra inputs"),
+        ({"price": [3]}, "must be text of at most 256 characters, a number, true or false"),
+        ({"price": {"at_most": float("nan")}}, "finite"),
+        ({"price": {"any": []}}, "at least 1"),
+        ({"": 3}, "at least 1 character"),
+        ({f"p{n}": 3 for n in range(21)}, "at most 20"),
+    ],
+)
+def test_what_is_no_filter_is_refused(where: Any, message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        where_of(where)
+
+
+def test_filters_that_say_the_same_are_one() -> None:
+    said = [
+        {"price": {"at_most": 3}, "tags": {"any": ["a", "b"]}},
+        {"tags": {"any": ["b", "a", "a"]}, "price": {"at_most": 3.0}},
+    ]
+    assert len({key_of(where_of(one)) for one in said}) == 1
+    assert key_of(where_of({"x": True})) != key_of(where_of({"x": 1}))
+    assert key_of(where_of({"x": "1"})) != key_of(where_of({"x": 1}))
+
+
+@asynchronous
+async def test_nothing_that_satisfies_a_filter_is_a_conflict(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        await with_attributes(service)
+        with pytest.raises(Refused, match="where leaves no item to recommend"):
+            await recommend(service, where={"price": {"above": 9}})
+
+
+@asynchronous
+async def test_a_change_of_an_item_is_followed(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        await with_attributes(service)
+        assert sorted((await recommend(service, where={"tags": "new"})).items) == ["a", "b"]
+        rows = features_of(3, DIM)
+        change = ItemChange(item="b", features=rows[1], attributes={"tags": ["old"]})
+        await service.put_items([change])
+        assert (await recommend(service, where={"tags": "new"})).items == ["a"]
+        assert service.catalogue.at("b").attributes == {"price": 9.0, "tags": ["old"], "sold": True}
+
+
+@asynchronous
+async def test_an_attribute_has_one_kind(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        await with_attributes(service)
+        row = features_of(3, DIM)[0]
+        mixed = ItemChange(item="c", features=row, attributes={"price": "cheap"})
+        with pytest.raises(Refused, match=r"attributes.price is number for other items, got text"):
+            await service.put_items([mixed])
+        twice = [
+            ItemChange(item=name, features=row, attributes={"new": value})
+            for name, value in (("a", 1.0), ("b", "x"))
+        ]
+        with pytest.raises(Refused, match=r"attributes.new is number"):
+            await service.put_items(twice)
+        named = ItemChange(item="c", features=row, attributes={"group": "jazz"})
+        with pytest.raises(Refused, match=r"attributes.group is the name of a field"):
+            await service.put_items([named])
+
+
+def test_of_a_changed_catalogue_only_changed_segments_are_filtered_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(segment, "SIZE", 8)
+    before, filters = catalogue_of(32), [where_of({"price": {"below": 3}})]
+    selections = Selections()
+    first = selections.select(before, filters)
+    changed = [stored(30, attributes={"price": 0.0})]
+    after = before.changed(ItemColumns.of(changed, 2))
+    second = selections.select(after, filters)
+    assert first.rows.tolist() == [0, 1, 2]
+    assert second.rows.tolist() == [0, 1, 2, 30]
+    assert first.make()[0].segment is second.make()[0].segment
+    assert selections.select(after, filters) is second
+
+
+def test_filters_used_last_are_remembered_while_there_is_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(segment, "SIZE", 64)
+    catalogue = catalogue_of(512)
+    filters = [[where_of({"price": {"at_least": n, "below": n + 30}})] for n in range(20)]
+    selections = Selections(memory=9_000)
+    for one in filters:
+        selections.select(catalogue, one).make()
+    known = [selections.remembers(catalogue, one) for one in filters]
+    assert known[-1]
+    assert 0 < sum(known) < 20
+    assert known == sorted(known)
+
+
+def test_filters_do_not_keep_old_catalogues(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segment, "SIZE", 8)
+    catalogue, filters = catalogue_of(32), [where_of({"price": {"below": 30}})]
+    selections = Selections()
+    selections.select(catalogue, filters).make()
+    for n in range(5):
+        items = ItemColumns.of([stored(n, attributes={"price": 1.0})], 2)
+        catalogue = catalogue.changed(items)
+        selections.follow(catalogue)
+    del items
+    gc.collect()
+    alive = [one for one in gc.get_objects() if isinstance(one, segment.Segment)]
+    assert {id(part) for part in catalogue.segments} >= {
+        id(one) for one in alive if len(one) == 8 and one.attributes.columns
+    }
+
+
+@asynchronous
+async def test_a_batch_may_have_so_many_different_filters(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        await with_attributes(service)
+        requests = [
+            RecommendationRequest(user="ann", k=1, where={"price": {"at_most": 9 + n}})
+            for n in range(MOST_FILTERS + 2)
+        ]
+        answers = await service.recommend(requests)
+        refused = [one for one in answers if isinstance(one, Refused)]
+        assert len(refused) == 2
+        assert refused[0].message == "is one too many: a batch may have 100 different filters"
+        again = await service.recommend(requests[:1] * 200)
+        assert not any(isinstance(one, Refused) for one in again)
