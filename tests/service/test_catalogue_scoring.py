@@ -21,7 +21,7 @@ from faircascade.rerankers import (
     MeritDraws,
     Reorder,
 )
-from faircascade.rerankers.ledger import Ledger, exposure_units
+from faircascade.rerankers.ledger import exposure_units
 from faircascade.service.catalogue import segment
 from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.catalogue_scoring import CatalogueJob
@@ -92,17 +92,10 @@ def plain_slates(
     vars(items)["keys"] = keys_of(catalogue.names(catalogue.slots))
     ledger = None
     if policy.ledger_scope == "global":
-        ledger = Ledger(
-            scope="global",
-            ids=items.ids,
-            units=units[None].copy(),
-            fresh=np.zeros(len(items), np.int64),
-        )
+        ledger = policy.ledger_of(items, units[None].copy())
     if policy.ledger_scope == "user":
         owed = np.array([[a.get(slot, 0) for slot in items.ids.tolist()] for a in accounts])
-        ledger = Ledger(
-            scope="user", ids=items.ids, units=owed, fresh=np.zeros(len(items), np.int64)
-        )
+        ledger = policy.ledger_of(items, owed)
     state = policy.from_sums(Users(ids=np.array(users)), sums, items.dim, ledger=ledger)
     pool = items.among(np.setdiff1d(np.arange(len(items)), without))
     slates = policy.recommend(state, slice(None), pool, k, round=rounds, seed=SEED)
