@@ -49,7 +49,7 @@ POLICIES = {
     NOW: fc.LinUCB(),
     "EALinUCB log": fc.EALinUCB(weight="log"),
     "LinUCB, alpha = 0.0625": fc.LinUCB(alpha=0.0625),
-    "LinUCB + fairx": fc.LinUCB(reranker="fairx"),
+    "LinUCB + merit-draws": fc.LinUCB(reranker="merit-draws"),
 }
 FROM_SCRATCH = {NOW: fc.LinUCB(), "Random": fc.Random()}
 Row = dict[str, Any]

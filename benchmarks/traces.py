@@ -19,7 +19,7 @@ import faircascade as fc
 POLICIES = {
     "epsilon-greedy": fc.EpsilonGreedy(),
     "EARS": fc.EARSLinUCB(),
-    "fairx": fc.FRMLinUCB(variant="fairx"),
+    "merit-draws": fc.FRMLinUCB(variant="merit-draws"),
     "random": fc.Random(),
     "Thompson sampling": fc.LinTS(),
 }

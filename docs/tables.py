@@ -168,7 +168,7 @@ def _compared(
 REFERENCE = "LinUCB (reading=reference)"
 """The baseline of the spec `grid`."""
 EARS = "EARSLinUCB (reading=reference, tolerance=0.05)"
-FAIRX = "FRMLinUCB fairx (reading=reference)"
+MERIT_DRAWS = "FRMLinUCB merit-draws (reading=reference)"
 LOG = "EALinUCB log (reading=reference)"
 RBP = "EALinUCB rbp (reading=reference)"
 LINEAR = "EALinUCB linear (reading=reference)"
@@ -186,7 +186,7 @@ def headline() -> str:
         runs,
         {
             EARS: "EARSLinUCB",
-            FAIRX: "FRMLinUCB (`fairx`)",
+            MERIT_DRAWS: "FRMLinUCB (`merit-draws`)",
             LOG: "EALinUCB log",
             RBP: "EALinUCB rbp, as in the authors' package",
             LINEAR: "EALinUCB linear",
@@ -230,7 +230,7 @@ def baselines() -> str:
         runs,
         {
             EARS: "EARSLinUCB",
-            FAIRX: "FRMLinUCB fairx",
+            MERIT_DRAWS: "FRMLinUCB merit-draws",
             LOG: "EALinUCB log",
             RBP: "EALinUCB rbp",
             LINEAR: "EALinUCB linear",
@@ -268,11 +268,11 @@ def _pair(clicks: float, equality: float) -> str:
 
 
 @table
-def fairx_sizes() -> str:
+def merit_draws_sizes() -> str:
     by_size = {size: _grid(*size, "sign") for size in SIZES}
-    against_fairx = contrasts(
+    against_merit_draws = contrasts(
         {
-            (size, policy, metric): (runs.of(policy, metric), runs.of(FAIRX, metric))
+            (size, policy, metric): (runs.of(policy, metric), runs.of(MERIT_DRAWS, metric))
             for size, runs in by_size.items()
             for policy in (LOG, LINEAR)
             for metric in ("clicks", "equality_b")
@@ -281,17 +281,17 @@ def fairx_sizes() -> str:
     rows = []
     for size, runs in by_size.items():
         cells = [f"d = {size[0]}, K = {size[1]}"]
-        for policy in (FAIRX, LOG, LINEAR):
+        for policy in (MERIT_DRAWS, LOG, LINEAR):
             own = runs.contrasts([policy], ("clicks", "equality_b"), REFERENCE)
             parts = []
             for metric, decimals in (("clicks", 1), ("equality_b", 0)):
                 text = f"{signed(own[policy, metric].percent, decimals)}%"
-                tested = against_fairx.get((size, policy, metric))
+                tested = against_merit_draws.get((size, policy, metric))
                 sure = tested is not None and tested.corrected < 1 - LEVEL
                 parts.append(f"{text} †" if sure else text)
             cells.append(", ".join(parts))
         rows.append(cells)
-    return markdown(["", "`fairx`", "log", "linear"], rows)
+    return markdown(["", "`merit-draws`", "log", "linear"], rows)
 
 
 @table
@@ -300,9 +300,9 @@ def frm_family() -> str:
     return _compared(
         runs,
         {
-            "FRMLinUCB fairx": "FRMLinUCB fairx (sharpness=400)",
-            "FRMLinUCB fairco (eta=1e-05)": "FRMLinUCB fairco (eta=0.00001)",
-            "FRMLinUCB fairco (eta=0.0001)": "FRMLinUCB fairco (eta=0.0001)",
+            "FRMLinUCB merit-draws": "FRMLinUCB merit-draws (sharpness=400)",
+            "FRMLinUCB exposure-charge (eta=1e-05)": "FRMLinUCB exposure-charge (eta=0.00001)",
+            "FRMLinUCB exposure-charge (eta=0.0001)": "FRMLinUCB exposure-charge (eta=0.0001)",
             "FRMLinUCB reorder": "FRMLinUCB reorder",
             "EALinUCB log": "EALinUCB log",
             "EALinUCB linear": "EALinUCB linear",
@@ -316,15 +316,18 @@ def frm_family() -> str:
 @table
 def frm_tuning() -> str:
     runs = Runs("frm")
-    fairx = {f"FRMLinUCB fairx (sharpness={c}.0)": c for c in (200, 400, 600, 1000)}
-    fairco = {"1e-05": "0.00001", "0.0001": "0.0001", "0.001": "0.001"}
+    merit_draws = {f"FRMLinUCB merit-draws (sharpness={c}.0)": c for c in (200, 400, 600, 1000)}
+    exposure_charge = {"1e-05": "0.00001", "0.0001": "0.0001", "0.001": "0.001"}
     return _compared(
         runs,
         {
-            **{policy: f"FRMLinUCB fairx (sharpness={c})" for policy, c in fairx.items()},
             **{
-                f"FRMLinUCB fairco (eta={eta})": f"FRMLinUCB fairco (eta={text})"
-                for eta, text in fairco.items()
+                policy: f"FRMLinUCB merit-draws (sharpness={c})"
+                for policy, c in merit_draws.items()
+            },
+            **{
+                f"FRMLinUCB exposure-charge (eta={eta})": f"FRMLinUCB exposure-charge (eta={text})"
+                for eta, text in exposure_charge.items()
             },
             "FRMLinUCB reorder": "FRMLinUCB reorder",
         },
@@ -388,7 +391,7 @@ def _readings(d: int) -> str:
         RBP_INTENDED: "rbp, `intended`",
         LINEAR: "linear, `reference`",
         "EALinUCB linear (reading=paper)": "linear, `paper` and `intended`",
-        FAIRX: "FRM `fairx`, `reference`",
+        MERIT_DRAWS: "FRM `merit-draws`, `reference`",
     }
     environments = [_grid(d, k, align) for k in (10, 5) for align in ("none", "sign")]
     head = ["policy, reading"]
@@ -521,7 +524,7 @@ def worlds() -> str:
     return markdown(["data", "world", "clicks", "Equality (B)", *heads], rows, left=2)
 
 
-LESS, FAIRX_HERE = "LinUCB (alpha=0.0625)", "FRMLinUCB fairx"
+LESS, MERIT_DRAWS_HERE = "LinUCB (alpha=0.0625)", "FRMLinUCB merit-draws"
 
 
 @table
@@ -543,7 +546,7 @@ def worlds_baselines() -> str:
         "EALinUCB log (reading=reference)": "EALinUCB log, base K (`reference`)",
         "EALinUCB rbp (reading=paper)": "EALinUCB rbp, as printed (`paper`)",
         "EARSLinUCB (tolerance=0.05)": "EARSLinUCB",
-        FAIRX_HERE: "FRMLinUCB (`fairx`, sharpness 400)",
+        MERIT_DRAWS_HERE: "FRMLinUCB (`merit-draws`, sharpness 400)",
         LESS: "LinUCB, alpha = 0.0625",
     }
     found = _against_linucb(
@@ -624,7 +627,7 @@ def two_worlds() -> str:
     """For the README: MovieLens 1M, what each policy costs and brings in both."""
     policies = {
         **{policy: f"EALinUCB {label}" for policy, label in IN_WORLDS.items()},
-        FAIRX_HERE: "LinUCB + `fairx`",
+        MERIT_DRAWS_HERE: "LinUCB + `merit-draws`",
         LESS: "LinUCB, alpha = 0.0625",
     }
     levels = [level for world in WORLDS for level in _levels(_worlds("worlds", "ml-1m", world))]

@@ -34,7 +34,7 @@ def catalogue(whole: bool = False) -> Items:
 def rankable() -> list[Any]:
     """Every policy of the registry that a ranker takes and that can learn from slates of others."""
     policies: list[Policy] = [cls() for cls in components("policy").values()]
-    policies += [fc.FRMLinUCB(variant="fairco"), fc.FRMLinUCB(variant="reorder")]
+    policies += [fc.FRMLinUCB(variant="exposure-charge"), fc.FRMLinUCB(variant="reorder")]
     policies += [fc.LinUCB(observation=name) for name in ("all", "last-click")]
     policies += [fc.EALinUCB(gamma=0.3, weighs="observations", sigma=0.7, ridge=2.0)]
     return [

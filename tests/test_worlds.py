@@ -181,7 +181,7 @@ def test_a_policy_that_does_harm_in_a_world_says_so_once(synthetic: Ratings, cap
         ("ealinucb(weight=linear)", "dcm", False),
         ("ealinucb(weight=linear, weighs=observations)", "cascade", False),
         ("ealinucb(weight=linear, observation=all)", "cascade", False),
-        ("ealinucb(weight=linear, reranker=fairx)", "cascade", False),
+        ("ealinucb(weight=linear, reranker=merit-draws)", "cascade", False),
         ("ealints(weight=linear)", "cascade", False),
         ("logistic-ucb(reward=exposure-aware(weight=linear))", "cascade", False),
         ("cascade-ucb1(reward=exposure-aware(weight=linear))", "cascade", False),

@@ -30,6 +30,7 @@ from faircascade.ranker_feedback import (
 from faircascade.ranker_file import SavedRanker
 from faircascade.ranker_models import UserModels
 from faircascade.registry import as_component, declared
+from faircascade.rerankers.ledger import Ledger
 from faircascade.types import (
     Feedback,
     Floats,
@@ -72,8 +73,9 @@ class Simulated(Protocol):
 class Ranker:
     """Ranks items for users and learns from their clicks, one call at a time.
 
-    Every user has a model of their own; unknown users start cold. Recommending and learning are
-    independent: feedback may come late, in any order, or never. Not safe for several threads.
+    Every user has a model of their own; unknown users start cold. An account of exposure may be
+    that of all users: then every slate is a round of it. Recommending and learning are independent:
+    feedback may come late, in any order, or never. Not safe for several threads.
 
     >>> import numpy as np
     >>> from faircascade.policies import EALinUCB
@@ -100,9 +102,9 @@ class Ranker:
         last `max_open` slates without feedback are remembered, and as many answers.
         """
         chosen: Policy = as_component("policy", policy)
-        if chosen.shares:
-            remedy = "" if chosen.indivisible else "; with ledger 'user' it has an account for each"
-            raise ParameterError("policy", f"must keep its users apart{remedy}", chosen.label)
+        alone = chosen.shares and type(chosen).account is Policy.account
+        if chosen.indivisible or alone:
+            raise ParameterError("policy", "must keep its users apart", chosen.label)
         if declared(chosen, "omniscient"):
             raise ParameterError("policy", "must not need a simulator", chosen.label)
         if not isinstance(items, Items):
@@ -120,6 +122,7 @@ class Ranker:
         self._rates = is_drawn(chosen) and knows_chances(chosen)
         self._catalogue = RankerCatalogue.of(chosen, items)
         self._states = UserModels(chosen, chosen.dim_of(items))
+        self._account: Ledger | None = None  # of all users, if the policy keeps one
 
     @classmethod
     def from_state(
@@ -130,6 +133,7 @@ class Ranker:
         for row, user in enumerate(users.ids.astype(str).tolist()):
             ranker._states[user] = ranker.policy.take(state, slice(row, row + 1))
             ranker._slates[user] = rounds
+        ranker._account = ranker.policy.account(state) if ranker.policy.shares else None
         return ranker
 
     @classmethod
@@ -179,12 +183,15 @@ class Ranker:
         name = id_text(user, "user")
         pool = self._catalogue.pool(candidates, exclude)
         round = self._slates.get(name, 0) + 1
-        state = self._states[name]
+        state = self._state_of(name)
         before = self.policy.take(state, slice(None)) if self._rates else None
         slates = self.policy.recommend(
             state, slice(None), pool, min(k, len(pool)), round=round, seed=self.seed
         )
         slate_id = f"{name}/{round}/{self._run}"
+        if self.policy.shares:  # a slate is a round
+            self.policy.settle([state])
+            self._account = self.policy.account(state)
         self._states[name] = state
         self._slates[name] = round
         self._answers.expect(name, slate_id)
@@ -200,6 +207,18 @@ class Ranker:
             propensities=self._propensities(before, pool, slates.items, round),
             explored=slates.explored is not None and bool(slates.explored[0]),
         )
+
+    def _state_of(self, user: str) -> Any:
+        """Return what is known of a user, with the account that all users have together."""
+        state = self._states[user]
+        return state if self._account is None else self.policy.with_account(state, self._account)
+
+    def _joined(self) -> Any:
+        """Return the state of all users, None if there are none."""
+        if not self.users:
+            return None
+        state = self._states.joined(self.users)
+        return state if self._account is None else self.policy.with_account(state, self._account)
 
     def _propensities(
         self, before: Any, pool: Pool, slates: Ints, round: int
@@ -253,7 +272,7 @@ class Ranker:
             topics=slate.topics[None],
             values=None if worth is None else worth[None],
         )
-        learned = self.policy.take(self._states[slate.user], slice(None))
+        learned = self.policy.take(self._state_of(slate.user), slice(None))
         try:
             with np.errstate(over="raise", divide="raise", invalid="raise"):
                 self.policy.update(learned, slice(None), feedback)
@@ -264,6 +283,10 @@ class Ranker:
                 "check the scale of the features, sigma and the reward weights"
             ) from error
         self._states[slate.user] = learned
+        account = self.policy.account(learned) if self.policy.shares else None
+        if account is not None:
+            account.absorb()
+            self._account = account
         self._answers.add(slate, answer)
 
     def learn(
@@ -282,6 +305,9 @@ class Ranker:
         bits. A log that is refused changes nothing, and neither does one that Ctrl-C cuts short; a
         log that teaches nothing is a warning.
         """
+        if self.policy.shares:
+            rule = "must keep an account for each user, not one for all, to learn from a log"
+            raise ParameterError("policy", rule, self.policy.label)
         log = as_log(log)
         check_learnable(self.policy, log)
         reader = LogReader(log, self.items, self._catalogue.rows)
@@ -344,8 +370,7 @@ class Ranker:
 
     def learned(self) -> tuple[Any, list[str], list[int]]:
         """Return the state of all users (None if there are none), their ids and slates had."""
-        state = self._states.joined(self.users) if self.users else None
-        return state, list(self.users), [self._slates[name] for name in self.users]
+        return self._joined(), list(self.users), [self._slates[name] for name in self.users]
 
     def save(self, path: str | Path) -> None:
         """Write the policy, the catalogue and everything learned to one .npz file."""
@@ -359,7 +384,7 @@ class Ranker:
             slates=[self._slates[name] for name in self.users],
             open=[waiting for waiting, _ in kept],
             answers=[given for _, given in kept],
-            state=self._states.joined(self.users) if self.users else None,
+            state=self._joined(),
         ).write(path)
 
     @classmethod
@@ -371,4 +396,6 @@ class Ranker:
             ranker._states[name] = ranker.policy.take(saved.state, slice(row, row + 1))
             ranker._slates[name] = saved.slates[row]
             ranker._answers.restore(name, saved.open[row], saved.answers[row])
+        if saved.state is not None and saved.policy.shares:
+            ranker._account = saved.policy.account(saved.state)
         return ranker

@@ -470,7 +470,7 @@ def test_demo_compares_and_writes_a_report(run, tmp_path: Path) -> None:
     code, out, err = run("demo", "--users", "8", "--rounds", "30")
     assert code == 0, err
     assert "Popular items" in err
-    for label in ("LinUCB (alpha=0.25)", "EALinUCB log", "FRMLinUCB fairx"):
+    for label in ("LinUCB (alpha=0.25)", "EALinUCB log", "FRMLinUCB merit-draws"):
         assert label in out
     folder = tmp_path / "runs/demo"
     names = {path.name for path in folder.iterdir()}

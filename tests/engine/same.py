@@ -22,9 +22,9 @@ COMPILED: list[Policy] = [
 ]
 """Those that the cpu engine has a kernel for."""
 SHARING: list[Policy] = [
-    FRMLinUCB(variant="fairco", eta=0.05, ledger="global"),
+    FRMLinUCB(variant="exposure-charge", eta=0.05, ledger="global"),
     FRMLinUCB(variant="reorder", ledger="global"),
-    LinTS(reranker=FRMLinUCB(variant="fairco", ledger="global").last_step()),
+    LinTS(reranker=FRMLinUCB(variant="exposure-charge", ledger="global").last_step()),
 ]
 """Policies whose users go by an account of all."""
 

@@ -40,7 +40,7 @@ from faircascade.policies import (
     Random,
 )
 from faircascade.ranking import RESOLUTION, Scores
-from faircascade.rerankers import EARS, Discount, FairCo, FairX, Identity, Reorder
+from faircascade.rerankers import EARS, Discount, ExposureCharge, Identity, MeritDraws, Reorder
 from faircascade.rewards import Custom, ExposureAware, Linear, Log, Standard
 from tests.environments import small_environment
 
@@ -119,8 +119,8 @@ logistics = st.builds(
 rerankers = st.one_of(
     st.just(Identity()),
     st.builds(EARS, tolerance=st.sampled_from([0.0, 0.05, 0.5, 1.0])),
-    st.builds(FairX, sharpness=st.sampled_from([0.0, 3.0, 400.0])),
-    st.builds(FairCo, eta=st.sampled_from([0.0, 0.001, 1.0])),
+    st.builds(MeritDraws, sharpness=st.sampled_from([0.0, 3.0, 400.0])),
+    st.builds(ExposureCharge, eta=st.sampled_from([0.0, 0.001, 1.0])),
     st.just(Reorder()),
     st.builds(Discount, alpha=st.sampled_from([0.25, 3.0])),
 )

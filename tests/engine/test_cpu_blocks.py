@@ -77,8 +77,8 @@ def test_a_run_continues_from_its_snapshot_to_the_same_bits(tmp_path: Path, monk
 
 def test_what_the_kernel_cannot_do_is_refused() -> None:
     env = Environment.from_attraction(np.full((2, 5), 0.1), k=2)
-    with pytest.raises(ValueError, match="re-ranker 'fairco' with estimator 'toprank'"):
-        simulate(env, TopRank(reranker="fairco"), rounds=5, engine="cpu")
+    with pytest.raises(ValueError, match="re-ranker 'exposure-charge' with estimator 'toprank'"):
+        simulate(env, TopRank(reranker="exposure-charge"), rounds=5, engine="cpu")
     many = Environment.from_attraction(np.full((1, MOST_ITEMS + 1), 0.1), k=2)
     with pytest.raises(ValueError, match="takes up to 256 of them, got 257"):
         simulate(many, TopRank(), rounds=5, engine="cpu")

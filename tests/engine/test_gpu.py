@@ -67,7 +67,7 @@ POLICIES = [
     EpsilonGreedy(epsilon=0.2),
     EARSLinUCB(tolerance=0.1),
     FRMLinUCB(),
-    FRMLinUCB(variant="fairco", eta=0.05),
+    FRMLinUCB(variant="exposure-charge", eta=0.05),
     FRMLinUCB(variant="reorder"),
 ]
 
@@ -212,7 +212,9 @@ def test_jobs_that_are_not_alike_are_refused(device) -> None:
 
 
 @needs_compiler
-@pytest.mark.parametrize("policy", [LinUCB(), FRMLinUCB(variant="fairco")], ids=lambda p: p.label)
+@pytest.mark.parametrize(
+    "policy", [LinUCB(), FRMLinUCB(variant="exposure-charge")], ids=lambda p: p.label
+)
 def test_what_does_not_fit_is_cut_into_parts(policy, tmp_path: Path) -> None:
     env = environment(items=40, dim=3, k=4, users=7)
     job = Job(

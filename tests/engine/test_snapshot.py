@@ -155,7 +155,9 @@ def test_both_engines_write_the_same_file(policy: Policy, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("policy", [LinUCB(), Random(), FRMLinUCB(variant="fairco")], ids=repr)
+@pytest.mark.parametrize(
+    "policy", [LinUCB(), Random(), FRMLinUCB(variant="exposure-charge")], ids=repr
+)
 def test_a_run_that_was_killed_goes_on_from_its_last_snapshot(
     policy: Policy, engine: str, tmp_path: Path, saved_always
 ) -> None:
@@ -209,12 +211,12 @@ def halfway(tmp_path_factory) -> tuple[Environment, Any, bytes]:
     """A environment, a whole run in it, and the snapshot of half of that run."""
     env = small_environment(users=5, items=20)
     path = tmp_path_factory.mktemp("half") / "run.npz"
-    whole = simulate(env, FRMLinUCB(variant="fairco"), rounds=20, engine="loop")
+    whole = simulate(env, FRMLinUCB(variant="exposure-charge"), rounds=20, engine="loop")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop, "STEP", 1)
         simulate(
             env,
-            FRMLinUCB(variant="fairco"),
+            FRMLinUCB(variant="exposure-charge"),
             rounds=20,
             engine="loop",
             snapshot=path,
@@ -228,7 +230,7 @@ def go_on(halfway: tuple[Environment, Any, bytes], path: Path, contents: bytes) 
     """Check that the result is right whatever the file holds."""
     env, whole, _ = halfway
     path.write_bytes(contents)
-    policy = FRMLinUCB(variant="fairco")
+    policy = FRMLinUCB(variant="exposure-charge")
     assert_same(whole, simulate(env, policy, rounds=20, engine="loop", snapshot=path))
     assert list(path.parent.iterdir()) == []
 

@@ -27,7 +27,7 @@ from faircascade.policies import (
     Policy,
     Random,
 )
-from faircascade.rerankers import EARS, FairCo, FairX
+from faircascade.rerankers import EARS, ExposureCharge, MeritDraws
 from tests.environments import small_environment
 
 EXACT = ["pscore", "pscore_cascade", "pscore_item_position"]
@@ -122,8 +122,8 @@ def test_a_trace_says_what_run_it_is_of(tmp_path) -> None:
         (EpsilonGreedy(), EXACT),
         (EARSLinUCB(), EXACT),
         (Random(), EXACT),
-        (FRMLinUCB(variant="fairx"), EXACT[:2]),
-        (FRMLinUCB(variant="fairco"), []),
+        (FRMLinUCB(variant="merit-draws"), EXACT[:2]),
+        (FRMLinUCB(variant="exposure-charge"), []),
         (LinUCB(), []),
         (LinTS(), []),
         (EpsilonGreedy(reranker=EARS()), []),
@@ -143,7 +143,12 @@ def test_propensities_are_there_or_null(policy: Policy, exact: list[str], tmp_pa
 
 @pytest.mark.parametrize(
     "policy",
-    [EpsilonGreedy(epsilon=0.3), EARSLinUCB(), Random(), EpsilonGreedy(reranker=FairCo(eta=0.5))],
+    [
+        EpsilonGreedy(epsilon=0.3),
+        EARSLinUCB(),
+        Random(),
+        EpsilonGreedy(reranker=ExposureCharge(eta=0.5)),
+    ],
     ids=lambda policy: policy.label,
 )
 def test_propensities_depend_on_neither_threads_nor_shards(policy, tmp_path, monkeypatch) -> None:
@@ -153,7 +158,9 @@ def test_propensities_depend_on_neither_threads_nor_shards(policy, tmp_path, mon
     assert traced(tmp_path, env, policy, threads=2).equals(one)
 
 
-def test_those_of_fairx_depend_on_shards_in_the_last_digits_alone(tmp_path, monkeypatch) -> None:
+def test_those_of_merit_draws_depend_on_shards_in_the_last_digits_alone(
+    tmp_path, monkeypatch
+) -> None:
     env = small_environment(users=11, items=40)
     one = traced(tmp_path, env, FRMLinUCB(sharpness=40.0), threads=1)
     monkeypatch.setattr(loop, "SHARD", 3)
@@ -167,11 +174,11 @@ def test_those_of_fairx_depend_on_shards_in_the_last_digits_alone(tmp_path, monk
     "policy",
     [
         EpsilonGreedy(),
-        EpsilonGreedy(reranker=FairCo(eta=0.5)),
+        EpsilonGreedy(reranker=ExposureCharge(eta=0.5)),
         EARSLinUCB(),
         FRMLinUCB(),
         Random(),
-        LinTS(reranker=FairCo(eta=0.5)),
+        LinTS(reranker=ExposureCharge(eta=0.5)),
     ],
     ids=lambda policy: policy.label,
 )
@@ -238,7 +245,7 @@ def test_a_probability_too_small_for_a_float_is_null(tmp_path) -> None:
 TINY = {"users": 64, "items": 6, "k": 2, "dim": 3}
 LOGGING = [
     EpsilonGreedy(epsilon=0.5),
-    FRMLinUCB(variant="fairx", sharpness=3.0),
+    FRMLinUCB(variant="merit-draws", sharpness=3.0),
     Random(),
 ]
 
@@ -303,8 +310,8 @@ def test_one_over_an_estimate_is_nearly_unbiased(tmp_path) -> None:
     "policy",
     [
         LinTS(scale=1.0),
-        LinTS(scale=0.5, reranker=FairX(sharpness=5.0)),
-        LinTS(scale=0.5, reranker=FairCo(eta=0.5)),
+        LinTS(scale=0.5, reranker=MeritDraws(sharpness=5.0)),
+        LinTS(scale=0.5, reranker=ExposureCharge(eta=0.5)),
         FRMLinUCB(sharpness=10.0),
     ],
     ids=lambda policy: policy.label,

@@ -96,8 +96,8 @@ def test_items_without_topics_are_refused_in_one_line() -> None:
 
 
 def test_rerankers_that_change_scores_are_refused() -> None:
-    with pytest.raises(ValueError, match="'fairco' needs scores of items, but those of"):
-        Bandit(estimator="topical", reranker="fairco")
+    with pytest.raises(ValueError, match="'exposure-charge' needs scores of items, but those of"):
+        Bandit(estimator="topical", reranker="exposure-charge")
 
 
 def test_topics_come_from_a_column_or_from_likes() -> None:

@@ -37,8 +37,8 @@ from faircascade.policies import (
     TSCascade,
 )
 from faircascade.propensities import Propensities
-from faircascade.rerankers import EARS, FairCo, FairX, LoggedRandomisation, Reorder
-from faircascade.rerankers.fairx import choices
+from faircascade.rerankers import EARS, ExposureCharge, LoggedRandomisation, MeritDraws, Reorder
+from faircascade.rerankers.merit_draws import choices
 from tests.environments import small_environment
 
 MANY = 20_000
@@ -47,14 +47,14 @@ USER = 4  # one of several, who has clicked
 KNOWN = [
     EpsilonGreedy(epsilon=0.3),
     EpsilonGreedy(epsilon=1.0),
-    EpsilonGreedy(epsilon=0.4, reranker=FairCo(eta=0.5)),
-    EpsilonGreedy(epsilon=0.4, reranker=FairCo(eta=0.5, ledger="global")),
+    EpsilonGreedy(epsilon=0.4, reranker=ExposureCharge(eta=0.5)),
+    EpsilonGreedy(epsilon=0.4, reranker=ExposureCharge(eta=0.5, ledger="global")),
     EARSLinUCB(tolerance=0.05),
     EARSLinUCB(tolerance=0.3),
     EARSLinUCB(tolerance=1.0),
-    FRMLinUCB(variant="fairx", sharpness=0.0),
-    FRMLinUCB(variant="fairx", sharpness=5.0),
-    FRMLinUCB(variant="fairx", sharpness=400.0),
+    FRMLinUCB(variant="merit-draws", sharpness=0.0),
+    FRMLinUCB(variant="merit-draws", sharpness=5.0),
+    FRMLinUCB(variant="merit-draws", sharpness=400.0),
     LinUCB(reranker=LoggedRandomisation(share=0.3, shortlist=4)),
     LinUCB(reranker=LoggedRandomisation(share=0.5)),
     EALinUCB(reranker=LoggedRandomisation(share=0.6, shortlist=1)),
@@ -69,14 +69,14 @@ UNKNOWN = [
     EpsilonGreedy(epsilon=0.0),
     EARSLinUCB(tolerance=0.0),
     LinUCB(reranker=LoggedRandomisation(share=0.0)),
-    FRMLinUCB(variant="fairco"),
+    FRMLinUCB(variant="exposure-charge"),
     FRMLinUCB(variant="reorder"),
     EpsilonGreedy(reranker=EARS()),
-    EpsilonGreedy(reranker=FairX()),
+    EpsilonGreedy(reranker=MeritDraws()),
     EpsilonGreedy(reranker=Reorder()),
-    LinTS(reranker=FairX()),
+    LinTS(reranker=MeritDraws()),
     LinTS(reranker=EARS()),
-    LinTS(reranker=FairCo()),
+    LinTS(reranker=ExposureCharge()),
     LogisticUCB(),
     LogisticTS(),
     CascadeTS(),
@@ -157,7 +157,9 @@ def test_propensities_are_unknown_where_nothing_or_too_much_is_drawn(policy: Pol
 def test_a_policy_says_whether_its_lists_are_random(policy: Policy) -> None:
     differ = (np.ptp(Asked(policy).drawn(2000), axis=0) > 0).any()
     if policy.is_random:
-        assert differ or policy == FRMLinUCB(variant="fairx", sharpness=400.0)  # very unlikely
+        assert differ or policy == FRMLinUCB(
+            variant="merit-draws", sharpness=400.0
+        )  # very unlikely
     else:
         assert not differ
 
@@ -280,7 +282,11 @@ def test_asking_changes_nothing() -> None:
 
 def test_items_that_cannot_be_recommended_do_not_count() -> None:
     env = small_environment(users=2, items=9, k=2)
-    for policy in (Random(), EpsilonGreedy(epsilon=1.0), Bandit(reranker=FairX(sharpness=0.0))):
+    for policy in (
+        Random(),
+        EpsilonGreedy(epsilon=1.0),
+        Bandit(reranker=MeritDraws(sharpness=0.0)),
+    ):
         state = policy.start(env.users, env.items.dim)
         slates = np.array([[1, 5], [5, 7]])
         pool = env.items.among(np.array([1, 5, 7]))

@@ -21,7 +21,7 @@ from faircascade.policies import (
     Policy,
 )
 from faircascade.registry import from_spec, to_spec
-from faircascade.rerankers import EARS, FairCo, FairX, Identity, Reorder, Reranker
+from faircascade.rerankers import EARS, ExposureCharge, Identity, MeritDraws, Reorder, Reranker
 from tests.environments import small_environment
 
 RECIPES = [LinUCB, LinTS, EpsilonGreedy, EALinUCB, EALinTS, EAEpsilonGreedy]
@@ -29,9 +29,9 @@ RERANKERS = [
     Identity(),
     EARS(tolerance=0.3),
     EARS(tolerance=1.0),
-    FairX(sharpness=20.0),
-    FairCo(eta=0.05),
-    FairCo(eta=0.05, ledger="global"),
+    MeritDraws(sharpness=20.0),
+    ExposureCharge(eta=0.05),
+    ExposureCharge(eta=0.05, ledger="global"),
     Reorder(),
     Reorder(ledger="global"),
 ]
@@ -42,12 +42,12 @@ RERANKERS = [
     [
         (EARSLinUCB(), EARS(patience=0.9, tolerance=0.05)),
         (EARSLinUCB(patience=0.5, tolerance=1.0), EARS(patience=0.5, tolerance=1.0)),
-        (FRMLinUCB(), FairX(sharpness=400.0)),
-        (FRMLinUCB(variant="fairx", sharpness=7.0), FairX(sharpness=7.0)),
-        (FRMLinUCB(variant="fairco"), FairCo(eta=0.001, ledger="user")),
+        (FRMLinUCB(), MeritDraws(sharpness=400.0)),
+        (FRMLinUCB(variant="merit-draws", sharpness=7.0), MeritDraws(sharpness=7.0)),
+        (FRMLinUCB(variant="exposure-charge"), ExposureCharge(eta=0.001, ledger="user")),
         (
-            FRMLinUCB(variant="fairco", eta=0.2, ledger="global"),
-            FairCo(eta=0.2, ledger="global"),
+            FRMLinUCB(variant="exposure-charge", eta=0.2, ledger="global"),
+            ExposureCharge(eta=0.2, ledger="global"),
         ),
         (FRMLinUCB(variant="reorder"), Reorder(ledger="user")),
         (FRMLinUCB(variant="reorder", ledger="global"), Reorder(ledger="global")),
@@ -113,11 +113,11 @@ def test_any_recipe_runs_with_any_reranker(recipe: type[Policy], reranker: Reran
     "policy",
     [
         EARSLinUCB(patience=0.4, tolerance=0.3),
-        FRMLinUCB(variant="fairco", eta=0.3, ledger="global"),
+        FRMLinUCB(variant="exposure-charge", eta=0.3, ledger="global"),
         FRMLinUCB(variant="reorder"),
         LinUCB(alpha=0.1, reranker=EARS(tolerance=0.2)),
-        EALinTS(weight=(1, 2, 3), reranker=FairX(sharpness=3)),
-        EpsilonGreedy(reranker="fairco"),
+        EALinTS(weight=(1, 2, 3), reranker=MeritDraws(sharpness=3)),
+        EpsilonGreedy(reranker="exposure-charge"),
         Bandit(reranker=Reorder(ledger="global")),
     ],
     ids=lambda policy: policy.label,
@@ -133,15 +133,20 @@ def test_labels_name_the_reranker() -> None:
     assert FRMLinUCB(variant="reorder").label == "FRMLinUCB reorder"
     assert LinUCB().label == "LinUCB"
     assert LinUCB(reranker="ears").label == "LinUCB + ears"
-    assert EALinUCB(weight="rbp", reranker="fairx").label == "EALinUCB rbp + fairx"
+    assert EALinUCB(weight="rbp", reranker="merit-draws").label == "EALinUCB rbp + merit-draws"
     assert Bandit(reranker="reorder").label == "Bandit ucb standard + reorder"
 
 
 def test_only_an_account_of_all_users_is_shared() -> None:
     assert not LinUCB().shares
-    for policy in (EARSLinUCB(), FRMLinUCB(), FRMLinUCB(variant="fairco"), LinTS(reranker="ears")):
+    for policy in (
+        EARSLinUCB(),
+        FRMLinUCB(),
+        FRMLinUCB(variant="exposure-charge"),
+        LinTS(reranker="ears"),
+    ):
         assert not policy.shares
-    for variant in ("fairco", "reorder"):
+    for variant in ("exposure-charge", "reorder"):
         assert FRMLinUCB(variant=variant, ledger="global").shares
     assert EALinUCB(reranker=Reorder(ledger="global")).shares
 
@@ -151,12 +156,12 @@ def test_only_an_account_of_all_users_is_shared() -> None:
     [
         (
             lambda: FRMLinUCB(variant="fair"),
-            "variant must be one of fairx",
+            "variant must be one of merit-draws",
         ),
         (lambda: FRMLinUCB(sharpness=-1.0), "sharpness must be >= 0, got -1.0"),
-        (lambda: FRMLinUCB(variant="fairco", eta=-1.0), "eta must be >= 0, got -1.0"),
+        (lambda: FRMLinUCB(variant="exposure-charge", eta=-1.0), "eta must be >= 0, got -1.0"),
         (
-            lambda: FRMLinUCB(variant="fairco", ledger="all"),
+            lambda: FRMLinUCB(variant="exposure-charge", ledger="all"),
             "ledger must be one of user, global, got 'all'",
         ),
         (
@@ -187,9 +192,9 @@ def test_wrong_parameters_are_named_at_once(make, message: str) -> None:
 @pytest.mark.parametrize(
     ("variant", "options", "message"),
     [
-        ("fairx", {"eta": -1.0}, "eta must be >= 0, got -1.0"),
-        ("fairx", {"ledger": "all"}, "ledger must be one of user, global, got 'all'"),
-        ("fairco", {"sharpness": -1.0}, "sharpness must be >= 0, got -1.0"),
+        ("merit-draws", {"eta": -1.0}, "eta must be >= 0, got -1.0"),
+        ("merit-draws", {"ledger": "all"}, "ledger must be one of user, global, got 'all'"),
+        ("exposure-charge", {"sharpness": -1.0}, "sharpness must be >= 0, got -1.0"),
         ("reorder", {"eta": -1.0}, "eta must be >= 0, got -1.0"),
     ],
 )

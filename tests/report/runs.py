@@ -67,7 +67,7 @@ name = "linucb"
 alpha = 20.0
 """
 NEW_WEIGHT, NEW_ALPHA = "EALinUCB custom", "LinUCB (alpha=20.0)"
-BASELINE, SHORT = "LinUCB (alpha=0.25)", "FRMLinUCB fairx"
+BASELINE, SHORT = "LinUCB (alpha=0.25)", "FRMLinUCB merit-draws"
 Rows = list[dict[str, str]]
 
 

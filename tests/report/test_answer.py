@@ -147,7 +147,7 @@ def test_the_figure_starts_at_zero_and_has_the_yardsticks(study: Study) -> None:
     for name, of in environment.yardsticks.items():
         assert f"{name} slates" in plate.caption  # type: ignore[union-attr]
         assert 0 < of["clicks"] < ax.get_xlim()[1]
-    assert "ran fewer rounds: FRMLinUCB fairx (15)" in plate.caption  # type: ignore[union-attr]
+    assert "ran fewer rounds: FRMLinUCB merit-draws (15)" in plate.caption  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("over", ["catalogue", "eligible"])

@@ -180,7 +180,7 @@ def test_worth_is_exposure_by_merit() -> None:
 
 
 @pytest.mark.parametrize("scale", [2.0**-50, 2.0**-20, 2.0**10, 2.0**30])
-@pytest.mark.parametrize("variant", ["fairco", "reorder"])
+@pytest.mark.parametrize("variant", ["exposure-charge", "reorder"])
 def test_the_scale_of_merit_does_not_matter(variant: str, scale: float) -> None:
     # merit may be a share, a count of plays or a turnover; a power of two changes no rounding
     env = small_environment(users=4, items=20, k=3)
@@ -193,7 +193,7 @@ def test_the_scale_of_merit_does_not_matter(variant: str, scale: float) -> None:
 
 
 @pytest.mark.parametrize("scope", ["user", "global"])
-@pytest.mark.parametrize("variant", ["fairco", "reorder"])
+@pytest.mark.parametrize("variant", ["exposure-charge", "reorder"])
 @pytest.mark.parametrize("activity", [1.0, 0.4])
 def test_the_account_of_a_run_is_what_its_tally_counted(
     variant: str, scope, activity: float, monkeypatch

@@ -160,7 +160,7 @@ def test_slates_of_a_ranker_carry_their_propensities() -> None:
 
 def test_slates_of_a_ranker_are_those_of_the_policy_with_an_account() -> None:
     """Propensities are of the state from before, although recommending changes an account."""
-    policy = fc.EpsilonGreedy(epsilon=0.5, reranker="fairco")
+    policy = fc.EpsilonGreedy(epsilon=0.5, reranker="exposure-charge")
     ranker = fc.Ranker(policy, items=np.random.default_rng(0).normal(size=(6, 3)))
     for _ in range(30):
         known = ranker.recommend("u", k=3).propensities

@@ -293,6 +293,24 @@ def test_a_bandit_whose_estimator_has_no_sums_of_a_user_is_refused(
     run(work())
 
 
+@pytest.mark.parametrize(
+    ("reranker", "reason"),
+    [
+        ("p-mmf", "the prices of providers depend on the order of slates"),
+        ("min-share", "it counts appearances"),
+        ("fairco(half_life=9)", "its account forgets"),
+        ("frank-wolfe(by=supplier)", "it keeps account of groups"),
+        ("calibrated(by=supplier)", "it goes by groups"),
+    ],
+)
+def test_a_reranker_whose_account_the_service_does_not_keep_is_refused(
+    reranker: str, reason: str
+) -> None:
+    refused = why_not_served(Bandit(reranker=reranker))
+    assert refused.startswith(f"policy 'bandit' cannot be served: {reason}")
+    assert refused.endswith("; use 'linucb', for example, or a Ranker")
+
+
 @pytest.mark.parametrize("name", registry.components("policy"))
 def test_every_policy_is_served_or_refused_in_a_line_that_says_what_to_use(name: str) -> None:
     async def work() -> None:

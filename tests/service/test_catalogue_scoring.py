@@ -15,13 +15,13 @@ from faircascade.random import keys_of
 from faircascade.rerankers import (
     EARS,
     Discount,
-    FairCo,
-    FairX,
+    ExposureCharge,
     Identity,
     LoggedRandomisation,
+    MeritDraws,
     Reorder,
 )
-from faircascade.rerankers.ledger import Ledger, exposure_units
+from faircascade.rerankers.ledger import exposure_units
 from faircascade.service.catalogue import segment
 from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.catalogue_scoring import CatalogueJob
@@ -42,7 +42,7 @@ POLICIES = [
     Bandit(exploration=Thompson(), reranker=Discount()),
     Bandit(exploration=Thompson()),
     Bandit(reranker=Discount()),
-    Bandit(reranker=FairX(sharpness=3.0)),
+    Bandit(reranker=MeritDraws(sharpness=3.0)),
 ]
 WAYS = settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -92,17 +92,10 @@ def plain_slates(
     vars(items)["keys"] = keys_of(catalogue.names(catalogue.slots))
     ledger = None
     if policy.ledger_scope == "global":
-        ledger = Ledger(
-            scope="global",
-            ids=items.ids,
-            units=units[None].copy(),
-            fresh=np.zeros(len(items), np.int64),
-        )
+        ledger = policy.ledger_of(items, units[None].copy())
     if policy.ledger_scope == "user":
         owed = np.array([[a.get(slot, 0) for slot in items.ids.tolist()] for a in accounts])
-        ledger = Ledger(
-            scope="user", ids=items.ids, units=owed, fresh=np.zeros(len(items), np.int64)
-        )
+        ledger = policy.ledger_of(items, owed)
     state = policy.from_sums(Users(ids=np.array(users)), sums, items.dim, ledger=ledger)
     pool = items.among(np.setdiff1d(np.arange(len(items)), without))
     slates = policy.recommend(state, slice(None), pool, k, round=rounds, seed=SEED)
@@ -264,7 +257,7 @@ def test_changes_of_the_catalogue_reach_new_users() -> None:
     "policy",
     [
         Bandit(exploration=Epsilon()),
-        Bandit(reranker=FairCo()),
+        Bandit(reranker=ExposureCharge()),
         type("MyUCB", (LinUCB,), {"recommend": lambda *_, **__: None})(),
         Bandit(reranker=type("Mine", (Identity,), {})()),
         Bandit(exploration=type("Mine", (UCB,), {})()),

@@ -10,7 +10,7 @@ import pytest
 
 from faircascade import registry
 from faircascade.policies import Bandit
-from faircascade.rerankers import EARS, Discount, FairCo, LoggedRandomisation, Reorder
+from faircascade.rerankers import EARS, Discount, ExposureCharge, LoggedRandomisation, Reorder
 from faircascade.service.catalogue import item_names, segment
 from faircascade.service.messages import ItemChange, RecommendationRequest
 from faircascade.service.stores.sqlite import SQLiteStore
@@ -19,7 +19,7 @@ from tests.service.in_process import SERVED, features_of, learn, serving, topics
 RERANKERS = [
     EARS(tolerance=0.5),
     Discount(),
-    FairCo(),
+    ExposureCharge(),
     Reorder(ledger="global"),
     LoggedRandomisation(share=0.8),
 ]

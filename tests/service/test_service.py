@@ -73,7 +73,7 @@ def refusal(reason: Reason, field: str) -> Any:
     "policy",
     [
         *(registry.build("policy", name) for name in SERVED),
-        FRMLinUCB(variant="fairco"),
+        FRMLinUCB(variant="exposure-charge"),
         CascadeHybrid(observation="last-click", reward="exposure-aware"),
     ],
     ids=repr,
@@ -580,13 +580,30 @@ def test_another_policy_goes_on_with_what_was_learned(tmp_path: Path) -> None:
 
 def test_a_ledger_of_all_users_makes_exposure_even(tmp_path: Path) -> None:
     async def work() -> None:
-        policy = FRMLinUCB(variant="fairco", ledger="global", eta=5.0)
+        policy = FRMLinUCB(variant="exposure-charge", ledger="global", eta=5.0)
         async with serving(tmp_path, policy, items=8) as service:
             for turn in range(40):
                 await recommend(service, f"user-{turn % 4}", k=2)
                 await service.exposure.catch_up(service.store)
             slots = service.catalogue.slots
             assert (service.exposure.units_of(slots) > 0).all()
+
+    run(work())
+
+
+@pytest.mark.parametrize("reranker", ["fairco(strength=5)", "frank-wolfe(strength=5)"])
+@pytest.mark.parametrize("ledger", ["user", "global"])
+def test_published_fair_rankers_make_exposure_even(
+    tmp_path: Path, reranker: str, ledger: str
+) -> None:
+    async def work() -> None:
+        part = replace(registry.as_component("reranker", reranker), ledger=ledger)
+        async with serving(tmp_path, LinUCB(reranker=part), items=8) as service:
+            for turn in range(40):
+                await recommend(service, f"user-{turn % 4}", k=2)
+                await service.exposure.catch_up(service.store)
+            shown = service.exposure.units_of(service.catalogue.slots)
+            assert shown.min() > 0.5 * shown.mean()
 
     run(work())
 

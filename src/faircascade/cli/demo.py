@@ -36,14 +36,14 @@ def demo(
         f"Synthetic data: serving {people} users from {len(env.items):,} items, slates of {env.k}, "
         f"{rounds:,} rounds.\n"
         "Popular items attract more users here, so a learner shows little else. EALinUCB counts a "
-        "click low in the slate more,\nfairx draws slates in proportion to merit; a smaller alpha "
-        "explores less."
+        "click low in the slate more,\nmerit-draws draws slates in proportion to merit; a smaller "
+        "alpha explores less."
     )
     policies = [
         fc.LinUCB(),
         fc.LinUCB(alpha=0.0625),
         fc.EALinUCB(),
-        fc.FRMLinUCB(variant="fairx"),
+        fc.FRMLinUCB(variant="merit-draws"),
     ]
     with progress("Simulating") as report:
         comparison = fc.compare(served, policies, rounds=rounds, seeds=[seed], progress=report)

@@ -13,11 +13,16 @@ def unsupported(env: Environment, policy: Policy, engine: str) -> str:
     if engine not in engines_of(env):
         return f"environment {type(env).__name__!r}"
     for part in (*env.parts.values(), *policy.components):
-        if engine not in engines_of(part):
+        if not part.runs_in(engine):
             return name_of(part)
-    if policy.ledger_scope == "global":  # an estimator that shares says so by its engines
-        return f"policy {policy.label!r}, whose users share what they know"
+    if policy.ledger_scope == "global" and not _shifts_alike(policy, engine):
+        return f"policy {policy.label!r}, whose users share what they know"  # by its account
     return ""
+
+
+def _shifts_alike(policy: Policy, engine: str) -> bool:
+    """Say whether an engine can keep an account of all users: it moves the scores of all alike."""
+    return engine == "cpu" and any("shifts" in part.kernel() for part in policy.components)
 
 
 def name_of(part: Component) -> str:

@@ -62,6 +62,11 @@ class Beliefs:
         """
         raise NotImplementedError
 
+    def fair_optimum(self, sharpness: float, radius: float) -> Scores:
+        """Return the means under the parameters, no further than `radius` widths from those
+        believed, that promise most if an item is drawn in proportion to exp(sharpness * mean)."""
+        raise NotImplementedError
+
     def counts(self) -> Floats:
         """Return how often each item was seen, the sum of `seen`, (n, p)."""
         raise NotImplementedError
@@ -99,8 +104,8 @@ class Estimator(Component):
     kind: ClassVar[str] = "estimator"
 
     offers: ClassVar[frozenset[str]] = frozenset({"mean"})
-    """The beliefs that it has: `mean`, `width`, `sample`, `counts`, `positions`, `time`,
-    `order`."""
+    """The beliefs that it has: `mean`, `width`, `sample`, `fair_optimum`, `counts`, `positions`,
+    `time`, `order`."""
     refuses_weights: ClassVar[str] = ""
     """Why it can learn from plain clicks alone, if so: it refuses other reward models."""
     refuses_values: ClassVar[str] = ""

@@ -12,6 +12,7 @@ import numpy as np
 
 from faircascade.errors import ParameterError
 from faircascade.estimators.base import Beliefs, Estimator, Evidence
+from faircascade.estimators.fair_optimum import fair_optimum
 from faircascade.estimators.refinement import REFINE_EVERY, refine_where_due
 from faircascade.estimators.single_precision import (
     mean_in_single,
@@ -75,7 +76,7 @@ class Ridge(Estimator):
     `reference` reading) has gain = sigma, scale = 1 and theta = 1 until a user's first update.
     """
 
-    offers: ClassVar[frozenset[str]] = frozenset({"mean", "width", "sample"})
+    offers: ClassVar[frozenset[str]] = frozenset({"mean", "width", "sample", "fair_optimum"})
     studied: ClassVar[bool] = True
     itemwise: ClassVar[bool] = True
 
@@ -288,6 +289,11 @@ class RidgeBeliefs(Beliefs):
     def sample(self, scale: float, *, seed: int, users: Words, round: int | Ints) -> Scores:
         """Score with theta ~ N(theta_hat, scale^2 M^-1), one draw for a user and round."""
         return self._products(draw_theta(self._theta, self._M_inv, scale, seed, users, round))
+
+    def fair_optimum(self, sharpness: float, radius: float) -> Scores:
+        return self._products(
+            fair_optimum(self._theta, self._M_inv, self._pool.by_feature, sharpness, radius)
+        )
 
     def widths_of(self, slates: Ints, pool: Pool) -> Floats:
         return width_of(self._M_inv[:, :, :, None], self._pool.items.by_feature[:, slates])

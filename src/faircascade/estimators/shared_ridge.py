@@ -33,7 +33,7 @@ class SharedRidgeState:
 class SharedEstimator(Estimator):
     """A ridge regression that users share, or a part of it."""
 
-    offers: ClassVar[frozenset[str]] = Ridge.offers
+    offers: ClassVar[frozenset[str]] = frozenset({"mean", "width", "sample"})
 
     ridge: float = 1.0
     """Regularisation lambda, > 0."""

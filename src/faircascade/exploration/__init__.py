@@ -2,6 +2,7 @@
 
 from faircascade.exploration.base import Exploration, SlateRequest
 from faircascade.exploration.epsilon import Epsilon
+from faircascade.exploration.fair_optimism import FairOptimism
 from faircascade.exploration.kl_ucb import KLUCB
 from faircascade.exploration.shuffled_blocks import ShuffledBlocks
 from faircascade.exploration.table_thompson import BetaThompson, GaussianThompson
@@ -16,6 +17,7 @@ __all__ = [
     "BetaThompson",
     "Epsilon",
     "Exploration",
+    "FairOptimism",
     "GaussianThompson",
     "ShuffledBlocks",
     "SlateRequest",

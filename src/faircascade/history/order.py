@@ -75,3 +75,4 @@ def _feed(policy: Policy, state: Any, items: Items, some: Impressions, users: In
                 state.ledger.enter(mine, slates, items)
             with np.errstate(over="raise", divide="raise", invalid="raise"):
                 policy.update(state, mine, feedback)
+            policy.give_back(state, mine, feedback)

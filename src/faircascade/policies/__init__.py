@@ -13,6 +13,7 @@ from faircascade.policies.click_bandits import (
     TSCascade,
 )
 from faircascade.policies.composed import BanditState, ComposedPolicy
+from faircascade.policies.fairx import FairXLinUCB, FairXTS
 from faircascade.policies.logistic import LogisticTS, LogisticUCB
 from faircascade.policies.parts import Parts
 from faircascade.policies.recipes import (
@@ -49,6 +50,8 @@ __all__ = [
     "EARSLinUCB",
     "EpsilonGreedy",
     "FRMLinUCB",
+    "FairXLinUCB",
+    "FairXTS",
     "LinTS",
     "LinUCB",
     "LogisticTS",

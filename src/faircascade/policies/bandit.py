@@ -25,11 +25,12 @@ class Bandit(ComposedPolicy):
     built in are:
 
         estimator: logistic, ridge, shared-ridge, shared-topical, tabular, topical, toprank
-        exploration: beta-thompson, epsilon, gaussian-thompson, kl-ucb, shuffled-blocks, thompson,
-            ucb, ucb1
+        exploration: beta-thompson, epsilon, fair-optimism, gaussian-thompson, kl-ucb,
+            shuffled-blocks, thompson, ucb, ucb1
         reward: exposure-aware, standard
         observation: all, examination, first-click, last-click
-        reranker: discount, ears, fairco, fairx, identity, logged-randomisation, reorder
+        reranker: calibrated, discount, ears, exposure-charge, fairco, frank-wolfe, identity,
+            logged-randomisation, merit-draws, min-share, mmr, p-mmf, reorder, xquad
     """
 
     estimator: Estimator = field(default_factory=Ridge)

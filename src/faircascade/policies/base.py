@@ -77,6 +77,11 @@ class Policy(Component):
         return "what it learns of a user is no fixed list of sums"
 
     @property
+    def unserved(self) -> str:
+        """Why the service cannot serve it although it keeps sums; nothing if it can."""
+        return ""
+
+    @property
     def refuses_values(self) -> str:
         """Why it cannot learn from feedback in which positions have values, if so."""
         return "it learns from clicks alone" if self.learns else ""
@@ -169,6 +174,14 @@ class Policy(Component):
         """True if users learn from each other, so that all of them must have one state."""
         return False
 
+    def account(self, state: Any) -> Ledger | None:
+        """Return the account of exposure in a state, if it keeps one there."""
+        return None
+
+    def with_account(self, state: Any, account: Ledger) -> Any:
+        """Return a state with another account of exposure."""
+        raise TypeError(f"policy {self.name!r} keeps no account of exposure in its state")
+
     def settle(self, states: Sequence[Any]) -> None:
         """End a round of a policy that shares: let the states of all users know of it."""
         return
@@ -190,6 +203,11 @@ class Policy(Component):
     ) -> Any:
         """Return the state that sums make, with a ledger if there is to be one."""
         raise TypeError(f"policy {self.name!r} does not keep what it learns as sums")
+
+    def ledger_of(self, items: Items, units: Ints) -> Ledger | None:
+        """Return the account that follows from the exposure of items in units, (n or 1, m), if the
+        policy keeps one."""
+        return None
 
     @property
     def width_factor(self) -> float:

@@ -66,7 +66,7 @@ class ComposedPolicy(Policy):
 
     @property
     def needs_topics(self) -> bool:
-        return self.parts.estimator.needs_topics
+        return self.parts.estimator.needs_topics or self.parts.reranker.needs_topics
 
     @property
     def needs_features(self) -> bool:
@@ -75,6 +75,10 @@ class ComposedPolicy(Policy):
     @property
     def without_sums(self) -> str:
         return self.parts.estimator.without_sums
+
+    @property
+    def unserved(self) -> str:
+        return self.parts.reranker.unserved
 
     @property
     def refuses_values(self) -> str:
@@ -108,12 +112,21 @@ class ComposedPolicy(Policy):
         return self.parts.estimator.dim_of(items)
 
     def start(self, users: Users, dim: int) -> BanditState:
-        scope = self.ledger_scope
         return BanditState(
             users=users,
             learned=self.parts.estimator.start(len(users), dim),
-            ledger=None if scope is None else Ledger.of(scope, len(users)),
+            ledger=self._ledger(len(users)),
         )
+
+    def _ledger(self, users: int) -> Ledger | None:
+        """Return an account of nothing, if one is kept."""
+        terms = self.parts.reranker.terms
+        return None if terms is None else Ledger.of(terms, users)
+
+    def ledger_of(self, items: Items, units: Ints) -> Ledger | None:
+        """Return the account that follows from the exposure of items, (n or 1, m)."""
+        terms = self.parts.reranker.terms
+        return None if terms is None else Ledger.of_items(terms, items, units)
 
     def recommend(
         self, state: BanditState, users: Rows, pool: Pool, k: int, *, round: int | Ints, seed: int
@@ -233,8 +246,8 @@ class ComposedPolicy(Policy):
     def from_sums(
         self, users: Users, sums: Floats, dim: int, *, ledger: Ledger | None = None
     ) -> BanditState:
-        if ledger is None and self.ledger_scope is not None:
-            ledger = Ledger.of(self.ledger_scope, len(users))
+        if ledger is None:
+            ledger = self._ledger(len(users))
         learned = self.parts.estimator.from_sums(sums, dim)
         return BanditState(users=users, learned=learned, ledger=ledger)
 
@@ -263,9 +276,15 @@ class ComposedPolicy(Policy):
     def indivisible(self) -> bool:
         return self.parts.estimator.shares
 
+    def account(self, state: BanditState) -> Ledger | None:
+        return state.ledger
+
+    def with_account(self, state: BanditState, account: Ledger) -> BanditState:
+        return replace(state, ledger=account)
+
     def settle(self, states: Sequence[BanditState]) -> None:
         if self.ledger_scope == "global":
-            Ledger.settle(_ledgers(states))
+            self.parts.reranker.settle(_ledgers(states))
 
     def join(self, states: Sequence[BanditState]) -> BanditState:
         return BanditState(
@@ -286,10 +305,11 @@ class ComposedPolicy(Policy):
         return self.parts.estimator.arrays(state.learned) | account
 
     def restore(self, users: Users, arrays: Mapping[str, NDArray[Any]]) -> BanditState:
+        terms = self.parts.reranker.terms
         return BanditState(
             users=users,
             learned=self.parts.estimator.restore(arrays),
-            ledger=None if self.ledger_scope is None else Ledger.restore(self.ledger_scope, arrays),
+            ledger=None if terms is None else Ledger.restore(terms, arrays),
         )
 
     def scale_warning(self, norm: float, rows: float) -> str:

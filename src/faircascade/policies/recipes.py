@@ -13,7 +13,7 @@ from faircascade.policies.composed import with_reranker
 from faircascade.policies.recipe import Recipe, Reranked
 from faircascade.readings import Reading
 from faircascade.registry import register
-from faircascade.rerankers import EARS, Discount, FairCo, FairX, Reorder, Reranker
+from faircascade.rerankers import EARS, Discount, ExposureCharge, MeritDraws, Reorder, Reranker
 from faircascade.rerankers.ledger import Scope
 from faircascade.rewards import ExposureAware, RewardModel, as_weight
 from faircascade.rewards.weights import Weight, WeightLike
@@ -46,7 +46,7 @@ class _Optimistic(LinearRecipe):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Sampling(LinearRecipe):
+class Sampling(LinearRecipe):
     scale: float = 0.25
     """Standard deviation of the posterior draw, >= 0; 0 is greedy."""
 
@@ -117,7 +117,7 @@ class SharedLinUCB(Reranked, _Optimistic):
 
 @register("lints", engines=("cpu", "gpu"))
 @dataclass(frozen=True, kw_only=True)
-class LinTS(Reranked, _Sampling):
+class LinTS(Reranked, Sampling):
     """Cascading linear Thompson sampling: Zong et al., "Cascading Bandits for Large-Scale
     Recommendation Problems", UAI 2016."""
 
@@ -137,7 +137,7 @@ class EALinUCB(_ExposureAware, _Optimistic):
 
 @register("ealints", engines=("cpu", "gpu"))
 @dataclass(frozen=True, kw_only=True)
-class EALinTS(_ExposureAware, _Sampling):
+class EALinTS(_ExposureAware, Sampling):
     """Thompson sampling with the exposure-aware reward model."""
 
 
@@ -172,7 +172,7 @@ class DiscountLinUCB(_Optimistic):
         return Discount(alpha=self.alpha)
 
 
-Variant = Literal["fairx", "fairco", "reorder"]
+Variant = Literal["merit-draws", "exposure-charge", "reorder"]
 
 
 @register("frmlinucb", engines=("cpu", "gpu"))
@@ -185,14 +185,16 @@ class FRMLinUCB(_Optimistic):
     engine `loop` alone, and a `Ranker` refuses it.
     """
 
-    variant: Variant = "fairx"
-    """`fairx` draws by optimistic merit, `fairco` pays back what lags, `reorder` only reorders."""
+    variant: Variant = "merit-draws"
+    """`merit-draws` draws by optimistic merit, `exposure-charge` makes items pay for exposure,
+    `reorder` only reorders."""
     sharpness: float = 400.0
-    """For `fairx`: how much a higher score counts, >= 0."""
+    """For `merit-draws`: how much a higher score counts, >= 0."""
     eta: float = 0.001
-    """For `fairco`: what an item loses that has had its fair share, >= 0."""
+    """For `exposure-charge`: what an item loses that has had its fair share, >= 0."""
     ledger: Scope = "user"
-    """For `fairco` and `reorder`: each user's own exposure counts, or that of all (`global`)."""
+    """For `exposure-charge` and `reorder`: each user's own exposure counts, or that of all
+    (`global`)."""
 
     @property
     def label(self) -> str:
@@ -209,7 +211,7 @@ class FRMLinUCB(_Optimistic):
 
 
 _VARIANTS: dict[Variant, Callable[[FRMLinUCB], Reranker]] = {
-    "fairx": lambda frm: FairX(sharpness=frm.sharpness),
-    "fairco": lambda frm: FairCo(eta=frm.eta, ledger=frm.ledger),
+    "merit-draws": lambda frm: MeritDraws(sharpness=frm.sharpness),
+    "exposure-charge": lambda frm: ExposureCharge(eta=frm.eta, ledger=frm.ledger),
     "reorder": lambda frm: Reorder(ledger=frm.ledger),
 }

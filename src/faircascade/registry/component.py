@@ -22,6 +22,10 @@ class Component(ABC):  # noqa: B024 - rooms have the abstract methods
     lacks: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Parameters that one may expect of it, and why it does not have them."""
 
+    def runs_in(self, engine: str) -> bool:
+        """Say whether a compiled engine has a kernel for it with these parameters."""
+        return engine in engines_of(self)
+
     def kernel(self) -> Mapping[str, Any]:
         """Return the numbers that these engines run it by, named as their kernels name them."""
         return {}

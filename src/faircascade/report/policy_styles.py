@@ -12,7 +12,7 @@ from faircascade.metrics import higher_is_better
 from faircascade.policies import Policy
 from faircascade.report.style import DASHES, MARKERS, LineStyle, legend_label, line_styles
 
-_KNOWN = ("EALinUCB log", "EALinUCB rbp", "EALinUCB linear", "EARSLinUCB", "FRMLinUCB fairx")
+_KNOWN = ("EALinUCB log", "EALinUCB rbp", "EALinUCB linear", "EARSLinUCB", "FRMLinUCB merit-draws")
 """What has its colour whatever else is drawn."""
 _MOST = 10
 """More policies than this are not told apart by their lines."""

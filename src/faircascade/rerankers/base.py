@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -10,7 +11,7 @@ from faircascade.exploration import Exploration, SlateRequest
 from faircascade.propensities import Propensities, knows_chances
 from faircascade.ranking import Scores
 from faircascade.registry import Component, register
-from faircascade.rerankers.ledger import Ledger, Scope
+from faircascade.rerankers.ledger import Ledger, Scope, Terms
 from faircascade.types import Ints, Slates
 
 
@@ -46,6 +47,8 @@ class Reranker(Component):
     """The beliefs that it needs: see `Exploration.asks`."""
     needs_all_scores: ClassVar[bool] = False
     """True if it may lift any item of the pool into a slate, whatever its score."""
+    needs_topics: ClassVar[bool] = False
+    """True if it goes by the topics of items, so that they must have some."""
     needs_fixed_ranking: ClassVar[bool] = False
     """True if it refuses explorations that leave something to chance."""
 
@@ -59,6 +62,21 @@ class Reranker(Component):
     def scope(self) -> Scope | None:
         """Whose exposure it keeps account of: each user's, everybody's together, or none."""
         return None
+
+    @property
+    def terms(self) -> Terms | None:
+        """What its account is about, if it keeps any."""
+        return None if self.scope is None else Terms(scope=self.scope)
+
+    @property
+    def unserved(self) -> str:
+        """Why the service, which keeps sums of exposure by item, cannot serve it; nothing if it
+        can."""
+        return "" if self.terms is None else self.terms.unserved
+
+    def settle(self, ledgers: Sequence[Ledger]) -> None:
+        """End a round of an account that all users have together, given in parts."""
+        Ledger.settle(ledgers)
 
     def adjust(self, request: SlateRequest, scores: Scores, ledger: Ledger | None) -> Scores:
         """Return the scores that the slate is chosen by, of every item in the pool."""

@@ -1,68 +1,36 @@
-"""fairco: a controller that pays back items whose exposure lags their merit."""
+"""fairco: the controller of Morik et al., which lifts what lags behind its merit."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
-import numpy as np
-
-from faircascade.errors import ParameterError
-from faircascade.exploration import SlateRequest
-from faircascade.propensities import Propensities
-from faircascade.ranking import Scores
 from faircascade.registry import register
-from faircascade.rerankers.base import Reranker, Shown
-from faircascade.rerankers.ledger import Ledger, Scope, check_scope
-from faircascade.types import Floats, Rows
+from faircascade.rerankers.ledger import UNIT, Ledger
+from faircascade.rerankers.shifts import AccountShift, Shift, check_strength
+from faircascade.types import Items, Rows
 
 
-@register("fairco", engines=("cpu", "gpu"))
+@register("fairco", engines=("cpu",))
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FairCo(Reranker):
-    """Takes eta * (E_P / merit) / (its mean over items) from every score.
+class FairCo(AccountShift):
+    """Adds strength * (largest E / merit of any group - E / merit of the item's group) to a score.
+    Morik, Singh, Hong and Joachims, "Controlling Fairness and Bias in Dynamic Learning-to-Rank",
+    SIGIR 2020.
 
-    E_P is the exposure given so far. While there is none, nothing is taken.
+    E is summed over slates, so that the gap in mean exposure is multiplied by time as in the
+    article: the error of a proportional controller. Two things differ. Merit is given, where the
+    article estimates it from clicks; it is divided by the largest, so that its scale does not
+    matter. And users of a round are served at once, all by what was shown before it.
     """
 
-    needs_all_scores: ClassVar[bool] = True
-
-    eta: float = 0.001
-    """What an item loses that has had its fair share, >= 0."""
-    ledger: Scope = "user"
-    """Whose exposure counts: `user`, each user's own, or `global`, that of all users."""
+    strength: float = 0.01
+    """How much the gap counts, lambda, >= 0; the authors' package has 0.01."""
 
     def __post_init__(self) -> None:
-        if not (self.eta >= 0 and math.isfinite(self.eta)):
-            raise ParameterError("eta", "must be >= 0", self.eta)
-        check_scope(self.ledger)
+        check_strength("strength", self.strength)
+        AccountShift.__post_init__(self)
 
-    def kernel(self) -> Mapping[str, Any]:
-        return {"accounts": True, "eta": float(self.eta)}
-
-    @property
-    def scope(self) -> Scope:
-        return self.ledger
-
-    @property
-    def is_random(self) -> bool:
-        return False
-
-    def adjust(self, request: SlateRequest, scores: Scores, ledger: Ledger | None) -> Scores:
-        assert ledger is not None
-        items = request.pool.items
-        worth = ledger.worth(request.rows, items)  # (n or 1, m)
-        total = worth.sum(axis=1)
-        rate = self.eta * (len(items) / np.maximum(total, 1))
-        charge = np.broadcast_to(rate[:, None] * worth[:, request.pool.rows], scores.rough.shape)
-
-        def exact(rows: Rows, columns: Rows) -> Floats:
-            return np.asarray(scores.exact(rows, columns) - charge[rows, columns])
-
-        return scores.replaced(scores.rough - charge, 1.0, exact)
-
-    def propensities(self, shown: Shown) -> Propensities | None:
-        scores = self.adjust(shown.request, shown.scores, shown.ledger)
-        return shown.chances(scores)
+    def shift(self, ledger: Ledger, rows: Rows, items: Items, k: int) -> Shift:
+        worth = ledger.worth(rows, items)  # (n or 1, r)
+        gap = worth.max(axis=1, keepdims=True) - worth
+        return Shift(self.strength * ledger.recipients(items).mean(gap * UNIT))

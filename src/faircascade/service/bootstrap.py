@@ -135,7 +135,7 @@ def why_not_served(policy: Policy) -> str:
     try:
         size_of(policy, Catalogue.empty(1, 1).items)
     except TypeError:
-        return f"{refused}{policy.without_sums}{instead}, or a Ranker"
+        return f"{refused}{policy.unserved or policy.without_sums}{instead}, or a Ranker"
     return ""
 
 

@@ -84,9 +84,7 @@ class ScoringJob(ABC):
             units = self.everybody(items)[None]
         else:
             units = np.stack([_columns(self.accounts[row], items) for row in part.tolist()])
-        return Ledger(
-            scope=scope, ids=items.ids, units=units, fresh=np.zeros(len(items), dtype=np.int64)
-        )
+        return self.policy.ledger_of(items, units)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

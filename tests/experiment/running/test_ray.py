@@ -87,7 +87,7 @@ def test_only_long_cells_are_cut_and_never_those_whose_users_share() -> None:
     longer = replace(cell, rounds=10**6)  # two minutes: cut if there are cores, and not if not
     assert cut(longer, 1000, 4, CostModel()) == [0, 250, 500, 750, 1000]
     assert cut(longer, 1000, 1, CostModel()) == [0, 1000]
-    together = replace(long, policy=FRMLinUCB(ledger="global", variant="fairco"))
+    together = replace(long, policy=FRMLinUCB(ledger="global", variant="exposure-charge"))
     assert cut(together, 1000, 4, CostModel()) == [0, 1000]
 
 

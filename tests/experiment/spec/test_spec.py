@@ -238,7 +238,7 @@ def test_a_spec_is_the_same_after_a_round_trip_through_plain_data() -> None:
 
 
 def test_a_spec_is_the_same_after_a_round_trip_through_a_file() -> None:
-    policy = 'name = "linucb"\nreranker = {name = "fairco", eta = 1e-5}'
+    policy = 'name = "linucb"\nreranker = {name = "exposure-charge", eta = 1e-5}'
     spec = Spec.parse(TINY.replace('name = "linucb"', policy))
     assert Spec.parse(spec.to_toml()).document() == spec.document()
     unset = spec.changed(policies=[{"name": "ealinucb", "beta": None}])
@@ -295,7 +295,7 @@ def test_the_example_of_the_docs_is_a_spec() -> None:
     page = Path(__file__).parents[3] / "docs/how-to/experiments.md"
     text = page.read_text(encoding="utf-8").split("```toml\n")[1].split("```")[0]
     spec = Spec.parse(text)
-    assert [label for label, _, _ in spec.lines()][-1] == "FRMLinUCB fairx"
+    assert [label for label, _, _ in spec.lines()][-1] == "FRMLinUCB merit-draws"
     assert len(spec.cells("data")) == 2 * 5 * 5
 
 

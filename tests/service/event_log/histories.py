@@ -44,7 +44,7 @@ TTL = 1_000.0
 START = 1_700_000_000.0
 USERS = ["ada", "bob", "日本 \U0001f3b5*?[a]", "user:x", "eve", "fay"]
 POLICIES: list[Policy] = [
-    FRMLinUCB(variant="fairco"),
+    FRMLinUCB(variant="exposure-charge"),
     EALinUCB(weight="log", gamma=0.1),
     EALinUCB(weight="log", alpha=0.5),
     Bandit(reranker=LoggedRandomisation(share=0.5, shortlist=5)),

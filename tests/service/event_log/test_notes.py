@@ -11,7 +11,7 @@ import pytest
 from faircascade import registry
 from faircascade.policies import Bandit, Policy
 from faircascade.ranker import Ranker
-from faircascade.rerankers import FairCo, FairX, LoggedRandomisation
+from faircascade.rerankers import ExposureCharge, LoggedRandomisation, MeritDraws
 from faircascade.service.catalogue import segment
 from faircascade.service.event_log.notes import LOGGED, log_fields
 from faircascade.service.settings import ServiceSettings
@@ -28,9 +28,9 @@ from tests.service.in_process import (
 
 POLICIES = [
     *(registry.build("policy", name) for name in SERVED),
-    Bandit(exploration="epsilon", reranker=FairCo(ledger="user")),
+    Bandit(exploration="epsilon", reranker=ExposureCharge(ledger="user")),
     Bandit(reranker=LoggedRandomisation(share=0.9, shortlist=5)),
-    Bandit(reranker=FairX(sharpness=3.0)),
+    Bandit(reranker=MeritDraws(sharpness=3.0)),
 ]
 
 

@@ -13,7 +13,6 @@ from faircascade.policies import Policy
 from faircascade.policies.composed import ComposedPolicy
 from faircascade.random import keys_of
 from faircascade.rerankers import Identity
-from faircascade.rerankers.ledger import Ledger
 from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.messages import ItemChange, RecommendationRequest
 from faircascade.service.stores.base import UserStates
@@ -89,7 +88,7 @@ class Oracle:
             owed = self.states.accounts[0] if scope == "user" else {}
             units = np.array([[owed.get(slot, 0) for slot in ids.tolist()]])
             units = units if scope == "user" else self.units[None].copy()
-            ledger = Ledger(scope=scope, ids=ids, units=units, fresh=np.zeros(len(ids), np.int64))
+            ledger = self.policy.ledger_of(self.items, units)
         return self.policy.from_sums(
             Users(ids=np.array([user])),
             self.states.sums,

@@ -14,7 +14,14 @@ from faircascade.exploration import UCB, Epsilon, Thompson
 from faircascade.policies import Bandit, LinUCB, Policy
 from faircascade.policies.topical import CascadeLSB
 from faircascade.policies.yardsticks import MostPopular, Random
-from faircascade.rerankers import EARS, Discount, FairCo, FairX, LoggedRandomisation, Reorder
+from faircascade.rerankers import (
+    EARS,
+    Discount,
+    ExposureCharge,
+    LoggedRandomisation,
+    MeritDraws,
+    Reorder,
+)
 from faircascade.service import catalogue_scoring, pool_quotas
 from faircascade.service.catalogue import segment
 from faircascade.service.event_log.notes import LOGGED
@@ -42,8 +49,8 @@ POLICIES: list[Policy] = [
     Bandit(reranker=LoggedRandomisation(share=0.9, shortlist=6)),
     Bandit(exploration=Thompson()),
     Bandit(reranker=Discount()),
-    Bandit(reranker=FairX(sharpness=3.0)),
-    Bandit(reranker=FairCo(eta=0.1)),
+    Bandit(reranker=MeritDraws(sharpness=3.0)),
+    Bandit(reranker=ExposureCharge(eta=0.1)),
     Bandit(exploration=Epsilon(epsilon=0.5)),
     CascadeLSB(),
     Random(),

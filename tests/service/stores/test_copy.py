@@ -25,7 +25,7 @@ from tests.service.redis_server import REDIS, RedisServer
 from tests.service.stores.memory_store import MemoryStore
 
 KINDS = ("sqlite", "redis", "postgresql")
-POLICY = FRMLinUCB(variant="fairco")
+POLICY = FRMLinUCB(variant="exposure-charge")
 """One that keeps accounts."""
 TTL = ServiceSettings().ttl
 USERS = ["ada", "bob", "日本 \U0001f3b5*?[a]", "user:x", "eve"]

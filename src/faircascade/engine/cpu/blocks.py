@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ class BlockUsers(Served):
             sort_into_blocks(pairs.better[user], pairs.order[user], pairs.block[user])
         self._copy()
 
-    def keep(self, last: int, book: StepCounts, trace: Trace) -> None:
+    def keep(self, last: int, books: Sequence[StepCounts], trace: Trace) -> None:
         self._copy()
 
     def _copy(self) -> None:

@@ -130,6 +130,8 @@ def start_account(job: Job, packed: PackedEnvironment, rules: Rules) -> Account:
         total=np.zeros(n, dtype=np.int64),
         prices=prices(job.env.items.merit)[packed.rows],
         items=len(job.env.items),
+        kept=np.ones(len(packed.keys) if rules.shifts else 0),
+        added=np.zeros(len(packed.keys) if rules.shifts else 0),
     )
 
 

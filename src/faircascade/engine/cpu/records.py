@@ -137,15 +137,19 @@ class Rules(NamedTuple):
     Empty if nothing is shuffled, or if K is too large for it."""
     drawn_by_merit: bool
     sharpness: float
-    """How much a score counts against luck, if items are drawn by merit (fairx)."""
+    """How much a score counts against luck, if items are drawn by merit (merit-draws)."""
     eta: float
-    """What an item with its fair share of exposure loses (fairco); 0 for nothing."""
+    """What an item with its fair share of exposure loses (exposure-charge); 0 for nothing."""
     discount: float
     """How much of the bonus exposure uses up (discount); 0 for nothing."""
     reorders: bool
     """Whether items whose exposure lags come first (reorder)."""
     accounts: bool
     """Whether exposure is accounted for."""
+    shifts: bool
+    """Whether scores are moved by what an account of all users says."""
+    by_score: bool
+    """Whether slates are then ordered by the scores before that."""
     gained: Ints
     """What a position counts there, (K,)."""
     refine_every: int
@@ -185,6 +189,10 @@ class Account(NamedTuple):
     """What exposure costs each item, (p,)."""
     items: int
     """Items in the catalogue, those that are never shown included."""
+    kept: Floats
+    """What scores are multiplied by in this round, (p,), if an account of all users moves them."""
+    added: Floats
+    """What is then added to them, (p,)."""
 
 
 class Tiers(NamedTuple):

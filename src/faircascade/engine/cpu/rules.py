@@ -32,6 +32,8 @@ DEFAULTS: dict[str, Any] = {
     "discount": 0.0,
     "reorders": False,
     "accounts": False,
+    "shifts": False,
+    "by_score": False,
     "until": FIRST_CLICK,
     "logistic": False,
     "weighs": "targets",

@@ -16,6 +16,7 @@ import numpy as np
 
 from faircascade.engine.capabilities import name_of, unsupported
 from faircascade.engine.cpu import memory
+from faircascade.engine.cpu.accounted import AccountedUsers
 from faircascade.engine.cpu.blocks import BlockUsers
 from faircascade.engine.cpu.kernels.compiling import announce
 from faircascade.engine.cpu.records import USERS, StepCounts, Trace
@@ -42,8 +43,9 @@ _KINDS: dict[str, type[Served]] = {
     "tabular": TabularUsers,
     "compares": BlockUsers,
     "shared": SharedUsers,
+    "shifts": AccountedUsers,
 }
-"""Users who are served in a way of their own, by what an estimator has in its `kernel`."""
+"""Users who are served in a way of their own, by what a part has in its `kernel`."""
 
 
 def lacks(job: Job) -> str:
@@ -188,7 +190,7 @@ class CpuRun:
         """Count a step and commit it."""
         if any(book.broken[0] for book in books):
             raise not_finite(self.job, last)
-        self.users.keep(last, books[0], trace)
+        self.users.keep(last, books, trace)
         tally, rounds = self.tally, slice(first - 1, last)
         for book in books:
             tally.appearances[interval] += book.appearances

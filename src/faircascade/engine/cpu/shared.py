@@ -6,6 +6,7 @@ are computed once for a round; the kernel of the yardsticks ranks them, where on
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
@@ -71,7 +72,7 @@ class SharedUsers(Scored):
     def serve(self, *where: Any) -> None:
         self.kernel(self.packed, self.numbers, self.draws, self.rules, self.contenders, *where)
 
-    def keep(self, last: int, book: StepCounts, trace: Trace) -> None:
+    def keep(self, last: int, books: Sequence[StepCounts], trace: Trace) -> None:
         """Learn a round, as `loop` does: the last step of it, when all users have their slates."""
         came = np.flatnonzero(trace.clicks[0, :, 0] >= 0)
         if not len(came):
@@ -82,7 +83,7 @@ class SharedUsers(Scored):
         try:
             with np.errstate(over="raise", divide="raise", invalid="raise"):
                 widths = policy.widths(self.learned, rows, items.pool, slates)
-                book.by_round[BY_ROUND.index("width"), 0] += to_units(widths)
+                books[0].by_round[BY_ROUND.index("width"), 0] += to_units(widths)
                 policy.update(self.learned, rows, Feedback.of(items, slates, clicks))
                 self.contenders = self._contenders()
         except FloatingPointError as error:

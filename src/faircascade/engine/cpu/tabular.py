@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -77,7 +77,7 @@ class TabularUsers(Served):
         self.table.slates[:] = arrays["slates"]
         self._copy()
 
-    def keep(self, last: int, book: StepCounts, trace: Trace) -> None:
+    def keep(self, last: int, books: Sequence[StepCounts], trace: Trace) -> None:
         if not np.isfinite(self.table.targets).all():
             raise not_finite(self.job, last)
         self._copy()

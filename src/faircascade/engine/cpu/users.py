@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -19,6 +19,7 @@ from faircascade.engine.cpu.rules import pack_rules
 from faircascade.engine.job import Job, not_finite
 from faircascade.policies import BanditState, Yardstick
 from faircascade.registry import Component
+from faircascade.rerankers import Ledger
 
 
 class Served(ABC):
@@ -65,7 +66,7 @@ class Served(ABC):
     def serve(self, *where: Any) -> None:
         """Serve some of the users in some rounds."""
 
-    def keep(self, last: int, book: StepCounts, trace: Trace) -> None:
+    def keep(self, last: int, books: Sequence[StepCounts], trace: Trace) -> None:
         """Commit a step, whose counts may still grow; there may be nothing to commit."""
         return
 
@@ -110,14 +111,18 @@ class Learning(Scored):
     def resume(self, state: BanditState) -> None:
         pack_sums(self.job.policy.arrays(state), self.sums)
         if state.ledger is not None:
-            packing.pack_account(self.job, self.packed, state.ledger, self.account)
+            self.pack_ledger(state.ledger)
         self._copy()
+
+    def pack_ledger(self, ledger: Ledger) -> None:
+        """Continue from an account of exposure."""
+        packing.pack_account(self.job, self.packed, ledger, self.account)
 
     def serve(self, *where: Any) -> None:
         parts = (self.draws, self.rules, self.sums, self.shortlist, self.account)
         self.kernel(self.packed, self.numbers, *parts, *where)
 
-    def keep(self, last: int, book: StepCounts, trace: Trace) -> None:
+    def keep(self, last: int, books: Sequence[StepCounts], trace: Trace) -> None:
         for array in self.sums:
             if array.dtype.kind == "f" and not np.isfinite(array).all():
                 raise not_finite(self.job, last)
@@ -131,11 +136,15 @@ class Learning(Scored):
     def state(self) -> BanditState:
         users = self.job.env.users
         arrays = unpack_sums(self.kept, len(users))
-        if self.rules.accounts:
-            ledger = packing.unpack_account(self.job, self.packed, self.kept_units)
-            arrays |= ledger.arrays()
+        arrays |= self.ledger_arrays()
         state: BanditState = self.job.policy.restore(users, arrays)
         return state
+
+    def ledger_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the account of exposure, if one is kept, as it is stored."""
+        if not self.rules.accounts:
+            return {}
+        return packing.unpack_account(self.job, self.packed, self.kept_units).arrays()
 
 
 class Standing(Scored):

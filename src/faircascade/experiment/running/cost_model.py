@@ -28,7 +28,7 @@ _WARM_ROUNDS = 1000
 _SCORE = 0.3e-9
 """For each item and feature, where every slate needs the scores of all."""
 _RERANK = 9e-9
-"""For each item, where a re-ranker looks at all (fairx, fairco)."""
+"""For each item, where a re-ranker looks at all (merit-draws, exposure-charge)."""
 _CELL = 0.1
 """For each cell: its environment is read, metrics are taken, results are written."""
 _BEGIN = 3.0

@@ -80,6 +80,8 @@ def _learning(policy: Policy) -> Sequence[Any]:
 
 def size_of(policy: Policy, items: Items) -> int:
     """Return how many numbers a policy keeps of a user."""
+    if policy.unserved:
+        raise TypeError(policy.unserved)
     nobody = policy.start(Users(ids=np.empty(0, dtype=str)), policy.dim_of(items))
     return int(policy.sums(nobody).shape[1])
 

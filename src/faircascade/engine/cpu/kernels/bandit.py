@@ -10,7 +10,14 @@ from faircascade.engine.cpu.kernels.learning import draw_theta, learn, next_inte
 from faircascade.engine.cpu.kernels.logistic import learn_logistic
 from faircascade.engine.cpu.kernels.observing import comes, observe, seen_up_to, take_in
 from faircascade.engine.cpu.kernels.ranking import keep_best
-from faircascade.engine.cpu.kernels.reranking import adjust, arrange, enter, take_discount
+from faircascade.engine.cpu.kernels.reranking import (
+    adjust,
+    arrange,
+    enter,
+    shift,
+    sort_by_score,
+    take_discount,
+)
 from faircascade.engine.cpu.kernels.scoring import gather, score
 from faircascade.engine.cpu.kernels.shortlist import grow, limits, rank_front, widen
 from faircascade.engine.cpu.records import USERS
@@ -186,6 +193,8 @@ def recommend(
         return total / k
     if rules.epsilon > 0.0:
         mingle(env, draws, rules, scratch, user, word)
+    if rules.by_score:
+        sort_by_score(account, scratch.scores, items, scratch.values)
     if rules.tolerance > 0.0 or rules.reorders:
         used, at, step = theta, lane, USERS
         if rules.noise > 0.0:
@@ -223,6 +232,8 @@ def rank_all(env, draws, rules, account, scratch, user, lane, theta, M_inv, ties
         take_discount(rules, account, user, word, scratch.scores, scratch.bonus)
     if rules.drawn_by_merit or rules.eta > 0.0:
         adjust(env, draws, rules, account, user, word, scratch.scores, scratch.values)
+    if rules.shifts:
+        shift(account, scratch.scores)
     items = scratch.slate
     keep_best(scratch.scores, items[:0], p, rules.k, ties, env.keys, items, scratch.values)
 

@@ -20,7 +20,7 @@ MOST_ZEROS = 53.0
 
 @part
 def adjust(env, draws, rules, account, user, word, scores, best):
-    """Change the scores of all items: `FairX.adjust` and `FairCo.adjust`."""
+    """Change the scores of all items: `MeritDraws.adjust` and `ExposureCharge.adjust`."""
     if rules.drawn_by_merit:
         draw_by_merit(env.keys, rules, absorb(draws.fair[user], word), scores, best)
     if rules.eta > 0.0:
@@ -68,6 +68,29 @@ def take_discount(rules, account, user, word, scores, widths):
     for i in range(len(units)):
         taken = rules.discount * (units[i] * EXPOSURE_UNIT) / rounds
         scores[i] -= taken * widths[i]
+
+
+@part
+def shift(account, scores):
+    """Move the scores of all items alike for all users: `ShiftingReranker.adjust`."""
+    kept, added = account.kept, account.added
+    for i in range(len(added)):
+        scores[i] = scores[i] * kept[i] + added[i]
+
+
+@part
+def sort_by_score(account, scores, items, keys):
+    """Order a slate by its scores before they were moved: `PMMF.arrange`."""
+    for position in range(len(items)):
+        item = items[position]
+        key = account.added[item] - rounded(scores[item]) * RESOLUTION
+        place = position
+        while place > 0 and key < keys[place - 1]:
+            items[place] = items[place - 1]
+            keys[place] = keys[place - 1]
+            place -= 1
+        items[place] = item
+        keys[place] = key
 
 
 @inlined

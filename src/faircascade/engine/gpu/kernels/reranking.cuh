@@ -7,7 +7,7 @@ DEVICE bool can_be(double needed, Word draw) {
     return zeros == 0 || draw >> (64 - zeros) == 0;
 }
 
-// Change the scores of all items: `FairX.adjust` and `FairCo.adjust`.
+// Change the scores of all items: `MeritDraws.adjust` and `ExposureCharge.adjust`.
 DEVICE void adjust(const Job& job, Real* scores, Int user, Word word) {
     if (job.drawn_by_merit) {
         Word luck = absorb(job.fair[user], word);
@@ -61,7 +61,7 @@ DEVICE void score_leaders(const Job& job, Desk& desk, Room& room, Leaders& leade
     leaders.known = true;
 }
 
-// An item's score with its luck: `FairX.adjust` of one item.
+// An item's score with its luck: `MeritDraws.adjust` of one item.
 DEVICE Real drawn_value(const Job& job, const Desk& desk, Word luck, int item) {
     Real x[1][D], score, width;
     const Real* row = job.features + (Int)item * D;

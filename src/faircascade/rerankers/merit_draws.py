@@ -1,4 +1,4 @@
-"""fairx: exposure in proportion to a merit that grows with the optimistic score."""
+"""merit-draws: exposure in proportion to a merit that grows with the optimistic score."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from faircascade.rerankers.ledger import Ledger
 from faircascade.types import Floats, Ints, Rows
 
 
-@register("fairx", engines=("cpu", "gpu"))
+@register("merit-draws", engines=("cpu", "gpu"))
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FairX(Reranker):
+class MeritDraws(Reranker):
     """Draws items without replacement with probabilities proportional to exp(sharpness * score).
 
     After Wang et al. (2021), whose policy chooses single arms: neither they nor the paper define
