@@ -509,17 +509,6 @@ export interface PolicyBody {
   knowledge?: "shared" | "branched" | "new" | null;
 }
 
-export interface PolicyChange {
-  /** ISO 8601. */
-  time: string;
-  text: string;
-}
-
-export interface PolicyChanges {
-  /** Oldest first; only the last ones are kept. */
-  changes: PolicyChange[];
-}
-
 export interface PolicyDescription {
   /** As on the command line. */
   name: string;
@@ -1102,9 +1091,6 @@ export class Client {
    * The store is checked at most once per second.
    */
   getStore(options?: CallOptions): Promise<StoreHealth>;
-
-  /** Return what was changed about what is served to whom, and when. */
-  listPolicyChanges(options?: CallOptions): Promise<PolicyChanges>;
 
   /** Return what ranks the items, with its parameters. */
   getPolicy(options?: CallOptions): Promise<PolicyDescription>;

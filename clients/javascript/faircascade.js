@@ -561,18 +561,6 @@ export class Client {
     );
   }
 
-  /** Return what was changed about what is served to whom, and when. */
-  async listPolicyChanges(options) {
-    return this.#call(
-      {
-        method: "GET",
-        path: "/v1/policy/changes",
-        retry: ALWAYS,
-      },
-      options,
-    );
-  }
-
   /** Return what ranks the items, with its parameters. */
   async getPolicy(options) {
     return this.#call(

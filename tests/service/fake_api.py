@@ -230,13 +230,17 @@ def lineup(mood: Mood) -> dict[str, Any]:
     """Return what is served: two policies, of which one has a dangerous change."""
     found = example(schemas.Lineup)
     first = found["policies"][0]
-    change = {"time": "2026-11-19T15:40:25.123Z", "text": NASTY}
+    now = datetime.now(UTC)
+    changes = [
+        {"time": _iso(now - timedelta(days=90)), "text": NASTY},
+        {"time": _iso(now - timedelta(minutes=20)), "text": "default is <b>new</b>"},
+    ]
     return found | {
         "kill_switch": mood.kill_switch,
         "experiment": None if mood.state == "empty" else "fairer-home",
         "policies": [first, first | {"name": "fairer", "shadow_share": 0.1}],
         "may_change": mood.may_change,
-        "changes": [*found["changes"], change],
+        "changes": changes,
     }
 
 
@@ -435,17 +439,6 @@ def create(mood: Mood) -> FastAPI:
             workers=2,
         )
         return JSONResponse(health.model_dump())
-
-    @app.get("/v1/policy/changes", include_in_schema=False)
-    async def get_changes() -> schemas.PolicyChanges:
-        now = datetime.now(UTC)
-        changes = [
-            schemas.PolicyChange(time=_iso(now - timedelta(days=90)), text="long ago"),
-            schemas.PolicyChange(
-                time=_iso(now - timedelta(minutes=20)), text="default is <b>new</b>"
-            ),
-        ]
-        return schemas.PolicyChanges(changes=changes)
 
     @app.get("/v1/policy", tags=["service"], summary="What ranks the slates")
     async def get_policy() -> schemas.PolicyDescription:

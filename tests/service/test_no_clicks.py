@@ -52,7 +52,7 @@ def test_it_teaches_what_feedback_without_clicks_teaches(tmp_path: Path, shown: 
             await recommend(service, "ann")
             clock.now += 1801
             assert await learn_all(service) == 1
-            assert service.no_clicks.learned == 1
+            assert service.activity.counts["no_clicks"] == 1
             assert await learn_all(service) == 0
             record = await service.user("ann")
             (kept,) = record.impressions
@@ -217,7 +217,7 @@ def test_services_that_share_a_store_learn_each_slate_once(tmp_path: Path, seed:
             clock.now += 31 * MINUTES
             await asyncio.gather(learn_all(one), learn_all(other))
             answered = sum(s.activity.counts["learned"] for s in (one, other))
-            defaults = one.no_clicks.learned + other.no_clicks.learned
+            defaults = sum(s.activity.counts["no_clicks"] for s in (one, other))
             assert answered + defaults == len(slates)
             assert defaults > 0
             assert (await sums_of(one))[0] == len(slates)
@@ -236,7 +236,7 @@ def test_maintenance_learns_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             clock.now += 31 * MINUTES
             task = asyncio.create_task(maintain(service))
             async with asyncio.timeout(10):
-                while not service.no_clicks.learned:
+                while not service.activity.counts["no_clicks"]:
                     await asyncio.sleep(0.001)
             task.cancel()
 

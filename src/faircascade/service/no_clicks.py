@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from faircascade.service.activity import Activity
 from faircascade.service.expiry import ExpiryClock
 from faircascade.service.learning import Answer, model_updates
 from faircascade.service.lineup import Lineup
@@ -24,14 +25,14 @@ class NoClicks:
         settings: ServiceSettings,
         clock: Callable[[], float],
         elapsed: Callable[[], float],
+        activity: Activity,
     ) -> None:
         """Wait by a clock that does not leap: a slate of a moment ago could be old all at once."""
         self._after = settings.no_click_after
         self._shown = settings.no_click_shown
         self._clock = clock
         self._now = None if self._after is None else ExpiryClock(self._after, clock, elapsed)
-        self.learned = 0
-        """Slates that were learned as not clicked."""
+        self._activity = activity
 
     def watch(self) -> None:
         """Look at the clock; to be called every few seconds, so that a leap is noticed."""
@@ -62,5 +63,5 @@ class NoClicks:
             for answer, result in zip(answers, results, strict=True)
         ]
         outcomes = await store.learn(updates)
-        self.learned += outcomes.count(UpdateOutcome.LEARNED)
+        self._activity.defaulted(outcomes.count(UpdateOutcome.LEARNED))
         return len(found)

@@ -103,7 +103,7 @@ class Service:
         self.catalogue = Catalogue.empty(dim, topics)
         self.exposure = ExposureTracker(clock, lambda: self.catalogue.recipients)
         self.activity = Activity()
-        self.no_clicks = NoClicks(self.settings, clock, elapsed)
+        self.no_clicks = NoClicks(self.settings, clock, elapsed, self.activity)
         self.log_status = LogStatus()
         self.started = False
         self.stopping = False
@@ -337,10 +337,7 @@ class Service:
     async def learn_no_clicks(self) -> int:
         """Learn some of the slates that were not answered in time; return how many, 0 if none is
         left."""
-        before = self.no_clicks.learned
-        found = await self.no_clicks.learn(self.store, self.lineup, self.dim)
-        self.activity.defaulted(self.no_clicks.learned - before)
-        return found
+        return await self.no_clicks.learn(self.store, self.lineup, self.dim)
 
     async def stop(self) -> None:
         """Keep the counts and close the store."""

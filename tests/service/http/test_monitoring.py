@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from faircascade.service.http.schemas import FoundItems, PolicyChanges, StoreHealth, Traffic
+from faircascade.service.http.schemas import FoundItems, StoreHealth, Traffic
 from faircascade.service.service import Service
 from faircascade.service.stores.base import StoreDown
 from tests.service.http.applications import Client
@@ -48,11 +48,6 @@ def test_a_store_that_is_down_is_described_too(
     found = StoreHealth.model_validate(answer.json())
     assert (found.status, found.seconds, found.data_bytes) == ("is unavailable", None, None)
     assert "secret" not in answer.text
-
-
-def test_changes_of_policies_are_listed(client: Client, service: Service) -> None:
-    found = PolicyChanges.model_validate(client.get("/v1/policy/changes").json())
-    assert found.changes[-1].text == f"default is {service.policy.label}"
 
 
 def find(client: Client, prefix: str, **more: Any) -> FoundItems:

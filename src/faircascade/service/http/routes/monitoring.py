@@ -8,12 +8,11 @@ from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from faircascade.service.exposure.summary import iso
 from faircascade.service.http import monitoring
 from faircascade.service.http.dependencies import dependencies_of
 from faircascade.service.http.json_route import json_response
 from faircascade.service.http.responses import ALWAYS, problem_responses
-from faircascade.service.http.schemas import PolicyChanges, StoreHealth, Traffic, TrafficQuery
+from faircascade.service.http.schemas import StoreHealth, Traffic, TrafficQuery
 from faircascade.service.stores.base import StoreDown, StoreSize
 from faircascade.service.workforce import Workforce
 
@@ -72,20 +71,4 @@ async def get_store(request: Request) -> Response:
             "durability": store.durability,
             "workers": workers,
         }
-    )
-
-
-@router.get(
-    "/policy/changes",
-    operation_id="listPolicyChanges",
-    summary="List changes of the policies",
-    response_model=PolicyChanges,
-    response_description="The last ones.",
-    responses=problem_responses(*ALWAYS),
-)
-async def list_policy_changes(request: Request) -> Response:
-    """Return what was changed about what is served to whom, and when."""
-    changes = dependencies_of(request).service.lineup.changes
-    return json_response(
-        {"changes": [{"time": iso(change.time), "text": change.text} for change in changes]}
     )

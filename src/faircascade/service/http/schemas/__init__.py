@@ -39,8 +39,6 @@ from faircascade.service.http.schemas.feedback import (
     FeedbackResults,
 )
 from faircascade.service.http.schemas.monitoring import (
-    PolicyChange,
-    PolicyChanges,
     Seconds,
     StoreHealth,
     Traffic,
@@ -103,8 +101,6 @@ __all__ = [
     "NewItem",
     "Paging",
     "PolicyBody",
-    "PolicyChange",
-    "PolicyChanges",
     "PolicyDescription",
     "PolicyVersion",
     "Problem",

@@ -53,15 +53,6 @@ class StoreHealth(Model):
     workers: int = Field(description="Processes that take requests.")
 
 
-class PolicyChange(Model):
-    time: str = Field(description="ISO 8601.")
-    text: str
-
-
-class PolicyChanges(Model):
-    changes: list[PolicyChange] = Field(description="Oldest first; only the last ones are kept.")
-
-
 TrafficWindow = Literal["1h", "24h", "7d"]
 
 

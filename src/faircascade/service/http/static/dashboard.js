@@ -59,7 +59,7 @@ async function refresh(signal) {
     const [exposure, history, { changes }, policy] = await Promise.all([
       get(`/v1/exposure?window=${window}&limit=10`, signal),
       get(`/v1/exposure/history?window=${past}`, signal),
-      get("/v1/policy/changes", signal),
+      get("/v1/policies", signal),
       turnsToPolicy <= 0 ? get("/v1/policy", signal) : null,
     ]);
     const rest = await askForRest(exposure, window, signal);
