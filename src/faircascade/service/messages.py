@@ -138,12 +138,6 @@ class RecommendationRequest(Model):
     k: Annotated[Count, Limited("k")] = Field(
         default=10, description="Length of the slate; shorter if fewer items are left."
     )
-    user_labels: UserLabels = Field(
-        default={},
-        description="What the user is, such as country and device, in few different values. With "
-        "`--cold-start`, a user of whom little is known begins with what users with these labels "
-        "have taught; without, they are ignored.",
-    )
     candidates: SomeIds | None = Field(
         default=None,
         description="Choose among these items only; those not in the catalogue are ignored.",
@@ -167,6 +161,12 @@ class RecommendationRequest(Model):
         description="Items that stand at positions of the slate, the others being ranked around "
         "them. Those that are not in the catalogue, or that `where` or `exclude` rule out, are "
         "ignored; `candidates` say nothing about them.",
+    )
+    user_labels: UserLabels = Field(
+        default={},
+        description="What the user is, such as country and device, in few different values. With "
+        "`--cold-start`, a user of whom little is known begins with what users with these labels "
+        "have taught; without, they are ignored.",
     )
 
 

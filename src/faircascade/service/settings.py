@@ -40,8 +40,8 @@ class ServiceSettings:
     no_click_shown: int | None = None
     """How many of its positions are taken as shown then; None: all."""
     cold_start: int | None = None
-    """As how many slates what users with the same labels taught counts at most for a new user; None:
-    labels are ignored."""
+    """As how many slates counts at most what users with the same labels taught; None: labels are
+    ignored."""
     rewards: GradedRewards | None = None
     """What clicks and values of feedback are worth; None: 1 for a click, and values are refused."""
     event_log: bool = False

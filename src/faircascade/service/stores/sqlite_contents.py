@@ -94,7 +94,10 @@ class SQLiteContents(StoreContents):
             ]
 
     async def cohorts(self) -> AsyncIterator[Sequence[StoredCohort]]:
-        last, sql = "", "SELECT name, slates, sums FROM cohorts WHERE name > ? ORDER BY name LIMIT ?"
+        last, sql = (
+            "",
+            "SELECT name, slates, sums FROM cohorts WHERE name > ? ORDER BY name LIMIT ?",
+        )
         while rows := await self._file.read(sql, [last, _PIECE]):
             last = rows[-1][0]
             yield [
