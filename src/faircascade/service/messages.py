@@ -117,7 +117,10 @@ Positions = Annotated[
     AfterValidator(each_once),
     Field(json_schema_extra={"uniqueItems": True}),
 ]
-UserLabels = Annotated[dict[Name, UserLabel], Field(max_length=MOST_LABELS)]
+UserLabels = Annotated[
+    dict[Name, UserLabel],
+    Field(max_length=MOST_LABELS, json_schema_extra={"additionalProperties": False}),
+]
 SomeIds = Annotated[list[Id], Limited("candidates")]
 
 
