@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from faircascade.service.settings import ServiceSettings
 from tests.service.http.applications import Client
 
 
