@@ -620,6 +620,12 @@ export interface RecommendationRequest {
    * nothing about them.
    */
   pinned?: Pin[];
+  /**
+   * What the user is, such as country and device, in few different values. With `--cold-start`, a
+   * user of whom little is known begins with what users with these labels have taught; without,
+   * they are ignored.
+   */
+  user_labels?: Record<string, string>;
 }
 
 export interface RecommendationResult {
@@ -782,6 +788,8 @@ export interface UserImpression {
   /** When it was handed out, ISO 8601. */
   time: string;
   items: string[];
+  /** Those that the request brought, if there are cohorts of them. */
+  user_labels: Record<string, string>;
   answered: boolean;
   /** The first click; null without a click or an answer. */
   clicked_position: number | null;

@@ -213,6 +213,8 @@ def _type(schema: Json) -> str:
         case {"type": "array", "items": items}:
             inner = _type(items)
             return f"({inner})[]" if " | " in inner else f"{inner}[]"
+        case {"type": "object", "patternProperties": patterns}:
+            return f"Record<string, {' | '.join(map(_type, patterns.values()))}>"
         case {"type": "object", "additionalProperties": True}:
             return "Record<string, unknown>"
         case {"type": "object", "additionalProperties": values}:

@@ -365,6 +365,7 @@ def test_help_shows_what_a_method_takes_and_does() -> None:
         "where",
         "at_most",
         "pinned",
+        "user_labels",
     ]
     with Client("http://127.0.0.1") as client:
         assert next(iter(inspect.signature(client.recommend).parameters)) == "user"

@@ -148,6 +148,15 @@ def serve(
             help="How many positions of such a slate are taken as shown.", show_default="all"
         ),
     ] = None,
+    cold_start: Annotated[
+        int | None,
+        typer.Option(
+            metavar="SLATES",
+            help="Let new users begin with what users with the same labels taught; it counts as "
+            "so many slates at most.",
+            show_default="off",
+        ),
+    ] = None,
     max_k: Annotated[int, typer.Option(help="Longest slate that may be requested.")] = 100,
     max_body: Annotated[int, typer.Option(help="Largest request body in bytes.")] = 8 * 2**20,
     max_bodies: Annotated[
@@ -245,6 +254,7 @@ def serve(
         rules=Rules() if rules is None else Rules.load(rules),
         no_click_after=None if no_click_after is None else no_click_after * 60.0,
         no_click_shown=no_click_shown,
+        cold_start=cold_start,
         rewards=None if rewards is None else GradedRewards.read(rewards),
         max_k=max_k,
         max_body=max_body,

@@ -46,6 +46,8 @@ def encode_request(ask: RecommendationRequest) -> Json:
             {"item": item, "position": _whole("pinned", position)}
             for position, item in ask.pinned.items()
         ]
+    if ask.user_labels:
+        body["user_labels"] = dict(ask.user_labels)
     return body
 
 

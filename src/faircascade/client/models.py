@@ -25,6 +25,8 @@ class RecommendationRequest:
     """The most items of each supplier or group: `{"supplier": 2}`."""
     pinned: Mapping[int, str] = field(default_factory=dict)
     """Items by the position that they have, 1 for the first."""
+    user_labels: Mapping[str, str] = field(default_factory=dict)
+    """What the user is: `{"country": "de", "device": "phone"}`."""
 
 
 @dataclass(frozen=True, slots=True)

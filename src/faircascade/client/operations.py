@@ -40,19 +40,23 @@ def recommend(
     where: Mapping[str, Any] | None = None,
     at_most: Mapping[str, int] | None = None,
     pinned: Mapping[int, str] | None = None,
+    user_labels: Mapping[str, str] | None = None,
 ) -> Operation[Impression]:
     """Return a slate of k items for a user, or of fewer if there are not enough.
 
     `candidates` restricts the choice to some items, `exclude` leaves some out. `where` says what
     items must be, `at_most` how many of a supplier or group a slate may have, and `pinned` which
-    items stand at which positions.
+    items stand at which positions. `user_labels` says what the user is, `{"device": "phone"}`: a
+    service with `--cold-start` lets new users begin with what others with these labels taught.
 
     The service counts the slate as shown, so the request is retried only if nothing was counted: if
     the service could not be reached, or answered 503 or 429. After a 504 or no answer it may have
     been counted.
     """
     ask = codec.encode_request(
-        RecommendationRequest(user, k, candidates, exclude, where, at_most or {}, pinned or {})
+        RecommendationRequest(
+            user, k, candidates, exclude, where, at_most or {}, pinned or {}, user_labels or {}
+        )
     )
     reply = yield _post("/v1/recommendations", ask, RetryRule.IF_NOT_PROCESSED)
     return reply.read(codec.decode_impression)

@@ -52,6 +52,10 @@ class Activity:
                     self._count("unshown", result.unshown)
                 self._count("reward", result.reward)
 
+    def ignored_labels(self, labels: int) -> None:
+        """Count labels of users that have no cohort, as there are too many."""
+        self._count("labels_ignored", labels)
+
     def defaulted(self, slates: int) -> None:
         """Count slates that were learned as not clicked, as nobody answered."""
         self._count("no_clicks", slates)

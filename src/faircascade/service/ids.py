@@ -25,6 +25,12 @@ Name = Annotated[str, StringConstraints(pattern=NAME)]
 """A name of a policy or an experiment."""
 Label = Annotated[str, StringConstraints(max_length=LONGEST_ID, pattern=r"^[^\x00-\x1f\x7f]*$")]
 """Text without control characters; an empty one takes the label away."""
+MOST_LABELS = 8
+"""Labels of a user that a request may bring."""
+UserLabel = Annotated[
+    str, StringConstraints(min_length=1, max_length=64, pattern=r"^[^\x00-\x1f\x7f]+$")
+]
+"""Short text without control characters."""
 
 AttributeName = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME)]
 """Any text."""

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from faircascade.errors import ParameterError
-from faircascade.service.ids import LONGEST_ID, Id
+from faircascade.service.ids import LONGEST_ID, MOST_LABELS, Id, Name, UserLabel
 from faircascade.service.limits import Limited
 from faircascade.service.rules.rules import AtMost, Pins
 from faircascade.service.rules.where import Where
@@ -117,6 +117,10 @@ Positions = Annotated[
     AfterValidator(each_once),
     Field(json_schema_extra={"uniqueItems": True}),
 ]
+UserLabels = Annotated[
+    dict[Name, UserLabel],
+    Field(max_length=MOST_LABELS, json_schema_extra={"additionalProperties": False}),
+]
 SomeIds = Annotated[list[Id], Limited("candidates")]
 
 
@@ -125,6 +129,7 @@ class RecommendationRequest(Model):
         {"user": "user-7", "k": 3},
         {"user": "user-7", "k": 3, "candidates": ["song-1", "song-2", "song-3", "song-4"]},
         {"user": "user-7", "exclude": ["song-9"]},
+        {"user": "user-8", "k": 3, "user_labels": {"country": "de", "device": "phone"}},
         {
             "user": "user-7",
             "where": {"group": "jazz", "popularity": {"at_least": 10}},
@@ -159,6 +164,12 @@ class RecommendationRequest(Model):
         description="Items that stand at positions of the slate, the others being ranked around "
         "them. Those that are not in the catalogue, or that `where` or `exclude` rule out, are "
         "ignored; `candidates` say nothing about them.",
+    )
+    user_labels: UserLabels = Field(
+        default={},
+        description="What the user is, such as country and device, in few different values. With "
+        "`--cold-start`, a user of whom little is known begins with what users with these labels "
+        "have taught; without, they are ignored.",
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from faircascade.rerankers.ledger import exposure_units
 from faircascade.service.catalogue.catalogue import Catalogue, Choice
+from faircascade.service.cold_start import ColdStart, Labels
 from faircascade.service.event_log.notes import LOGGED, slate_note
 from faircascade.service.experiments import block_of
 from faircascade.service.experiments.hashing import bucket_of
@@ -30,6 +31,7 @@ from faircascade.service.served import Asked, ServedPolicy, served_policies
 from faircascade.service.stores.base import (
     CHARGED,
     COUNTED,
+    LABELS,
     Impression,
     Store,
     UserStates,
@@ -66,8 +68,10 @@ class Ranking:
         exposure: ExposureTracker,
         clock: Callable[[], float],
         logged: bool = False,
+        cold_start: ColdStart | None = None,
     ) -> None:
         """Rank; slates that are `logged` say in their notes how they came about."""
+        self._cold_start = cold_start
         self._store = store
         self.logged = logged
         self._exposure = exposure
@@ -123,6 +127,9 @@ class Ranking:
         lineup, served = self._lineup, self._served
         users = [request.user for request in requests]
         states = await self._store.begin_round(users, accounts=lineup.keeps_accounts)
+        labels: Sequence[Labels] = [()] * len(users)
+        if self._cold_start is not None:
+            states, labels = await self._cold_start.begin(self._store, requests, states)
         names = [lineup.serves(user)[0] for user in users]
         policies = [served[name] for name in names]
         units_of = self._exposure.units_of
@@ -137,7 +144,7 @@ class Ranking:
                 if places and lineup.stopped is None:
                     beside = replace(asked, policies=[served[name]] * len(users), rates=False)
                     await self._cast(name, beside, places, counted)
-            results |= await self._hand_out(asked, ranked, counted, lineup)
+            results |= await self._hand_out(asked, ranked, counted, labels, lineup)
         return [results[place] for place in range(len(requests))]
 
     async def _cast(
@@ -187,6 +194,7 @@ class Ranking:
         asked: Asked,
         ranked: dict[int, RankedSlate],
         counted: Sequence[dict[str, Any]],
+        labels: Sequence[Labels],
         lineup: Lineup,
     ) -> dict[int, Recommendation]:
         """Keep slates in the store, where they count as shown, and give them their ids."""
@@ -199,7 +207,9 @@ class Ranking:
                 features=slate.features,
                 round=int(asked.states.rounds[place]),
                 time=now,
-                note=self._note(asked.policies[place], counted[place], slate, lineup),
+                note=self._note(
+                    asked.policies[place], counted[place], labels[place], slate, lineup
+                ),
             )
             for place, slate in ranked.items()
         ]
@@ -218,10 +228,17 @@ class Ranking:
         }
 
     def _note(
-        self, served: ServedPolicy, counted: dict[str, Any], slate: RankedSlate, lineup: Lineup
+        self,
+        served: ServedPolicy,
+        counted: dict[str, Any],
+        labels: Labels,
+        slate: RankedSlate,
+        lineup: Lineup,
     ) -> dict[str, Any]:
         """Return what is kept with a slate of a policy."""
         note: dict[str, Any] = {"policy": served.version["version"]}
+        if labels:
+            note[LABELS] = list(labels)
         if slate.pinned:
             note["pinned"] = list(slate.pinned)
         if lineup.observer is not None and not served.policy.learns:

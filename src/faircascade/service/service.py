@@ -19,6 +19,7 @@ from faircascade.service.catalogue.attribute_changes import attribute_changes
 from faircascade.service.catalogue.catalogue import Catalogue, Choice
 from faircascade.service.catalogue.free_memory import FreeMemory
 from faircascade.service.catalogue.selection import Selection
+from faircascade.service.cold_start import ColdStart
 from faircascade.service.event_log.status import LogStatus
 from faircascade.service.expiry import STATE as EXPIRY
 from faircascade.service.expiry import ExpiryClock, seconds_elapsed
@@ -124,10 +125,15 @@ class Service:
             exposure=self.exposure,
             clock=clock,
             logged=self.settings.event_log,
+            cold_start=self._cold_start(),
         )
         self.precedence = Precedence()
         self._recommending = Batcher(self._recommend, most=MAX_BATCH)
         self._learning = Batcher(self._learn, most=MAX_BATCH)
+
+    def _cold_start(self) -> ColdStart | None:
+        slates = self.settings.cold_start
+        return None if slates is None else ColdStart(slates, ignored=self.activity.ignored_labels)
 
     def watch(self, store: Callable[[Store], Store], scoring: Callable[[Scoring], Scoring]) -> None:
         """Put something around the calls of the store and the scoring, such as spans of traces."""

@@ -39,6 +39,9 @@ class ServiceSettings:
     """Seconds after which a slate without feedback is learned as not clicked; None: never."""
     no_click_shown: int | None = None
     """How many of its positions are taken as shown then; None: all."""
+    cold_start: int | None = None
+    """As how many slates counts at most what users with the same labels taught; None: labels are
+    ignored."""
     rewards: GradedRewards | None = None
     """What clicks and values of feedback are worth; None: 1 for a click, and values are refused."""
     event_log: bool = False
@@ -81,4 +84,5 @@ _POSITIVE = (
     "rate_limit",
     "no_click_after",
     "no_click_shown",
+    "cold_start",
 )

@@ -30,7 +30,7 @@ PATH = "/v1/traces"
 """Where a collector takes traces over HTTP, unless an address has a path of its own."""
 TRACED_CALLS = frozenset(
     {
-        *("begin_round", "record", "impressions", "learn", "user", "erase", "put_users"),
+        *("begin_round", "record", "impressions", "learn", "cohorts", "user", "erase", "put_users"),
         *("put_items", "remove_items", "replace_meta", "widen", "ping", "size"),
     }
 )

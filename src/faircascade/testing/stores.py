@@ -18,6 +18,7 @@ import numpy as np
 from faircascade.service.stores.base import (
     ANSWER,
     COUNTED,
+    LABELS,
     SHOWN,
     Impression,
     ItemPatch,
@@ -82,6 +83,7 @@ def new_impression(
     round: int = 1,
     dim: int = SHAPE.dim,
     start: float = START,
+    labels: Sequence[str] = (),
 ) -> Impression:
     """Return an impression to be recorded, with features of its own."""
     rng = np.random.default_rng([round, len(user), *slots])
@@ -92,6 +94,7 @@ def new_impression(
         features=rng.normal(size=(len(slots), dim)),
         round=round,
         time=start + round,
+        note={LABELS: list(labels)} if labels else {},
     )
 
 
@@ -830,6 +833,67 @@ def _same_slate(found: Impression, expected: Impression, what: str) -> None:
 
 
 @_opened
+async def what_users_teach_is_added_to_their_cohorts(store: Store) -> None:
+    async def taught(*names: str) -> list[tuple[int, float]]:
+        found = await store.cohorts(names)
+        _equal(found.sums.shape, (len(names), SHAPE.sums), "shape of the sums of cohorts")
+        return list(zip(found.slates.tolist(), found.sums[:, 0].tolist(), strict=True))
+
+    _equal(await taught(), [], "no cohorts")
+    _equal(await taught("device=phone", "never"), [(0, 0.0), (0, 0.0)], "cohorts of nobody")
+    phone, both = ["device=phone"], ["country=d\u00e9*?[a] =:", "device=phone"]
+    labels = {"ada": phone, "bob": both, "eve": []}
+    new = [new_impression(user, labels=given) for user, given in labels.items()]
+    slates = await store.impressions(await store.record(new, units=None))
+    ada, bob, eve = [shown for shown in slates if shown is not None]
+    sums = {user: np.full(SHAPE.sums, 10.0**n) for n, user in enumerate(labels)}
+    updates = [new_update(one, 1, increments=sums[one.user]) for one in (ada, bob, eve)]
+    await store.learn([*updates, *updates, new_update(ada, 2)])
+    _equal(await taught(both[0], "never", *phone), [(1, 10.0), (0, 0.0), (2, 11.0)], "cohorts")
+    _equal((await store.learn(updates))[0], UpdateOutcome.REPEATED, "the same answer")
+    _equal(await store.user(phone[0], impressions=1), None, "a user named like a cohort")
+    await store.erase("ada")
+    await _reopen(store)
+    _equal(await taught(*phone, *both), [(2, 11.0), (1, 10.0), (2, 11.0)], "after an erasure")
+    await store.widen(SHAPE.sums + 130)
+    found = await store.cohorts(phone)
+    _same(found.sums[0], np.r_[np.full(SHAPE.sums, 11.0), np.zeros(130)], "wider sums")
+    (nothing,) = await store.impressions(
+        await store.record([new_impression("fay", labels=["new=x"])], units=None)
+    )
+    assert nothing is not None, "an impression is there when it was recorded"
+    await store.learn([new_update(nothing, increments=np.zeros(0))])
+    _equal((await store.cohorts(["new=x"])).slates.tolist(), [0], "slates that taught nothing")
+
+
+@_opened
+async def cohorts_grow_in_the_order_of_the_changes_whoever_teaches_them(store: Store) -> None:
+    store.log_changes(True)
+    rng = np.random.default_rng(1)
+    labels = ["a=1", "b=2", "c=3"]
+    new = [
+        new_impression(f"user {n % 7}", round=n + 1, labels=[*labels[n % 3 :], "all=x"])
+        for n in range(60)
+    ]
+    kept = await store.impressions(await store.record(new, units=None))
+    updates = [
+        new_update(one, 1, increments=rng.normal(size=SHAPE.sums) * 10.0 ** rng.integers(-9, 9))
+        for one in kept
+        if one is not None
+    ]
+    order = rng.permutation(len(updates)).tolist()
+    await asyncio.gather(*(store.learn([updates[n] for n in order[i::12]]) for i in range(12)))
+    found = await store.cohorts([*labels, "all=x"])
+    _equal(found.slates.tolist(), [20, 40, 60, 60], "slates that taught cohorts")
+    for place, name in enumerate([*labels, "all=x"]):
+        total = np.zeros(SHAPE.sums)
+        for change in await all_changes(store):
+            if isinstance(change, Answered) and name in change.impression.note[LABELS]:
+                total = total + change.increments
+        _equal(found.sums[place].tobytes(), total.tobytes(), f"sums of {name}")
+
+
+@_opened
 async def changes_stay_until_they_are_dropped(store: Store) -> None:
     store.log_changes(True)
     ids = [one.id for one in await hand_out(store, "ada", 12)]
@@ -937,6 +1001,8 @@ STORE_CHECKS: tuple[Check, ...] = (
     changes_are_kept_in_full_if_they_are_logged,
     changes_stay_until_they_are_dropped,
     changes_come_in_the_order_in_which_sums_grew,
+    what_users_teach_is_added_to_their_cohorts,
+    cohorts_grow_in_the_order_of_the_changes_whoever_teaches_them,
     what_expires_without_an_answer_is_a_change,
     it_says_how_large_it_is_or_that_it_cannot,
 )

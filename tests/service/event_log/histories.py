@@ -50,7 +50,10 @@ POLICIES: list[Policy] = [
     Bandit(reranker=LoggedRandomisation(share=0.5, shortlist=5)),
 ]
 SETTINGS = ServiceSettings(
-    ttl=TTL, no_click_after=TTL / 4, rewards=GradedRewards(click=0.5, values={"bought": 1.0})
+    ttl=TTL,
+    no_click_after=TTL / 4,
+    rewards=GradedRewards(click=0.5, values={"bought": 1.0}),
+    cold_start=4,
 )
 
 
@@ -111,7 +114,13 @@ class History:
     async def recommend(self) -> None:
         some = self.rng.choice(USERS, size=int(self.rng.integers(1, 6))).tolist()
         k = int(self.rng.integers(1, 5))
-        found = await self.one.recommend([RecommendationRequest(user=user, k=k) for user in some])
+        labels = [{}, {"device": "phone"}, {"device": "\u65e5", "country": "de"}]
+        found = await self.one.recommend(
+            [
+                RecommendationRequest(user=user, k=k, user_labels=labels[USERS.index(user) % 3])
+                for user in some
+            ]
+        )
         self.slates += [one for one in found if isinstance(one, Recommendation)]
 
     async def answer(self) -> None:
@@ -247,6 +256,7 @@ async def held(address: str) -> dict[str, Any]:
     assert shape is not None
     async with opened(store, shape) as contents:
         found: dict[str, Any] = {"shape": shape.plain(), "items": {}, "users": {}, "slates": {}}
+        found["cohorts"] = {}
         async for items in contents.items():
             for one in items:
                 item = one.item
@@ -258,6 +268,9 @@ async def held(address: str) -> dict[str, Any]:
             for user in users:
                 known = (user.sums.tobytes(), user.rounds, dict(user.account))
                 found["users"][user.user] = known
+        async for cohorts in contents.cohorts():
+            for cohort in cohorts:
+                found["cohorts"][cohort.name] = (cohort.slates, cohort.sums.tobytes())
         clock = await store.get_meta("expiry")
         oldest = 0.0 if clock is None else clock["now"] - TTL
         async for impressions in contents.impressions():

@@ -57,7 +57,7 @@ async def check_log(folder: Path, address: str, target: str, witness: Witness) -
 
     await rebuild_store(folder, target)
     expected, found = await held(address), await held(target)
-    for part in ("shape", "items", "slates", "meta"):
+    for part in ("shape", "items", "cohorts", "slates", "meta"):
         assert found[part] == expected[part], part
     begun = 0
     for name, (sums, rounds, account) in expected["users"].items():

@@ -44,7 +44,8 @@ async def goes_on_alike(history: History, one: str, two: str) -> None:
         assert await counted(first) == await counted(second)
         for turn in range(3):
             history.now += 1
-            requests = [RecommendationRequest(user=user, k=4) for user in USERS]
+            labels = {"device": "phone"}
+            requests = [RecommendationRequest(user=user, k=4, user_labels=labels) for user in USERS]
             shown = [await service.recommend(requests) for service in (first, second)]
             assert [(s.items, s.scores) for s in shown[0]] == [
                 (s.items, s.scores) for s in shown[1]
@@ -86,6 +87,7 @@ def test_a_store_is_rebuilt_bit_for_bit(
         await history.end()
         counts = await rebuild_store(tmp_path / "log", two)
         assert counts.users > 3
+        assert counts.cohorts == 3
         expected, found = await held(one), await held(two)
         assert found == expected
         await goes_on_alike(history, one, two)

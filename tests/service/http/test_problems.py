@@ -52,7 +52,7 @@ ASK = "/v1/recommendations"
             {
                 "body.k": "must be at least 1, got -1",
                 "body.K": "is not a field; there are: user, k, candidates, exclude, where, "
-                "at_most, pinned",
+                "at_most, pinned, user_labels",
             },
         ),
     ],

@@ -12,6 +12,7 @@ import numpy as np
 
 from faircascade.service.stores.attributes import changed_attributes
 from faircascade.service.stores.base import (
+    CohortStates,
     Event,
     Impression,
     ItemPatch,
@@ -58,6 +59,7 @@ class MemoryStore(Store):
         self._items: dict[str, tuple[int, StoredItem]] = {}  # with the version of its last change
         self._version = 0
         self._users: dict[str, User] = {}
+        self._cohorts: dict[str, User] = {}
         self._impressions: dict[str, Impression] = {}
         self._events: list[Event] = []
         self._counts: tuple[str, bytes | None] = ("", None)
@@ -196,8 +198,12 @@ class MemoryStore(Store):
         )
         self._impressions[shown.id] = answered
         user = self._user(shown.user)
-        more, size = update.increments, max(len(user.sums), len(update.increments))
-        user.sums = widened(user.sums, size) + widened(more, size)
+        cohorts = [self._cohorts.setdefault(name, User(np.zeros(0))) for name in update.cohorts]
+        for one in (user, *cohorts):
+            more, size = update.increments, max(len(one.sums), len(update.increments))
+            one.sums = widened(one.sums, size) + widened(more, size)
+        for one in cohorts:
+            one.rounds += 1
         for slot, units in update.refunds.items():
             user.account[slot] -= units
         self._events.append(
@@ -205,6 +211,15 @@ class MemoryStore(Store):
         )
         self._log(Answered.of(update))
         return UpdateOutcome.LEARNED
+
+    async def cohorts(self, names: Sequence[str]) -> CohortStates:
+        assert self._shape is not None
+        found = [self._cohorts.get(name, User(np.zeros(0))) for name in names]
+        sums = np.array([self._first(one.sums) for one in found])
+        return CohortStates(
+            sums=sums.reshape(len(names), self._shape.sums),
+            slates=np.array([one.rounds for one in found], dtype=np.int64),
+        )
 
     async def user(self, user: str, *, impressions: int) -> UserRecord | None:
         if user not in self._users:

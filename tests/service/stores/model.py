@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from faircascade.service.stores.base import Impression, ItemPatch, ModelUpdate, UpdateOutcome
+from faircascade.service.stores.base import (
+    LABELS,
+    Impression,
+    ItemPatch,
+    ModelUpdate,
+    UpdateOutcome,
+)
 from faircascade.testing.stores import SHAPE
 from faircascade.types import Floats
 
@@ -46,6 +52,8 @@ class Model:
         self.users: dict[str, User] = {}
         self.begun: dict[str, int] = defaultdict(int)
         """Slates that were numbered but not recorded (yet): a store may skip their numbers."""
+        self.cohorts: dict[str, tuple[int, Floats]] = defaultdict(lambda: (0, np.zeros(SHAPE.sums)))
+        """Slates that taught them, and their sums."""
         self.impressions: dict[str, Impression] = {}
         self.answers: dict[str, tuple[Any, ...]] = {}
         self.items: dict[str, Item] = {}
@@ -86,6 +94,9 @@ class Model:
         shown = self.impressions[name]
         user = self.users[shown.user]
         user.sums = user.sums + update.increments
+        for cohort in shown.note.get(LABELS, ()):
+            slates, sums = self.cohorts[cohort]
+            self.cohorts[cohort] = slates + 1, sums + update.increments
         for slot, units in update.refunds.items():
             user.account[slot] -= units
         clicked = [shown.slots.tolist()[position - 1] for position in update.clicked]

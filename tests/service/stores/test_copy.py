@@ -27,7 +27,9 @@ from tests.service.stores.memory_store import MemoryStore
 KINDS = ("sqlite", "redis", "postgresql")
 POLICY = FRMLinUCB(variant="exposure-charge")
 """One that keeps accounts."""
-TTL = ServiceSettings().ttl
+SETTINGS = ServiceSettings(cold_start=3)
+TTL = SETTINGS.ttl
+LABELS = [{}, {"device": "phone"}, {"country": "\u65e5*?[a] =:", "device": "phone"}]
 USERS = ["ada", "bob", "日本 \U0001f3b5*?[a]", "user:x", "eve"]
 
 
@@ -70,7 +72,7 @@ PAIRS = [
 
 async def made(address: str) -> Service:
     """Return a service on an empty store that has seen some life: its policy has accounts."""
-    service = Service(POLICY, store_at(address, ttl=TTL), dim=3)
+    service = Service(POLICY, store_at(address, ttl=TTL), dim=3, settings=SETTINGS)
     await service.start()
     rng = np.random.default_rng(1)
     await service.put_items(
@@ -96,7 +98,10 @@ async def made(address: str) -> Service:
 
 
 async def ask(service: Service) -> list[Any]:
-    requests = [RecommendationRequest(user=user, k=4) for user in [*USERS, "from a log"]]
+    requests = [
+        RecommendationRequest(user=user, k=4, user_labels=LABELS[n % 3])
+        for n, user in enumerate([*USERS, "from a log"])
+    ]
     return list(await service.recommend(requests))
 
 
@@ -127,12 +132,13 @@ def test_a_copy_hands_out_the_same_slates_and_learns_from_those_before(
         shares: list[float] = []
         counts = await copy_store(one, two, ttl=TTL, watch=lambda _, share: shares.append(share))
         assert (counts.items, counts.users, counts.impressions) == (12, 6, 7 * 6)
+        assert counts.cohorts == 2
         assert shares == sorted(shares)
         assert shares[-1] <= 1.0
         assert (await summary(two, ttl=TTL)).counts == counts
 
-        first = Service(POLICY, store_at(one, ttl=TTL), dim=3)
-        second = Service(POLICY, store_at(two, ttl=TTL), dim=3)
+        first = Service(POLICY, store_at(one, ttl=TTL), dim=3, settings=SETTINGS)
+        second = Service(POLICY, store_at(two, ttl=TTL), dim=3, settings=SETTINGS)
         await first.start()
         await second.start()
         try:
@@ -261,7 +267,7 @@ def test_a_copied_file_goes_on_with_ids_of_its_own(place: Callable[..., str]) ->
         service = await made(one)
         await service.stop()
         await copy_store(one, two, ttl=TTL)
-        copied = Service(POLICY, store_at(two, ttl=TTL), dim=3)
+        copied = Service(POLICY, store_at(two, ttl=TTL), dim=3, settings=SETTINGS)
         await copied.start()
         store = copied.store
         try:

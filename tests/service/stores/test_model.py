@@ -20,12 +20,14 @@ from hypothesis.stateful import (
 )
 
 from faircascade.service.stores.base import DEFAULT, SHOWN, Impression
+from faircascade.service.stores.base import LABELS as NOTED
 from faircascade.testing.stores import SHAPE, START, new_item, new_update
 from faircascade.types import Floats
 from tests.service.stores.locations import StoreLocation
 from tests.service.stores.model import Model
 
 USERS = st.sampled_from(["ada", "ada:", "Bö b", "日本 \U0001f3b5*?[a]", "x" * 256])
+COHORTS = ["a=1", "a=2", "b=*?[a]\u65e5", "never=taught"]
 ITEMS = st.sampled_from(["i0", "i1", "i2", "ï:3", "removed"])
 NUMBERS = st.integers(0, 2**32 - 1)
 UNKNOWN = "no-such-impression"
@@ -133,6 +135,7 @@ class StoreMachine(RuleBasedStateMachine):
                 features=rng.normal(size=(k, SHAPE.dim)),
                 round=number,
                 time=stamp,
+                note={NOTED: COHORTS[: rng.integers(4)]} if seed % 3 else {},
                 clicked=(1,),  # ignored as well
             )
             for user, number in zip(users, rounds, strict=True)
@@ -191,6 +194,14 @@ class StoreMachine(RuleBasedStateMachine):
         ]
         expected = [self.model.learn(update) for update in updates]
         assert self.wait(self.store.learn(updates)) == expected
+
+    @rule(names=st.lists(st.sampled_from(COHORTS), max_size=4))
+    def look_at_cohorts(self, names: list[str]) -> None:
+        found = self.wait(self.store.cohorts(names))
+        expected = [self.model.cohorts[name] for name in names]
+        assert found.slates.tolist() == [slates for slates, _ in expected]
+        for row, (_, sums) in zip(found.sums, expected, strict=True):
+            np.testing.assert_allclose(row, sums, atol=1e-9)
 
     @rule(ago=st.integers(-2, 8), most=st.integers(1, 4))
     def look_for_slates_without_an_answer(self, ago: int, most: int) -> None:

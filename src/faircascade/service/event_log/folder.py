@@ -19,6 +19,8 @@ from faircascade.service.event_log.records import Records
 from faircascade.service.event_log.rows import SCHEMA
 from faircascade.service.event_log.segment import Piece, Segment, pieces_of, sync_folder
 
+FORMAT = 2
+"""Format of the journal."""
 JOURNAL = "journal"
 _OPEN = ".open"
 _LOCK = "lock"

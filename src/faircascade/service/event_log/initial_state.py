@@ -30,6 +30,8 @@ async def _state(store: Store, dim: int) -> AsyncIterator[Records]:
         yield _records(dim, lambda to, one: to.item(one.item, one.version), items)
     async for users in contents.users():
         yield _records(dim, lambda to, one: to.user(one), users)
+    async for cohorts in contents.cohorts():
+        yield _records(dim, lambda to, one: to.cohort(one), cohorts)
     async for impressions in contents.impressions():
         yield _records(dim, lambda to, one: to.impression(one), impressions)
     cursor, counts = await store.counts()

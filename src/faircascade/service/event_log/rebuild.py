@@ -7,7 +7,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import TypeVar
 
-from faircascade.service.event_log.folder import JournalFile, journal_files
+from faircascade.service.event_log.folder import FORMAT, JournalFile, journal_files
 from faircascade.service.event_log.state import StoreState
 from faircascade.service.exposure.encoding import to_bytes
 from faircascade.service.stores.base import StoreShape
@@ -18,9 +18,6 @@ from faircascade.service.stores.registry import public_address, store_at
 T = TypeVar("T")
 
 _AT_ONCE = 500
-FORMAT = 1
-"""Format of the journal."""
-
 Watch = Callable[[str, float], None]
 """Called with what is being done and the share of the whole that is."""
 
@@ -42,6 +39,8 @@ async def rebuild_store(
             await contents.add_items(items)
         for users in _some(state.users()):
             await contents.add_users(users)
+        for cohorts in _some(state.cohorts()):
+            await contents.add_cohorts(cohorts)
         for impressions in _some(state.slates.values()):
             await contents.add_impressions(impressions)
         await store.keep_counts("", to_bytes(state.counters))
@@ -49,11 +48,11 @@ async def rebuild_store(
             if value is not None:
                 await store.set_meta(name, value)
         found = await contents.count()
-        made = (len(state.items), len(state.known), len(state.slates))
-        if (found.items, found.users, found.impressions) != made:
+        made = (len(state.items), len(state.known), len(state.slates), len(state.taught))
+        if (found.items, found.users, found.impressions, found.cohorts) != made:
             raise ValueError(
                 f"{public_address(target)}: holds {found}, the journal tells of {made} items, "
-                "users and impressions; does somebody else use it?"
+                "users, impressions and cohorts; does somebody else use it?"
             )
         await store.set_meta(COPYING, None)
     return found

@@ -19,7 +19,7 @@ from faircascade.service.stores.changes import (
     Imported,
     Shown,
 )
-from faircascade.service.stores.contents import StoredUser
+from faircascade.service.stores.contents import StoredCohort, StoredUser
 from faircascade.service.stores.packing import pack_note, pack_text
 from faircascade.types import Floats
 
@@ -140,6 +140,11 @@ class Records:
             numbers=floats(user.sums),
             value=json.dumps(account),
         )
+
+    def cohort(self, cohort: StoredCohort) -> None:
+        """Add the record of what users with a label have taught."""
+        name = pack_text(cohort.name)
+        self._add("cohort", name=name, round=cohort.slates, numbers=floats(cohort.sums))
 
     def impression(self, impression: Impression) -> None:
         """Add the record of a slate that was handed out before, with its answer."""

@@ -14,8 +14,8 @@ from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.expiry import STATE as EXPIRY
 from faircascade.service.exposure.counters import Counters
 from faircascade.service.exposure.encoding import from_bytes
-from faircascade.service.stores.base import COUNTED, Event, Impression, StoredItem
-from faircascade.service.stores.contents import ItemVersion, StoredUser
+from faircascade.service.stores.base import COUNTED, LABELS, Event, Impression, StoredItem
+from faircascade.service.stores.contents import ItemVersion, StoredCohort, StoredUser
 from faircascade.service.stores.item_columns import ItemColumns
 from faircascade.service.stores.packing import read_floats, read_note, read_text, widened
 from faircascade.types import Floats
@@ -47,6 +47,8 @@ class StoreState:
         """Numbers of each user."""
         self.items: dict[str, ItemVersion] = {}
         self.known: dict[str, KnownUser] = {}
+        self.taught: dict[str, tuple[int, Floats]] = {}
+        """Slates that taught a cohort, and its sums."""
         self.slates: dict[str, Impression] = {}
         self.meta: dict[str, Any] = {}
         self.counters = Counters()
@@ -72,6 +74,11 @@ class StoreState:
         for name, user in self.known.items():
             sums = widened(user.sums, self.sums)
             yield StoredUser(user=name, sums=sums, rounds=user.rounds, account=user.account)
+
+    def cohorts(self) -> Iterator[StoredCohort]:
+        """Yield cohorts as a store keeps them."""
+        for name, (slates, sums) in self.taught.items():
+            yield StoredCohort(name=name, slates=slates, sums=widened(sums, self.sums))
 
     # slates
 
@@ -127,10 +134,11 @@ class StoreState:
             if slot in user.account:
                 user.account[slot] -= units
         increments = read_floats(record["numbers"])
-        total = widened(user.sums, max(len(user.sums), len(increments))).copy()
-        total[: len(increments)] += increments
-        user.sums = total
-        self.sums = max(self.sums, len(total))
+        user.sums = _grown(user.sums, increments)
+        self.sums = max(self.sums, len(user.sums))
+        for cohort in shown.note.get(LABELS, ()) if len(increments) else ():
+            taught, sums = self.taught.get(cohort, (0, np.zeros(0)))
+            self.taught[cohort] = taught + 1, _grown(sums, increments)
         slots = shown.slots[[position - 1 for position in clicked]]
         note = read_note(record.get("note"))
         self._happened(Event(time=record["time"], slots=slots, answered=True, note=note))
@@ -164,6 +172,12 @@ class StoreState:
                 account={int(slot): units for slot, units in account.items()},
             ),
         )
+
+    def cohort(self, record: Record) -> None:
+        """Users with a label had taught this before the journal began."""
+        sums = read_floats(record["numbers"])
+        self.sums = max(self.sums, len(sums))
+        self.taught[read_text(record["name"])] = record["round"], sums
 
     # the rest
 
@@ -226,6 +240,12 @@ class StoreState:
             self.counters.advance(self._now, self._catalogue.recipients)
 
 
+def _grown(sums: Floats, increments: Floats) -> Floats:
+    total = widened(sums, max(len(sums), len(increments))).copy()
+    total[: len(increments)] += increments
+    return total
+
+
 _APPLY: Mapping[str, Callable[[StoreState, Record], None]] = {
     "shown": StoreState.shown,
     "impression": StoreState.impression,
@@ -234,6 +254,7 @@ _APPLY: Mapping[str, Callable[[StoreState, Record], None]] = {
     "erased": StoreState.erased,
     "imported": StoreState.imported,
     "user": StoreState.imported,
+    "cohort": StoreState.cohort,
     "item": StoreState.item,
     "meta": StoreState.small_value,
     "counts": StoreState.counts,

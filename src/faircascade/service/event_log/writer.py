@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from faircascade.service.event_log.folder import LogFolder, Position
+from faircascade.service.event_log.folder import FORMAT, LogFolder, Position
 from faircascade.service.event_log.initial_state import NOT_LOGGED, write_state
 from faircascade.service.event_log.records import Records
 from faircascade.service.event_log.rotation import Rotation
@@ -283,7 +283,7 @@ class LogWriter:
     def _head(self, catalogue: int) -> dict[str, Any]:
         """Return what is known of all that is written now, with a version of the catalogue."""
         return {
-            "format": 1,
+            "format": FORMAT,
             "dim": self._store_dim,
             "topics": self._service.topics,
             "sums": self._service.width,

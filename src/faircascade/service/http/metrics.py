@@ -88,6 +88,11 @@ class Metrics:
                 "Slates that were learned as not clicked, as no feedback came in time.",
                 registry=registry,
             ),
+            "labels_ignored": Counter(
+                "faircascade_labels_ignored",
+                "Labels of users that were ignored, as there are too many.",
+                registry=registry,
+            ),
             "reward": Counter(
                 "faircascade_reward",
                 "Reward of answers that were learned, 1 for a click unless rewards are graded.",

@@ -137,6 +137,7 @@ _WORDS: dict[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "too_short": lambda given, context: f"must have at least {_entries(context['min_length'])}",
     "too_long": lambda given, context: f"must have at most {_entries(context['max_length'])}",
     "model_type": _must("be an object"),
+    "dict_type": _must("be an object"),
     "model_attributes_type": _must("be an object"),
     "literal_error": _must("be one of {expected}"),
 }

@@ -34,6 +34,9 @@ SHOWN = "shown"
 """Under which name an answer says how many positions were shown, if not all."""
 VALUES = "values"
 """Under which name an answer has values by position: [[2, {"watch_seconds": 95.0}]]."""
+LABELS = "labels"
+"""Under which name the note of an impression has the labels of its user, such as `country=de`: the
+cohorts that its answer teaches."""
 DEFAULT = "default"
 """Under which name an answer says that nobody gave it: no feedback came in time."""
 
@@ -179,6 +182,12 @@ class ModelUpdate:
         return given == ((), learned.examined, {})
 
     @property
+    def cohorts(self) -> Sequence[str]:
+        """The cohorts that it teaches, each once; none if it teaches nothing."""
+        labels: Sequence[str] = self.impression.note.get(LABELS, ())
+        return labels if len(self.increments) else ()
+
+    @property
     def unshown(self) -> int:
         """How many positions were not shown."""
         size = len(self.impression.slots)
@@ -235,6 +244,16 @@ class UserStates:
     """Round of each user's slate, (n,): no two slates of a user share one."""
     accounts: Sequence[Mapping[int, int]] = ()
     """Exposure that items have had with each user, in units by slot, if asked for."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CohortStates:
+    """What users with labels have taught, by label."""
+
+    sums: Floats
+    """(n, s); zeros for a cohort that nobody taught."""
+    slates: Ints
+    """How many slates taught them, (n,)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -411,8 +430,13 @@ class Store(ABC):
         at all.
 
         Updates are applied in order; several may be about one impression. A ValueError if one has
-        more increments than there are sums: then nothing changed.
+        more increments than there are sums: then nothing changed. What an update adds to the sums
+        of its user it adds to those of its cohorts, too.
         """
+
+    @abstractmethod
+    async def cohorts(self, names: Sequence[str]) -> CohortStates:
+        """Return what users with each of some labels have taught."""
 
     # users
 
@@ -424,7 +448,7 @@ class Store(ABC):
     async def erase(self, user: str) -> bool:
         """Forget a user: sums, account, impressions and answers; False if there was none.
 
-        Counts of exposure stay: they do not say who saw an item.
+        Counts of exposure and cohorts stay: they do not say who saw an item, or who taught them.
         """
 
     @abstractmethod

@@ -31,6 +31,17 @@ class StoredUser:
     """Exposure that items had with the user, in units by slot."""
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StoredCohort:
+    """What users with a label have taught."""
+
+    name: str
+    slates: int
+    """How many slates taught it, at least 1."""
+    sums: Floats
+    """(s,)."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ContentCounts:
     """How much a store holds."""
@@ -40,6 +51,7 @@ class ContentCounts:
     users: int
     impressions: int
     events: int
+    cohorts: int
 
 
 class StoreContents(ABC):
@@ -66,6 +78,10 @@ class StoreContents(ABC):
         """Read users."""
 
     @abstractmethod
+    def cohorts(self) -> AsyncIterator[Sequence[StoredCohort]]:
+        """Read cohorts."""
+
+    @abstractmethod
     def impressions(self) -> AsyncIterator[Sequence[Impression]]:
         """Read impressions with their answers."""
 
@@ -76,6 +92,10 @@ class StoreContents(ABC):
     @abstractmethod
     async def add_users(self, users: Sequence[StoredUser]) -> Sequence[bool]:
         """Write users; return for each whether it is new."""
+
+    @abstractmethod
+    async def add_cohorts(self, cohorts: Sequence[StoredCohort]) -> Sequence[bool]:
+        """Write cohorts; return for each whether it is new."""
 
     @abstractmethod
     async def add_impressions(self, impressions: Sequence[Impression]) -> int:

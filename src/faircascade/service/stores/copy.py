@@ -11,8 +11,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from faircascade.service.stores.base import Event, Store
-from faircascade.service.stores.contents import ContentCounts, StoreContents, StoredUser
+from faircascade.service.stores.contents import (
+    ContentCounts,
+    StoreContents,
+    StoredCohort,
+    StoredUser,
+)
 from faircascade.service.stores.registry import public_address, store_at
+from faircascade.types import Floats
 
 T = TypeVar("T")
 
@@ -122,6 +128,7 @@ class _Sent:
 
     def __init__(self) -> None:
         self.users = Fingerprint()
+        self.cohorts = Fingerprint()
         self.numbers = dict.fromkeys((one.name for one in fields(ContentCounts)), 0)
 
     def counts(self) -> ContentCounts:
@@ -129,7 +136,7 @@ class _Sent:
 
 
 class Fingerprint:
-    """A number that changes with anything known of any user, and not with their order."""
+    """A number that changes with anything known of any user or cohort, and not with their order."""
 
     def __init__(self) -> None:
         self.value = 0
@@ -138,7 +145,16 @@ class Fingerprint:
         digest = hashlib.blake2b(digest_size=16)
         digest.update(user.user.encode("utf-8", "surrogatepass"))
         digest.update(f"\0{user.rounds}\0{sorted(user.account.items())}\0".encode())
-        digest.update(np.ascontiguousarray(user.sums, dtype="<f8").tobytes())
+        self._add(digest, user.sums)
+
+    def add_cohort(self, cohort: StoredCohort) -> None:
+        digest = hashlib.blake2b(digest_size=16)
+        digest.update(cohort.name.encode("utf-8", "surrogatepass"))
+        digest.update(f"\0{cohort.slates}\0".encode())
+        self._add(digest, cohort.sums)
+
+    def _add(self, digest: hashlib.blake2b, sums: Floats) -> None:
+        digest.update(np.ascontiguousarray(sums, dtype="<f8").tobytes())
         self.value = (self.value + int.from_bytes(digest.digest(), "little")) % 2**128
 
 
@@ -162,6 +178,12 @@ async def _copy(
             if is_new:
                 sent.users.add(user)
         done("users", sum(new))
+    async for cohorts in contents.cohorts():
+        new = await copied.add_cohorts(cohorts)
+        for cohort, is_new in zip(cohorts, new, strict=True):
+            if is_new:
+                sent.cohorts.add_cohort(cohort)
+        done("cohorts", sum(new))
     async for impressions in contents.impressions():
         done("impressions", await copied.add_impressions(impressions))
     cursor, counts = await here.counts()
@@ -194,12 +216,16 @@ async def _compare(copied: StoreContents, sent: _Sent, name: str) -> None:
                 f"{name}: has {found:,} {one.name} after the copy, and {expected:,} were sent; "
                 "make sure that nobody uses either store, and copy again"
             )
-    users = Fingerprint()
+    users, cohorts = Fingerprint(), Fingerprint()
     async for some in copied.users():
         for user in some:
             users.add(user)
-    if users.value != sent.users.value:
-        raise ValueError(
-            f"{name}: users differ after the copy; make sure that nobody uses either store, and "
-            "copy again"
-        )
+    async for taught in copied.cohorts():
+        for cohort in taught:
+            cohorts.add_cohort(cohort)
+    for what, here, there in (("users", users, sent.users), ("cohorts", cohorts, sent.cohorts)):
+        if here.value != there.value:
+            raise ValueError(
+                f"{name}: {what} differ after the copy; make sure that nobody uses either store, "
+                "and copy again"
+            )

@@ -19,6 +19,7 @@ import numpy as np
 from faircascade.errors import ParameterError
 from faircascade.service.stores import postgresql_schema as schema_of
 from faircascade.service.stores.base import (
+    CohortStates,
     Event,
     Impression,
     ItemPatch,
@@ -282,6 +283,20 @@ class PostgreSQLStore(Store):
             ((found,),) = await self._call("learn", *update_values(some, s), changes, extra=extra)
             outcomes += map(UpdateOutcome, found)
         return outcomes
+
+    async def cohorts(self, names: Sequence[str]) -> CohortStates:
+        rows = await self._guarded(
+            "SELECT name, slates, array_send(sums) FROM cohorts WHERE {guard} AND name = ANY ($2)",
+            [pack_text(name) for name in names],
+        )
+        s = self._shape.sums
+        known = {name: (slates, read_sums(packed, s)) for name, slates, packed in rows}
+        nothing = 0, np.zeros(s)
+        found = [known.get(pack_text(name), nothing) for name in names]
+        return CohortStates(
+            sums=np.array([sums for _, sums in found]).reshape(len(names), s),
+            slates=np.array([slates for slates, _ in found], dtype=np.int64),
+        )
 
     # users
 

@@ -14,6 +14,7 @@ from faircascade.service.stores.contents import (
     ContentCounts,
     ItemVersion,
     StoreContents,
+    StoredCohort,
     StoredUser,
 )
 from faircascade.service.stores.packing import (
@@ -38,6 +39,7 @@ _LONG = 60.0
 """Seconds more: a copy is not in a hurry."""
 _COUNT = """
 SELECT (SELECT count(*) FROM items) AS items, (SELECT count(*) FROM users) AS users,
+(SELECT count(*) FROM cohorts WHERE slates > 0) AS cohorts,
 (SELECT count(*) FROM impressions) AS impressions, (SELECT count(*) FROM events) AS events
 """
 _USERS = """
@@ -50,6 +52,16 @@ _ADD_USERS = """
 INSERT INTO users (name, rounds, sums)
 SELECT g.name, g.rounds, ($3::float8[])[(g.place - 1) * $4::int + 1 : g.place * $4::int]
 FROM unnest($1::bytea[], $2::bigint[]) WITH ORDINALITY AS g (name, rounds, place)
+ON CONFLICT (name) DO NOTHING RETURNING name
+"""
+_COHORTS = """
+SELECT name, slates, array_send(sums) FROM cohorts WHERE name > $1 AND slates > 0
+ORDER BY name LIMIT $2
+"""
+_ADD_COHORTS = """
+INSERT INTO cohorts (name, slates, sums)
+SELECT g.name, g.slates, ($3::float8[])[(g.place - 1) * $4::int + 1 : g.place * $4::int]
+FROM unnest($1::bytea[], $2::bigint[]) WITH ORDINALITY AS g (name, slates, place)
 ON CONFLICT (name) DO NOTHING RETURNING name
 """
 _ADD_ACCOUNTS = """
@@ -68,7 +80,7 @@ FROM unnest($1::float8[], $2::boolean[], $3::bytea[], $4::bytea[])
   WITH ORDINALITY AS g (time, answered, slots, note, place) ORDER BY g.place
 """
 _CLEAR = """
-DROP TABLE store, meta, items, users, accounts, impressions, events, counts, changes;
+DROP TABLE store, meta, items, users, cohorts, accounts, impressions, events, counts, changes;
 DROP SEQUENCE event_numbers
 """
 
@@ -127,6 +139,15 @@ class PostgreSQLContents(StoreContents):
                 for name, rounds, packed, slots, units in rows
             ]
 
+    async def cohorts(self) -> AsyncIterator[Sequence[StoredCohort]]:
+        last, s = b"", self._shape.sums
+        while rows := await self._fetch(_COHORTS, last, at_once(8 * s)):
+            last = rows[-1]["name"]
+            yield [
+                StoredCohort(name=read_text(name), slates=slates, sums=read_sums(packed, s))
+                for name, slates, packed in rows
+            ]
+
     async def impressions(self) -> AsyncIterator[Sequence[Impression]]:
         last, most = b"", at_once(80 * self._shape.dim)
         sql = f"SELECT {IMPRESSION} FROM impressions WHERE id > $1 ORDER BY id LIMIT $2"
@@ -176,6 +197,14 @@ class PostgreSQLContents(StoreContents):
             return {row[0] for row in rows}
 
         new = await self._db.transaction(job, extra=_LONG)
+        return [name in new for name in names]
+
+    async def add_cohorts(self, cohorts: Sequence[StoredCohort]) -> Sequence[bool]:
+        s = self._shape.sums
+        names = [pack_text(one.name) for one in cohorts]
+        sums = np.concatenate([one.sums for one in cohorts]).tolist()
+        rows = await self._fetch(_ADD_COHORTS, names, [one.slates for one in cohorts], sums, s)
+        new = {row[0] for row in rows}
         return [name in new for name in names]
 
     async def add_impressions(self, impressions: Sequence[Impression]) -> int:

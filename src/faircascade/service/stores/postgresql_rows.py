@@ -151,6 +151,7 @@ def update_values(updates: Sequence[ModelUpdate], size: int) -> list[Any]:
         for n, update in enumerate(updates, 1)
         for slot, units in update.refunds.items()
     ]
+    taught = [(n, name) for n, update in enumerate(updates, 1) for name in update.cohorts]
     return [
         [pack_text(update.impression.id) for update in updates],
         [clicked_bytes(update.clicked) for update in updates],
@@ -164,4 +165,6 @@ def update_values(updates: Sequence[ModelUpdate], size: int) -> list[Any]:
         [n for n, _, _ in refunds],
         [slot for _, slot, _ in refunds],
         [units for _, _, units in refunds],
+        [n for n, _ in taught],
+        [pack_text(name) for _, name in taught],
     ]

@@ -11,7 +11,7 @@ from importlib.resources import files
 from faircascade.service.stores.base import StoreShape
 from faircascade.service.stores.postgresql_connection import Connection
 
-FORMAT = 3
+FORMAT = 4
 """Format of tables and values; a store in another one is refused."""
 _OPENING = 0x66616972
 """Advisory lock of who makes tables and functions."""

@@ -18,6 +18,7 @@ from redis.exceptions import ResponseError
 from faircascade.errors import ParameterError
 from faircascade.service.stores import packing
 from faircascade.service.stores.base import (
+    CohortStates,
     Event,
     Impression,
     ItemPatch,
@@ -51,7 +52,7 @@ from faircascade.service.stores.redis_contents import RedisContents
 from faircascade.service.stores.registry import register_store
 from faircascade.types import Floats, Ints
 
-FORMAT = 4
+FORMAT = 5
 """Format of keys and values; a store in another one is refused."""
 MARGIN = 3600.0
 """Seconds that an impression outlives its time to live: clocks differ."""
@@ -337,6 +338,7 @@ class RedisStore(Store):
             self._key("changes"),
             self._key("open"),
             self._key("account", shown.user),
+            *(self._key("cohort", name) for name in update.cohorts),
         ]
         # 0 in the place of -0, as if it were added to 0: the first increments are kept as they are
         given = packing.fitting(update.increments, self._shape.sums) + 0.0
@@ -346,6 +348,17 @@ class RedisStore(Store):
         refunds = [part for pair in update.refunds.items() for part in pair]
         dim = self._shape.dim
         return keys, [head, increments, event, tail, change, shown.id, dim, _LOGGED_LIFE, *refunds]
+
+    async def cohorts(self, names: Sequence[str]) -> CohortStates:
+        s = self._shape.sums
+        sums, slates = np.zeros((len(names), s)), np.zeros(len(names), dtype=np.int64)
+        for some in chunks(range(len(names)), _at_once(8 * s)):
+            asked = [("HMGET", self._key("cohort", names[n]), "slates", "sums") for n in some]
+            for place, (count, packed) in zip(some, await self._send(asked), strict=True):
+                if packed is not None:
+                    sums[place] = packing.widened(packing.read_floats(packed), s)
+                    slates[place] = int(count)
+        return CohortStates(sums=sums, slates=slates)
 
     # users
 

@@ -14,6 +14,7 @@ from faircascade.service.stores.contents import (
     ContentCounts,
     ItemVersion,
     StoreContents,
+    StoredCohort,
     StoredUser,
 )
 from faircascade.service.stores.redis_connection import Command, chunks
@@ -39,7 +40,7 @@ class RedisContents(StoreContents):
         self._life = life
 
     async def count(self) -> ContentCounts:
-        found = dict.fromkeys(("user", "impression"), 0)
+        found = dict.fromkeys(("user", "impression", "cohort"), 0)
         for kind in found:
             async for keys in self._keys(kind):
                 found[kind] += len(set(keys))
@@ -47,7 +48,11 @@ class RedisContents(StoreContents):
             [("HLEN", self._key("items")), ("XLEN", self._key("events"))]
         )
         return ContentCounts(
-            items=items, users=found["user"], impressions=found["impression"], events=events
+            items=items,
+            users=found["user"],
+            impressions=found["impression"],
+            events=events,
+            cohorts=found["cohort"],
         )
 
     async def _keys(self, kind: str) -> AsyncIterator[list[bytes]]:
@@ -108,6 +113,19 @@ class RedisContents(StoreContents):
                     )
                 ]
 
+    async def cohorts(self) -> AsyncIterator[Sequence[StoredCohort]]:
+        async for keys in self._keys("cohort"):
+            for some in chunks(keys, _PIECE):
+                replies = await self._send([("HMGET", key, "slates", "sums") for key in some])
+                yield [
+                    StoredCohort(
+                        name=self._name(key, "cohort"),
+                        slates=int(slates),
+                        sums=packing.widened(packing.read_floats(sums), self._shape.sums),
+                    )
+                    for key, (slates, sums) in zip(some, replies, strict=True)
+                ]
+
     async def impressions(self) -> AsyncIterator[Sequence[Impression]]:
         async for keys in self._keys("impression"):
             for some in chunks(keys, _PIECE):
@@ -148,6 +166,14 @@ class RedisContents(StoreContents):
             ]
         return [bool(new) for new in (await self._send(commands))[::3]]
 
+    async def add_cohorts(self, cohorts: Sequence[StoredCohort]) -> Sequence[bool]:
+        commands: list[Command] = []
+        for one in cohorts:
+            key = self._key("cohort", one.name)
+            packed = packing.pack_floats(one.sums, self._shape.sums)
+            commands += [("HSETNX", key, "slates", one.slates), ("HSET", key, "sums", packed)]
+        return [bool(new) for new in (await self._send(commands))[::2]]
+
     async def add_impressions(self, impressions: Sequence[Impression]) -> int:
         now = time.time()
         commands: list[Command] = []
@@ -168,7 +194,7 @@ class RedisContents(StoreContents):
         await self._send([("XADD", key, "*", "e", packing.pack_event(one)) for one in events])
 
     async def clear(self) -> None:
-        for kind in ("user", "account", "shown", "impression"):
+        for kind in ("user", "account", "shown", "impression", "cohort"):
             async for keys in self._keys(kind):
                 await self._send([("UNLINK", *keys)])
         rest = ["items", "changed", "version", "live", "events", "counts", "meta", "ping", "shape"]

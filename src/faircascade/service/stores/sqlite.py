@@ -18,6 +18,7 @@ import numpy as np
 
 from faircascade.errors import ParameterError
 from faircascade.service.stores.base import (
+    CohortStates,
     Event,
     Impression,
     ItemPatch,
@@ -49,6 +50,7 @@ from faircascade.service.stores.sqlite_file import SQLiteFile
 from faircascade.service.stores.sqlite_rows import (
     CATALOGUE_VERSION,
     SCHEMA,
+    GrownSums,
     clicked_positions,
     foreign_number,
     insert_impression,
@@ -57,6 +59,7 @@ from faircascade.service.stores.sqlite_rows import (
     make_id,
     parse_id,
     patch_item,
+    read_cohort,
     read_item,
     value,
 )
@@ -65,7 +68,7 @@ from faircascade.types import Floats, Ints
 if TYPE_CHECKING:
     from faircascade.service.stores.file_share import FileShare
 
-VERSION = 3
+VERSION = 4
 _MARK = 0x66616972
 """Tells our files from those of other programs (application_id)."""
 _ITEMS = """
@@ -343,14 +346,11 @@ class SQLiteStore(Store):
             fitting(update.increments, self._shape.sums)
 
         def job(db: sqlite3.Connection) -> list[UpdateOutcome]:
-            sums: dict[int, Floats] = {}
+            sums = GrownSums(db)
             outcomes = [learn_one(db, update, sums) for update in updates]
             pairs = zip(updates, outcomes, strict=True)
             learned = [update for update, outcome in pairs if outcome is UpdateOutcome.LEARNED]
-            db.executemany(
-                "UPDATE users SET sums = ? WHERE key = ?",
-                [(total.tobytes(), key) for key, total in sums.items()],
-            )
+            sums.write()
             db.executemany(
                 "INSERT INTO events (time, clicked, slots, note) VALUES (?, ?, ?, ?)",
                 [
@@ -368,6 +368,13 @@ class SQLiteStore(Store):
 
         outcomes: list[UpdateOutcome] = await self._file.write(job)
         return outcomes
+
+    async def cohorts(self, names: Sequence[str]) -> CohortStates:
+        found = await self._file.snapshot(lambda db: [read_cohort(db, name) for name in names])
+        sums = np.zeros((len(names), self._shape.sums))
+        for place, (_, known) in enumerate(found):
+            sums[place] = widened(known, self._shape.sums)
+        return CohortStates(sums=sums, slates=np.array([n for n, _ in found], dtype=np.int64))
 
     # users
 

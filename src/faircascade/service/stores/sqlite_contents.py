@@ -16,6 +16,7 @@ from faircascade.service.stores.contents import (
     ContentCounts,
     ItemVersion,
     StoreContents,
+    StoredCohort,
     StoredUser,
 )
 from faircascade.service.stores.packing import pack_note, widened
@@ -35,7 +36,10 @@ WHERE slot > ? ORDER BY slot LIMIT ?
 _USERS = "SELECT key, name, rounds, sums FROM users WHERE key > ? ORDER BY key LIMIT ?"
 _ACCOUNTS = "SELECT user, slot, units FROM accounts WHERE user BETWEEN ? AND ?"
 _LEAST = -(2**63)
-_TABLES = ("meta", "items", "users", "accounts", "impressions", "events", "counts", "changes")
+_TABLES = (
+    *("meta", "items", "users", "cohorts", "accounts", "impressions", "events", "counts"),
+    "changes",
+)
 
 
 class SQLiteContents(StoreContents):
@@ -55,7 +59,7 @@ class SQLiteContents(StoreContents):
         self._read = read
 
     async def count(self) -> ContentCounts:
-        tables = ("items", "users", "impressions", "events")
+        tables = ("items", "users", "cohorts", "impressions", "events")
         return await self._file.snapshot(
             lambda db: ContentCounts(
                 **{table: value(db, f"SELECT count(*) FROM {table}") for table in tables}
@@ -89,6 +93,22 @@ class SQLiteContents(StoreContents):
                 for key, name, rounds, packed in rows
             ]
 
+    async def cohorts(self) -> AsyncIterator[Sequence[StoredCohort]]:
+        last, sql = (
+            "",
+            "SELECT name, slates, sums FROM cohorts WHERE name > ? ORDER BY name LIMIT ?",
+        )
+        while rows := await self._file.read(sql, [last, _PIECE]):
+            last = rows[-1][0]
+            yield [
+                StoredCohort(
+                    name=name,
+                    slates=slates,
+                    sums=widened(np.frombuffer(packed), self._shape.sums),
+                )
+                for name, slates, packed in rows
+            ]
+
     async def impressions(self) -> AsyncIterator[Sequence[Impression]]:
         last = _LEAST
         sql = f"{self._select} WHERE number > ? ORDER BY number LIMIT ?"
@@ -120,6 +140,16 @@ class SQLiteContents(StoreContents):
     async def add_users(self, users: Sequence[StoredUser]) -> Sequence[bool]:
         def job(db: sqlite3.Connection) -> list[bool]:
             return [_add_user(db, user) for user in users]
+
+        added: list[bool] = await self._file.write(job)
+        return added
+
+    async def add_cohorts(self, cohorts: Sequence[StoredCohort]) -> Sequence[bool]:
+        sql = "INSERT OR IGNORE INTO cohorts VALUES (?, ?, ?)"
+
+        def job(db: sqlite3.Connection) -> list[bool]:
+            rows = [(one.name, one.slates, one.sums.tobytes()) for one in cohorts]
+            return [db.execute(sql, row).rowcount > 0 for row in rows]
 
         added: list[bool] = await self._file.write(job)
         return added

@@ -41,6 +41,7 @@ CREATE TABLE users (
     key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, rounds INTEGER NOT NULL,
     sums BLOB NOT NULL
 );
+CREATE TABLE cohorts (name TEXT PRIMARY KEY, slates INTEGER NOT NULL, sums BLOB NOT NULL);
 CREATE TABLE accounts (
     user INTEGER NOT NULL, slot INTEGER NOT NULL, units INTEGER NOT NULL,
     PRIMARY KEY (user, slot)
@@ -202,10 +203,45 @@ def insert_impression(db: sqlite3.Connection, impression: Impression, units: Int
     return make_id(number, token)
 
 
-def learn_one(
-    db: sqlite3.Connection, update: ModelUpdate, sums: dict[int, Floats]
-) -> UpdateOutcome:
-    """Learn one update; what it adds goes to `sums`, by user."""
+class GrownSums:
+    """What updates add up to in a transaction, to be written at its end: hot rows once."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._users: dict[int, Floats] = {}
+        self._cohorts: dict[str, tuple[int, Floats]] = {}
+
+    def add(self, user: int, update: ModelUpdate) -> None:
+        """Add an update to the sums of its user, by key, and of its cohorts."""
+        if user not in self._users:
+            sql = "SELECT sums FROM users WHERE key = ?"
+            self._users[user] = np.frombuffer(self._db.execute(sql, [user]).fetchone()[0])
+        self._users[user] = added(self._users[user], update.increments)
+        for name in update.cohorts:
+            slates, sums = self._cohorts.get(name) or read_cohort(self._db, name)
+            self._cohorts[name] = slates + 1, added(sums, update.increments)
+
+    def write(self) -> None:
+        """Write all of them."""
+        self._db.executemany(
+            "UPDATE users SET sums = ? WHERE key = ?",
+            [(total.tobytes(), key) for key, total in self._users.items()],
+        )
+        self._db.executemany(
+            "INSERT INTO cohorts VALUES (?, ?, ?) ON CONFLICT (name) "
+            "DO UPDATE SET slates = excluded.slates, sums = excluded.sums",
+            [(name, slates, sums.tobytes()) for name, (slates, sums) in self._cohorts.items()],
+        )
+
+
+def read_cohort(db: sqlite3.Connection, name: str) -> tuple[int, Floats]:
+    """Return how many slates taught a cohort, and its sums."""
+    row = db.execute("SELECT slates, sums FROM cohorts WHERE name = ?", [name]).fetchone()
+    return (0, np.zeros(0)) if row is None else (row[0], np.frombuffer(row[1]))
+
+
+def learn_one(db: sqlite3.Connection, update: ModelUpdate, sums: GrownSums) -> UpdateOutcome:
+    """Learn one update; what it adds goes to `sums`."""
     name = update.impression.id
     place = [*parse_id(name), foreign_number(name), name]
     answer = (clicked_value(update.clicked), update.examined, pack_note(update.details))
@@ -226,10 +262,7 @@ def learn_one(
         "UPDATE accounts SET units = units - ? WHERE user = ? AND slot = ?",
         [(units, key, slot) for slot, units in update.refunds.items()],
     )
-    if key not in sums:
-        (packed,) = db.execute("SELECT sums FROM users WHERE key = ?", [key]).fetchone()
-        sums[key] = np.frombuffer(packed)
-    sums[key] = added(sums[key], update.increments)
+    sums.add(key, update)
     return UpdateOutcome.LEARNED
 
 

@@ -17,7 +17,7 @@ from faircascade.service.http.responses import ALWAYS, STORE, problem_responses
 from faircascade.service.http.schemas import User
 from faircascade.service.messages import first, value_documents
 from faircascade.service.service import Service
-from faircascade.service.stores.base import DEFAULT, VALUES, Impression, UserRecord
+from faircascade.service.stores.base import DEFAULT, LABELS, VALUES, Impression, UserRecord
 from faircascade.types import Users
 
 router = APIRouter(prefix="/v1", tags=["users"])
@@ -82,6 +82,7 @@ def _impression(impression: Impression, service: Service) -> dict[str, Any]:
         "impression_id": impression.id,
         "time": iso(impression.time),
         "items": service.catalogue.names(impression.slots),
+        "user_labels": dict(name.split("=", 1) for name in impression.note.get(LABELS, ())),
         "answered": answered,
         "clicked_position": first(impression.clicked),
         "clicked_positions": impression.clicked,

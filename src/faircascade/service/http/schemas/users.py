@@ -11,6 +11,9 @@ class UserImpression(Model):
     impression_id: str
     time: str = Field(description="When it was handed out, ISO 8601.")
     items: list[str]
+    user_labels: dict[str, str] = Field(
+        description="Those that the request brought, if there are cohorts of them."
+    )
     answered: bool
     clicked_position: int | None = Field(
         description="The first click; null without a click or an answer."

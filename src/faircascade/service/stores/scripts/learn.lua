@@ -1,5 +1,5 @@
 -- Applies one update: answer, sums, account and event change together, once.
--- KEYS: impression, user, events, changes, open, account.
+-- KEYS: impression, user, events, changes, open, account, cohorts ..., shape.
 -- ARGV: head of the answer (8 bytes), increments (doubles), event, tail of the answer, change
 -- (nothing if changes are not logged), id, numbers of an item, milliseconds that a logged slate
 -- lives less with an answer, slot, units to take from the account, ...
@@ -32,11 +32,18 @@ if answer == ARGV[1] then
 end
 if answer ~= OPEN then return 'conflict' end
 
-local sums = redis.call('HGET', KEYS[2], 'sums')
-sums = sums and add(sums, ARGV[2]) or ARGV[2]
+local function learn(key)
+  local sums = redis.call('HGET', key, 'sums')
+  redis.call('HSET', key, 'sums', sums and add(sums, ARGV[2]) or ARGV[2])
+end
+
 redis.call('SETRANGE', KEYS[1], 0, ARGV[1]) -- keeps the time to live
 redis.call('APPEND', KEYS[1], ARGV[4])
-redis.call('HSET', KEYS[2], 'sums', sums)
+learn(KEYS[2])
+for at = 7, #KEYS - 1 do
+  learn(KEYS[at])
+  redis.call('HINCRBY', KEYS[at], 'slates', 1)
+end
 for at = 9, #ARGV, 2 do redis.call('HINCRBY', KEYS[6], ARGV[at], -ARGV[at + 1]) end
 redis.call('XADD', KEYS[3], '*', 'e', ARGV[3])
 if #ARGV[5] > 0 then

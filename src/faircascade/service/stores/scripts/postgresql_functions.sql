@@ -3,7 +3,8 @@
 -- releases can use one store.
 --
 -- Transactions must be READ COMMITTED: each statement of a function then sees what was committed
--- before it. Who changes a user locks their row first; several are locked in the order of their names.
+-- before it. Who changes a user locks their row first; several are locked in the order of their names,
+-- and cohorts after them likewise.
 
 -- Refuses to work on tables that were emptied, or that are those of another store.
 CREATE OR REPLACE FUNCTION guard_$v(store_id text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
@@ -111,12 +112,13 @@ BEGIN
 END $$;
 
 -- Applies updates in order, each at most once: answer, sums, account and event change together.
--- Refunds come by the number of their update.
+-- Refunds and cohorts come by the number of their update.
 -- Increments come one after the other, `size` numbers for each. Returns values of `UpdateOutcome`.
 CREATE OR REPLACE FUNCTION learn_$v(
   store_id text, ids bytea[], answers bytea[], seen int[], said bytea[], size int,
   increments float8[], times float8[], clicked_slots bytea[], event_notes bytea[],
   refund_of int[], refund_slots int[], refund_units bigint[],
+  cohort_of int[], cohort_names bytea[],
   logged bytea[] -- changes, if they are logged
 ) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
@@ -128,6 +130,12 @@ BEGIN
   PERFORM FROM users u
     WHERE u.name IN (SELECT i.name FROM impressions i WHERE i.id = ANY (ids))
     ORDER BY u.name FOR UPDATE;
+  IF cardinality(cohort_of) > 0 THEN
+    INSERT INTO cohorts (name, slates)
+      SELECT DISTINCT g.name, 0 FROM unnest(cohort_names) AS g (name) ORDER BY g.name
+      ON CONFLICT (name) DO NOTHING;
+    PERFORM FROM cohorts c WHERE c.name = ANY (cohort_names) ORDER BY c.name FOR UPDATE;
+  END IF;
   FOR n IN 1 .. cardinality(ids) LOOP
     UPDATE impressions i SET clicked = answers[n], examined = seen[n], details = said[n]
       WHERE i.id = ids[n] AND i.clicked IS NULL RETURNING i.name INTO who;
@@ -136,6 +144,14 @@ BEGIN
         SELECT coalesce(old, 0) + coalesce(more, 0)
         FROM unnest(u.sums, increments[(n - 1) * size + 1 : n * size]) AS t (old, more)
       ) WHERE u.name = who;
+      IF cardinality(cohort_of) > 0 THEN
+        UPDATE cohorts c SET slates = c.slates + 1, sums = ARRAY(
+          SELECT coalesce(old, 0) + coalesce(more, 0)
+          FROM unnest(c.sums, increments[(n - 1) * size + 1 : n * size]) AS t (old, more)
+        ) WHERE c.name IN (
+          SELECT g.name FROM unnest(cohort_of, cohort_names) AS g (of, name) WHERE g.of = n
+        );
+      END IF;
       UPDATE accounts a SET units = a.units - g.units
         FROM unnest(refund_of, refund_slots, refund_units) AS g (of, slot, units)
         WHERE g.of = n AND a.name = who AND a.slot = g.slot;

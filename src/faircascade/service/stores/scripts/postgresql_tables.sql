@@ -17,6 +17,8 @@ CREATE TABLE items (
 CREATE INDEX items_version ON items (version);
 CREATE TABLE users (name bytea PRIMARY KEY, rounds bigint NOT NULL, sums float8[])
     WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
+CREATE TABLE cohorts (name bytea PRIMARY KEY, slates bigint NOT NULL, sums float8[])
+    WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 CREATE TABLE accounts (
     name bytea NOT NULL, slot int NOT NULL, units bigint NOT NULL, PRIMARY KEY (name, slot)
 );
@@ -43,6 +45,7 @@ CREATE TABLE counts (
 -- Random numbers do not compress.
 ALTER TABLE items ALTER features SET STORAGE EXTERNAL;
 ALTER TABLE users ALTER sums SET STORAGE EXTERNAL;
+ALTER TABLE cohorts ALTER sums SET STORAGE EXTERNAL;
 ALTER TABLE impressions ALTER features SET STORAGE EXTERNAL;
 ALTER TABLE counts ALTER body SET STORAGE EXTERNAL;
 ALTER TABLE changes ALTER body SET STORAGE EXTERNAL;
