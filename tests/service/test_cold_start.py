@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from faircascade import registry
 from faircascade.errors import ParameterError
 from faircascade.policies import Bandit, EALinUCB, LinUCB
 from faircascade.rerankers import LoggedRandomisation
@@ -21,9 +22,9 @@ from faircascade.service.event_log.notes import LOGGED
 from faircascade.service.lineup.policy_changes import with_policy
 from faircascade.service.service import Service
 from faircascade.service.settings import ServiceSettings
-from faircascade.service.stores.base import LABELS
+from faircascade.service.stores.base import LABELS, UserStates
 from faircascade.types import Users
-from tests.service.in_process import DIM, learn, recommend, serving
+from tests.service.in_process import DIM, SERVED, learn, recommend, serving
 from tests.service.stores.memory_store import MemoryStore
 
 PHONE = {"device": "phone"}
@@ -154,6 +155,25 @@ def test_a_user_alone_in_a_batch_with_strangers_gets_the_same_slate(tmp_path: Pa
     run(work())
 
 
+class WidenedMeanwhile(MemoryStore):
+    """Another service makes it wider whenever a slate is begun."""
+
+    async def begin_round(self, users: Sequence[str], *, accounts: bool = False) -> UserStates:
+        states = await super().begin_round(users, accounts=accounts)
+        await self.widen(states.sums.shape[1] + 3)
+        return states
+
+
+def test_a_store_that_becomes_wider_in_between_does_not_matter(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with serving(tmp_path, store=WidenedMeanwhile(), settings=TEN) as service:
+            await teach(service, "ann", 3, user_labels=PHONE)
+            shown = await recommend(service, "bob", user_labels=PHONE)
+            assert len(set(shown.scores)) == 3
+
+    run(work())
+
+
 def test_labels_above_the_most_are_ignored_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,6 +267,25 @@ def test_all_policies_are_taught_what_users_with_labels_teach(tmp_path: Path) ->
             np.testing.assert_allclose(found.sums[0], (await service.user("ann")).sums)
             shown = await recommend(service, "bob", user_labels=PHONE)
             assert len(set(shown.scores)) > 1
+
+    run(work())
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_every_policy_that_learns_begins_with_what_others_taught(tmp_path: Path, name: str) -> None:
+    """A cohort that one user taught, of no more slates than count, is that user."""
+
+    async def work() -> None:
+        policy = registry.build("policy", name)
+        async with serving(tmp_path, policy, store=MemoryStore(), settings=TEN) as service:
+            await teach(service, "ann", 6, user_labels=PHONE)
+            sums = (await service.user("ann")).sums
+            await service.store.put_users(["cy"], sums[None], np.zeros(1, np.int64))
+            bob = await recommend(service, "bob", user_labels=PHONE)
+            cy = await recommend(service, "cy")
+            if policy.learns and not policy.is_random:
+                assert sorted(bob.scores) == pytest.approx(sorted(cy.scores), abs=1e-9)
+            assert len(bob.items) == 3
 
     run(work())
 

@@ -60,8 +60,9 @@ class ColdStart:
         if not wanted:
             return states, labels
         found = await store.cohorts(wanted)
-        taught = dict(zip(wanted, zip(found.slates.tolist(), found.sums, strict=True), strict=True))
         sums = states.sums.copy()
+        known_sums = found.sums[:, : sums.shape[1]]  # others may have made room for more meanwhile
+        taught = dict(zip(wanted, zip(found.slates.tolist(), known_sums, strict=True), strict=True))
         for place, names in enumerate(labels):
             if names:
                 sums[place] += prior([taught[name] for name in names], self.slates)
