@@ -70,9 +70,9 @@ def import_events(
     requests: Annotated[int, typer.Option(min=1, max=16, help="Requests at a time at most.")] = 4,
     as_json: AsJson = False,
 ) -> None:
-    """Bring events to a running service: feedback, changes of items, erasures of users.
+    """Bring events from elsewhere to a running service.
 
-    Each is learned once, however often this command or the service is killed in between. What the
+    They are feedback, changes of items and erasures of users. Each is learned once, however often this command or the service is killed in between. What the
     service refuses is written down with the reason. Ctrl-C finishes what is under way.
     """
     with _libraries():

@@ -21,13 +21,13 @@ Shares = Annotated[
 ]
 
 _DIFFERENCE: dict[str, Any] = {
-    "answer": "more",
-    "value": 0.04,
-    "low": 0.01,
-    "high": 0.07,
-    "value_percent": 10.0,
-    "low_percent": 2.5,
-    "high_percent": 17.5,
+    "answer": "open",
+    "value": 0.01,
+    "low": -0.02,
+    "high": 0.04,
+    "value_percent": 2.5,
+    "low_percent": -5.0,
+    "high_percent": 10.0,
 }
 _ARM: dict[str, Any] = {
     "users": 9800,
@@ -40,12 +40,12 @@ _ARM: dict[str, Any] = {
     "equality_p": {"value": 0.28, "low": 0.26, "high": 0.3},
 }
 _COMPARISON = {
-    measure: {**_DIFFERENCE, "text": f"{words}: +10% (+2.5% to +18%)", "slates_left": None}
-    for measure, words in (
-        ("clicks_per_slate", "more clicks"),
-        ("equality_b", "shares exposure more equally"),
-        ("equality_p", "shares exposure more equally"),
-    )
+    measure: {
+        **_DIFFERENCE,
+        "text": "no difference larger than 10% so far; keep running: about 90,000 more slates",
+        "slates_left": 90_000,
+    }
+    for measure in ("clicks_per_slate", "equality_b", "equality_p")
 }
 _SHARES = {"default": 0.5, "fairer": 0.5}
 
@@ -150,9 +150,9 @@ class Experiment(Model):
     model_config = example(
         {
             "name": "fairer-home",
-            "state": "running",
+            "state": "ended",
             "since": "2026-11-19T15:40:25.123Z",
-            "until": None,
+            "until": "2026-11-26T15:40:25.123Z",
             "control": "default",
             "shares": _SHARES,
             "counted_since": "2026-11-19T15:40:25.123Z",
@@ -220,9 +220,9 @@ class Experiments(Model):
             "experiments": [
                 {
                     "name": "fairer-home",
-                    "state": "running",
+                    "state": "ended",
                     "since": "2026-11-19T15:40:25.123Z",
-                    "until": None,
+                    "until": "2026-11-26T15:40:25.123Z",
                 }
             ]
         }
