@@ -389,6 +389,7 @@ def create(mood: Mood) -> FastAPI:
             impression_id="1-a",
             time=_iso(datetime.now(UTC)),
             items=["song-1", NASTY],
+            user_labels={},
             answered=True,
             clicked_position=2,
             clicked_positions=[2],

@@ -72,8 +72,9 @@ def import_events(
 ) -> None:
     """Bring events from elsewhere to a running service.
 
-    They are feedback, changes of items and erasures of users. Each is learned once, however often this command or the service is killed in between. What the
-    service refuses is written down with the reason. Ctrl-C finishes what is under way.
+    They are feedback, changes of items and erasures of users. Each is learned once, however often
+    this command or the service is killed in between. What the service refuses is written down with
+    the reason. Ctrl-C finishes what is under way.
     """
     with _libraries():
         from faircascade.service.imports.importer import Importer
