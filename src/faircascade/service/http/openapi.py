@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from faircascade.service.http import schemas
 from faircascade.service.http.access import OPEN
 from faircascade.service.limits import Limits, fill_in
 
@@ -52,6 +53,7 @@ def description(app: FastAPI, limits: Limits, *, keys: bool) -> dict[str, Any]:
         tags=app.openapi_tags,
         separate_input_output_schemas=False,
     )
+    _complete_examples(document["components"]["schemas"])
     document["components"]["securitySchemes"] = {"key": KEY}
     if keys:
         document["security"] = [{"key": []}]
@@ -60,3 +62,11 @@ def description(app: FastAPI, limits: Limits, *, keys: bool) -> dict[str, Any]:
                 operation["security"] = []
     fill_in(document, limits)
     return document
+
+
+def _complete_examples(found: dict[str, Any]) -> None:
+    """Give examples their nulls back, which FastAPI leaves out."""
+    for name, schema in found.items():
+        extra = getattr(getattr(schemas, name, None), "model_config", {}).get("json_schema_extra")
+        if extra is not None:
+            schema["examples"] = extra["examples"]

@@ -66,7 +66,7 @@ class Change(Model):
 
 
 class KillSwitch(Model):
-    model_config = example({"policy": "most-popular"})
+    model_config = example({"policy": "most-popular"}, {"policy": None})
     policy: KillSwitchPolicy | None = Field(
         description="What everybody is served, whatever else is said; null if the switch is off."
     )
