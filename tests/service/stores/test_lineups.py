@@ -140,14 +140,8 @@ def test_services_agree_on_where_sequences_begin_and_a_restart_begins_none_anew(
             assert await kept_origins(again) == origins
             report = await experiment_reports.report(again, "test")
             assert sum(arm["slates"] for arm in report["arms"].values()) == 240
-            low, high = (reports[0]["comparisons"]["other"]["equality_b"][e] for e in END)
-            after = report["comparisons"]["other"]["equality_b"]
-            assert after["high"] - after["low"] < high - low  # narrower: it goes on
 
     asyncio.run(story())
-
-
-END = ("low", "high")
 
 
 async def visits(service: Service, users: int) -> None:

@@ -554,7 +554,7 @@ def test_another_version_of_the_tables_is_refused(postgresql_location: PostgreSQ
         async with opened(postgresql_location), plain(postgresql_location) as db:
             await db.execute("UPDATE store SET format = 99")
             store = postgresql_location.store()
-            message = "store version 99; this release reads version 3"
+            message = "store version 99; this release reads version 4"
             with pytest.raises(ValueError, match=message):
                 await store.stored_shape()
             with pytest.raises(ValueError, match=message):

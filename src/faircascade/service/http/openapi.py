@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 from fastapi import FastAPI
@@ -69,4 +70,4 @@ def _complete_examples(found: dict[str, Any]) -> None:
     for name, schema in found.items():
         extra = getattr(getattr(schemas, name, None), "model_config", {}).get("json_schema_extra")
         if extra is not None:
-            schema["examples"] = extra["examples"]
+            schema["examples"] = deepcopy(extra["examples"])  # limits are filled in
