@@ -213,10 +213,13 @@ def _updates(
     """Return what is learned of slates of one length; one policy says what was seen of them."""
     rows = np.stack([answer.impression.features for answer in answers])  # (n, K, d + t)
     positions = np.arange(1, len(answers[0].impression.slots) + 1)
+    clicks = np.zeros((len(answers), len(positions)), dtype=bool)
+    for row, answer in zip(clicks, answers, strict=True):
+        row[[position - 1 for position in answer.clicked]] = True
     feedback = Feedback(
         items=np.stack([answer.impression.slots for answer in answers]),
         features=rows[:, :, :dim],
-        clicks=np.stack([np.isin(positions, answer.clicked) for answer in answers]),
+        clicks=clicks,
         shown=np.array([answer.shown for answer in answers]),
         topics=rows[:, :, dim:],
         values=_worth(answers),

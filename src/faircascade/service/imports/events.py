@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, get_args
@@ -88,6 +89,14 @@ class Refusal:
     reason: str
     status: int | None = None
     """Of the answer of the service; None if it was not even sent."""
+
+
+def is_object(text: bytes) -> bool:
+    """Return whether a text is a JSON object, so that nothing is missing at its end."""
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def read_event(record: Record) -> Event:
