@@ -32,7 +32,7 @@ def test_a_line_says_where_why_and_what(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [b"nonsense", b"[1]", b"\xff", b"", b'{"a":\n1}', b"NaN", b"[" * 99_999]
+    "text", [b"nonsense", b"[1]", b"\xff", b"", b'{"a":\n1}', b"NaN", b'{"a": NaN}', b"[" * 99_999]
 )
 def test_what_is_no_object_on_one_line_becomes_text(tmp_path: Path, text: bytes) -> None:
     (line,) = written(tmp_path / "refused", refusal(1, text))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
+import orjson
 from pydantic import Field, TypeAdapter, ValidationError
 
 from faircascade.service.http.schemas.catalogue import NewItem
@@ -94,8 +94,8 @@ class Refusal:
 def is_object(text: bytes) -> bool:
     """Return whether a text is a JSON object, so that nothing is missing at its end."""
     try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
+        return isinstance(orjson.loads(text), dict)
+    except ValueError:
         return False
 
 
