@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -61,6 +62,7 @@ def rates(kind: str, store: str, events: int) -> dict[str, Any]:
         slates = show(server.url, events, users=USERS, k=K)
         stream.fill("clicks", [(e["impression_id"], json.dumps(e)) for e in answers(slates, k=K)])
         before = cpu_of(server.pid)
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
         command = [sys.executable, "-m", "faircascade", "import", *stream.address("clicks")]
         begin = time.perf_counter()
         process = subprocess.Popen(
@@ -75,8 +77,8 @@ def rates(kind: str, store: str, events: int) -> dict[str, Any]:
             done.append(answered(server.url))
         assert process.stdout is not None
         found = json.loads(process.stdout.read())
-        _, _, used = os.wait4(process.pid, 0)
-        process.returncode = 0
+        process.wait()
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)  # of those that have ended
         seconds = time.perf_counter() - begin
         assert found["feedback"] == events, found
         full = done[next(n for n, count in enumerate(done) if count) : -1]
@@ -89,16 +91,18 @@ def rates(kind: str, store: str, events: int) -> dict[str, Any]:
             ),
             "seconds with the start": round(seconds, 1),
             "cpu of the service": round(cpu_of(server.pid) - before, 1),
-            "cpu of the import": round(used.ru_utime + used.ru_stime, 1),
+            "cpu of the import": round(
+                used.ru_utime + used.ru_stime - ended.ru_utime - ended.ru_stime, 1
+            ),
             "load of the machine": round(os.getloadavg()[0], 1),
         }
 
 
-def kills(kind: str, count: int) -> dict[str, Any]:
+def kills(kind: str, count: int, seed: int) -> dict[str, Any]:
     """Kill as often, with enough events that none of the kills comes too late."""
     with tempfile.TemporaryDirectory() as folder:
         return live_through_kills(
-            Path(folder), kind, slates=200 * count, kills=count, users=1000, seed=1
+            Path(folder), kind, slates=200 * count, kills=count, users=1000, seed=seed
         )
 
 
@@ -110,6 +114,7 @@ def main() -> None:
     parser.add_argument("--store", choices=list(STORES), action="append")
     parser.add_argument("--events", type=int, default=150_000)
     parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1, help="of the moments of kills")
     given = parser.parse_args()
     sources = given.source or list(STREAMS)
     if given.part in (None, "rates"):
@@ -119,7 +124,7 @@ def main() -> None:
                 print(f"{kind} into {store}: {json.dumps(found)}", flush=True)
     if given.part in (None, "kills"):
         for kind in sources:
-            print(f"kills, {kind}: {json.dumps(kills(kind, given.kills))}", flush=True)
+            print(f"kills, {kind}: {json.dumps(kills(kind, given.kills, given.seed))}", flush=True)
 
 
 if __name__ == "__main__":
