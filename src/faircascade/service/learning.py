@@ -24,7 +24,7 @@ from faircascade.service.stores.base import (
     Impression,
     ModelUpdate,
 )
-from faircascade.types import Feedback, Floats
+from faircascade.types import Bools, Feedback, Floats
 
 OBSERVER = "observer"
 """Under which name the note of an impression has the version that says which positions were seen,
@@ -213,13 +213,10 @@ def _updates(
     """Return what is learned of slates of one length; one policy says what was seen of them."""
     rows = np.stack([answer.impression.features for answer in answers])  # (n, K, d + t)
     positions = np.arange(1, len(answers[0].impression.slots) + 1)
-    clicks = np.zeros((len(answers), len(positions)), dtype=bool)
-    for row, answer in zip(clicks, answers, strict=True):
-        row[[position - 1 for position in answer.clicked]] = True
     feedback = Feedback(
         items=np.stack([answer.impression.slots for answer in answers]),
         features=rows[:, :, :dim],
-        clicks=clicks,
+        clicks=_clicks(answers, len(positions)),
         shown=np.array([answer.shown for answer in answers]),
         topics=rows[:, :, dim:],
         values=_worth(answers),
@@ -231,6 +228,15 @@ def _updates(
         answer.update(last, gained, now)
         for answer, last, gained in zip(answers, examined.tolist(), increments, strict=True)
     ]
+
+
+def _clicks(answers: Sequence[Answer], size: int) -> Bools:
+    """Return which positions were clicked, (n, size)."""
+    clicks = np.zeros((len(answers), size), dtype=bool)
+    rows = np.repeat(np.arange(len(answers)), [len(answer.clicked) for answer in answers])
+    columns = [position - 1 for answer in answers for position in answer.clicked]
+    clicks[rows, np.array(columns, dtype=np.int64)] = True
+    return clicks
 
 
 def _worth(answers: Sequence[Answer]) -> Floats | None:
