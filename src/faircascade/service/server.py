@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import inf
 from time import monotonic
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import uvicorn
 from threadpoolctl import threadpool_limits
@@ -24,7 +25,6 @@ from faircascade.service.audit_log import AuditFile, AuditLog
 from faircascade.service.bootstrap import PolicyChoice, start_service
 from faircascade.service.catalogue.sources import Source
 from faircascade.service.demo import Demo, SimulatedUsers
-from faircascade.service.event_log.config import EventLogConfig
 from faircascade.service.history import History
 from faircascade.service.http import create_app
 from faircascade.service.http.app import Beside
@@ -36,6 +36,9 @@ from faircascade.service.settings import ServiceSettings
 from faircascade.service.sockets import address_of, is_local
 from faircascade.service.stores.registry import public_address
 from faircascade.service.worker import Worker
+
+if TYPE_CHECKING:  # it takes a library for Parquet along
+    from faircascade.service.event_log.config import EventLogConfig
 
 log = logging.getLogger(__name__)
 

@@ -73,8 +73,8 @@ class Segment:
         return {name: getattr(self, name) for name in _COLUMNS}
 
     def take(self, rows: Ints | Bools | slice) -> Segment:
-        """Return some of the items."""
-        columns = {n: np.ascontiguousarray(c[..., rows]) for n, c in self.columns.items()}
+        """Return a copy of some of the items: a view would keep the others as well."""
+        columns = {n: c[..., rows].copy() for n, c in self.columns.items()}
         return Segment(**columns, attributes=self.attributes.take(rows))
 
     @property
