@@ -28,7 +28,12 @@ from threadpoolctl import threadpool_limits
 
 from faircascade.experiment.machine import describe_machine
 from faircascade.policies import EALinUCB
+from faircascade.rerankers.ledger import exposure_units
 from faircascade.service.bootstrap import start_service
+from faircascade.service.exposure.counters import Counters
+from faircascade.service.exposure.counts import Counts
+from faircascade.service.exposure.encoding import to_bytes
+from faircascade.service.exposure.windows import OPEN, Step
 from faircascade.service.messages import FeedbackRequest, ItemChange, RecommendationRequest
 from faircascade.service.service import Service
 from faircascade.service.settings import ServiceSettings
@@ -74,6 +79,35 @@ async def fill(path: Path, items: int, *, attributed: bool) -> None:
                 for n in range(first, min(items, first + 20_000))
             ]
         )
+    await store.close()
+
+
+async def expose(path: Path, items: int, rate: float) -> None:
+    """Keep the counts of a week in which slates of random items were shown, so many a second."""
+    account, draw, now = Counters(), np.random.default_rng(3), time.time()
+    worth = exposure_units(K)
+    slots = np.arange(items)
+    for window in account.windows.values():
+        window.running = int(now // window.span.seconds)
+        for number in range(window.first, window.running - OPEN + 1):
+            share = rate * window.span.seconds / items
+            entries = np.zeros((5, items), dtype=np.int64)
+            for units in worth.tolist():
+                seen = draw.poisson(share, items)
+                entries[0] += seen
+                entries[1] += units * seen
+            entries[2] = draw.poisson(share, items)  # a click for each slate
+            counts = Counts()
+            counts.add_entries(slots, entries)
+            counts.totals[:3] = round(rate * window.span.seconds)
+            window.closed[number] = step = Step.pack(counts, np.zeros(5))
+            step.add_to(window.total)
+    Step.pack(window.total, np.zeros(5)).add_to(account.counts)
+    account.first = now - 7 * 86_400
+    store = SQLiteStore(path)
+    await store.open(StoreShape(dim=DIM, sums=1 + DIM + DIM * (DIM + 1) // 2))
+    cursor, _ = await store.counts()
+    await store.keep_counts(cursor or "0", to_bytes(account))
     await store.close()
 
 
