@@ -1,14 +1,37 @@
-"""Memory that was freed goes back to the system: glibc keeps what lies between things in use."""
+"""Memory that was freed goes back to the system: glibc keeps what lies between things in use.
+
+So what stays for long has pages of its own, and the rest is given back now and then.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import mmap
 from functools import lru_cache
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = TypeVar("Array", bound=NDArray[Any])
+
+_PAGES = 2**14
+"""Bytes from which on an array gets pages of its own."""
 
 EVERY = 10.0
 """Seconds between two times that memory is given back: it takes some milliseconds."""
+
+
+def in_own_pages(array: Array) -> Array:
+    """Return a copy of an array whose memory goes back to the system as soon as it is let go."""
+    if array.nbytes < _PAGES:
+        return array.copy()
+    flags = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+    pages = mmap.mmap(-1, array.nbytes, **flags)
+    copy: Array = np.frombuffer(pages, dtype=array.dtype).reshape(array.shape)  # type: ignore[assignment]
+    copy[...] = array
+    return copy
 
 
 @lru_cache(maxsize=1)
