@@ -3,7 +3,7 @@
     python benchmarks/catalogue.py                    # a million items, some minutes
     python benchmarks/catalogue.py --items 100000
     python benchmarks/catalogue.py --part changes     # one of the parts, see --help
-    python benchmarks/catalogue.py --part filtered --attributes
+    python benchmarks/catalogue.py --part filtered --attributes --exposed 3
 
 Each part runs in a process of its own, on a SQLite store that is filled once. Prints one JSON
 document a part.
@@ -30,6 +30,7 @@ from faircascade.experiment.machine import describe_machine
 from faircascade.policies import EALinUCB
 from faircascade.rerankers.ledger import exposure_units
 from faircascade.service.bootstrap import start_service
+from faircascade.service.catalogue.free_memory import FreeMemory, keep_little
 from faircascade.service.exposure.counters import Counters
 from faircascade.service.exposure.counts import Counts
 from faircascade.service.exposure.encoding import to_bytes
@@ -184,6 +185,8 @@ async def start(folder: Path, items: int) -> dict[str, Any]:
     await meet(service)
     await slates_of(service, items, few=True)
     out |= {"memory_after_slates_mb": memory(), "most_memory_mb": memory("VmHWM")}
+    FreeMemory().give_back()
+    out["memory_given_back_mb"] = memory()
     await service.stop()
     return out
 
@@ -287,8 +290,14 @@ async def filtered(folder: Path, items: int) -> dict[str, Any]:
     watching = asyncio.create_task(watch())
     out["batch_of_50_filters_ms"] = await take(3, different)
     watching.cancel()
+    for kind in ("known", "other"):
+        for number in range(150):
+            where = {"price": {"at_least": number / 5, "below": number / 5 + 10}}
+            await ask(service, RecommendationRequest(user=f"{kind}-{number}", k=K, where=where))
     out["longest_pause_of_others_ms"] = round(1000 * pause, 1)
     out["memory_after_mb"] = memory()
+    FreeMemory().give_back()  # as maintenance does every half minute
+    out["memory_given_back_mb"], out["most_memory_mb"] = memory(), memory("VmHWM")
     await service.stop()
     return out
 
@@ -354,11 +363,15 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=1_000_000)
     parser.add_argument("--part", choices=PARTS, action="append")
     parser.add_argument("--attributes", action="store_true", help="give items attributes")
+    parser.add_argument(
+        "--exposed", type=float, default=0.0, help="slates a second of random items, for a week"
+    )
     parser.add_argument("--folder", type=Path, help="keep the store here, and use it again")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.inside:
-        threadpool_limits(1, user_api="blas")  # as `faircascade serve` does
+        keep_little()  # as `faircascade serve` does
+        threadpool_limits(1, user_api="blas")
         (part,) = options.part
         print(json.dumps({part: asyncio.run(PARTS[part](options.folder, options.items))}))
         return
@@ -369,6 +382,8 @@ def main() -> None:
             asyncio.run(
                 fill(folder / "faircascade.db", options.items, attributed=options.attributes)
             )
+            if options.exposed:
+                asyncio.run(expose(folder / "faircascade.db", options.items, options.exposed))
         print(json.dumps({"items": options.items, "machine": describe_machine()}), flush=True)
         for part in options.part or [part for part in PARTS if part != "filtered"]:
             inside = ["--inside", "--folder", str(folder), "--items", str(options.items)]

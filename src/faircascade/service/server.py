@@ -23,6 +23,7 @@ from threadpoolctl import threadpool_limits
 from faircascade.policies import Policy
 from faircascade.service.audit_log import AuditFile, AuditLog
 from faircascade.service.bootstrap import PolicyChoice, start_service
+from faircascade.service.catalogue.free_memory import keep_little
 from faircascade.service.catalogue.sources import Source
 from faircascade.service.demo import Demo, SimulatedUsers
 from faircascade.service.history import History
@@ -101,6 +102,7 @@ Announce = Callable[[ServerInfo], None]
 def serve(plan: ServerConfig, listener: socket.socket, announce: Announce) -> None:
     """Serve until the process is asked to stop, by SIGTERM or Ctrl-C."""
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    keep_little()
     threadpool_limits(1, user_api="blas")  # scoring is short, and requests come side by side
     sys.setswitchinterval(SWITCH_INTERVAL)
     for number in _SIGNALS:

@@ -34,3 +34,8 @@ def test_a_copy_in_pages_of_its_own_is_the_same(shape: tuple[int, ...], kind: ty
     assert copy.flags.c_contiguous
     assert copy.flags.writeable
     assert not np.shares_memory(copy, array)
+
+
+def test_settings_of_another_c_library_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(free_memory.ctypes, "CDLL", lambda _: object())
+    free_memory.keep_little()

@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 
 Array = TypeVar("Array", bound=NDArray[Any])
 
+_SETTINGS = {-3: 5 * 2**20, -1: 16 * 2**20, -8: 1}
+"""Of glibc: bytes from which on memory is mapped, more than scores of 64 users for a segment take;
+free bytes at the end of the heap that stay; heaps. Unless set, the first grows to 32 MiB."""
 _PAGES = 2**14
 """Bytes from which on an array gets pages of its own."""
 
@@ -32,6 +35,16 @@ def in_own_pages(array: Array) -> Array:
     copy: Array = np.frombuffer(pages, dtype=array.dtype).reshape(array.shape)  # type: ignore[assignment]
     copy[...] = array
     return copy
+
+
+def keep_little() -> None:
+    """Let the C library keep little that is free: large arrays go back at once, threads share."""
+    try:
+        setting = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):  # not glibc
+        return
+    for number, value in _SETTINGS.items():
+        setting(number, value)
 
 
 @lru_cache(maxsize=1)
