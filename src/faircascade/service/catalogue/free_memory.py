@@ -16,6 +16,10 @@ from numpy.typing import NDArray
 
 Array = TypeVar("Array", bound=NDArray[Any])
 
+_MAPPING = {}
+if hasattr(mmap, "MAP_PRIVATE"):  # all pages at once: one by one they take much longer
+    populate = getattr(mmap, "MAP_POPULATE", 0)
+    _MAPPING = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | populate}
 _SETTINGS = {-3: 5 * 2**20, -1: 16 * 2**20, -8: 1}
 """Of glibc: bytes from which on memory is mapped, more than scores of 64 users for a segment take;
 free bytes at the end of the heap that stay; heaps. Unless set, the first grows to 32 MiB."""
@@ -30,8 +34,7 @@ def in_own_pages(array: Array) -> Array:
     """Return a copy of an array whose memory goes back to the system as soon as it is let go."""
     if array.nbytes < _PAGES:
         return array.copy()
-    flags = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
-    pages = mmap.mmap(-1, array.nbytes, **flags)
+    pages = mmap.mmap(-1, array.nbytes, **_MAPPING)
     copy: Array = np.frombuffer(pages, dtype=array.dtype).reshape(array.shape)  # type: ignore[assignment]
     copy[...] = array
     return copy

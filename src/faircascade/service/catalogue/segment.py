@@ -75,8 +75,14 @@ class Segment:
 
     def take(self, rows: Ints | Bools | slice) -> Segment:
         """Return a copy of some of the items: a view would keep the others as well."""
-        columns = {n: in_own_pages(c[..., rows]) for n, c in self.columns.items()}
+        columns = {n: c[..., rows].copy() for n, c in self.columns.items()}
         return Segment(**columns, attributes=self.attributes.take(rows))
+
+    @property
+    def settled(self) -> Segment:
+        """The same items in pages of their own, for as long as nothing changes them."""
+        columns: dict[str, Any] = {n: in_own_pages(c) for n, c in self.columns.items()}
+        return replace(self, **columns)
 
     @property
     def nbytes(self) -> int:
@@ -103,10 +109,10 @@ class Segment:
         if (np.diff(both.slots) < 0).any():
             both = both.take(np.argsort(both.slots))
         if m <= SIZE:
-            return [both.take(slice(None))] if m else []
+            return [both.settled] if m else []
         appended = len(self) == 0 or int(new.slots[0]) > int(self.slots[-1])
         size = SIZE if appended else -(-m // (-(-m // SIZE)))  # halves have room for more
-        return [both.take(slice(first, first + size)) for first in range(0, m, size)]
+        return [both.take(slice(first, first + size)).settled for first in range(0, m, size)]
 
     @cached_property
     def items(self) -> Items:
