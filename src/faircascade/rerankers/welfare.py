@@ -98,7 +98,7 @@ class GeneralisedGini(Welfare):
 
 def on_permutahedron(y: Floats, w: Floats) -> Floats:
     """Return the point nearest to y among the means of permutations of w, which falls, (r,)."""
-    from scipy.optimize import isotonic_regression  # slow to import, and few need it
+    from scipy.optimize import isotonic_regression  # slow to import, 40 MB, and few need it
 
     order = np.argsort(-y, kind="stable")
     falling = y[order]
