@@ -189,3 +189,14 @@ def test_ctrl_c_leaves_a_page_and_the_same_command_goes_on(tmp_path: Path) -> No
     assert left > 0
     assert (tmp_path / "here/reproduction.html").is_file()
     assert len(list((tmp_path / "here").glob("cells/*/cell.json"))) == 90 - left
+
+
+def test_the_study_of_fair_rankers_tunes_them_and_makes_a_page(run) -> None:
+    pytest.importorskip("optuna")
+    asked = ("fair-rankers-popular-pbm", "--quick", "--rounds", "4", "--out", "here")
+    code, _, err = run(*asked)
+    assert code == 0, err
+    assert "Tuned 20 policies: here/fair-rankers-popular-pbm-tuned.toml" in err
+    page = Path("here/reproduction.md").read_text()
+    assert "Fair rankers at equal cost" in page
+    assert "Worst-off tenth" in page

@@ -70,18 +70,18 @@ def run(
     check_show(asked)
     if asked.rounds == 0:
         raise asked.error("rounds must be at least 1 for something to run", "run", "rounds")
+    if within is not None:
+        from faircascade.experiment.tuning.every import fairest_within
+
+        asked = fairest_within(asked, within)
     folder = out or asked.default_folder
     if mlflow is not None:
         check_mlflow(mlflow)
     results = Results(folder if dry else check_folder(folder))
     tuned = None
-    if within is not None:
-        from faircascade.experiment.tuning.every import fairest_within
-
-        asked = fairest_within(asked, within)
-        if not dry:
-            tuned = tuned_policies(asked, results, where)
-            asked = tuned.comparison
+    if within is not None and not dry:
+        tuned = tuned_policies(asked, results, where)
+        asked = tuned.comparison
     studies, sources = plan([asked], results, keep=folder.exists())
     tell = typer.echo if dry and not as_json else remark  # a plan is then the result
     missing = tell_plan(studies, results, sources, where, tell)

@@ -16,7 +16,9 @@ GENERALITY = tuple(
 )
 """The reward model on other bandits and other users."""
 FAIR_RANKERS = tuple(
-    f"fair-rankers-{world}-{users}" for users in ("cascade", "pbm") for world in ("popular", "paper")
+    f"fair-rankers-{world}-{users}"
+    for users in ("cascade", "pbm")
+    for world in ("popular", "paper")
 )
 """Fair rankers at equal cost, in two worlds and under two click models."""
 LARGE = ("frm-full", "grid", "worlds", *GENERALITY, *FAIR_RANKERS)

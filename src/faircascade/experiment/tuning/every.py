@@ -105,9 +105,7 @@ def tunes_all(spec: Spec) -> bool:
 
 def without_grids(spec: Spec) -> Spec:
     """Return a spec with an entry for each policy that the grids of one stand for."""
-    return replace(
-        spec, policies=tuple(each for entry in spec.policies for each in expand(entry))
-    )
+    return replace(spec, policies=tuple(each for entry in spec.policies for each in expand(entry)))
 
 
 def tune_every(

@@ -161,5 +161,3 @@ def require_optuna() -> Any:
     except ImportError:
         raise ValueError(f"tuning needs Optuna: {install_command('tune')}") from None
     return optuna
-
-

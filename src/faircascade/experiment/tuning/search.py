@@ -246,7 +246,9 @@ def _strength(
     policy = policy_of(written)
     found = find_strength(policy)
     if found is None or not bounds:
-        missing = "a bound" if found is not None else f"one for {policy.name}, which has no strength"
+        missing = (
+            "a bound" if found is not None else f"one for {policy.name}, which has no strength"
+        )
         raise ValueError(
             "[tune.search] must name at least one parameter; only the strength of a fair policy "
             f"can be searched without it, and that needs {missing}"
@@ -275,7 +277,9 @@ def share_of(written: Any) -> float:
     >>> share_of("2%"), share_of(" 0.5 %")
     (2.0, 0.5)
     """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", written) if isinstance(written, str) else None
+    found = (
+        re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", written) if isinstance(written, str) else None
+    )
     if found is None or not 0 < float(found[1]) < 100:
         rule = 'must be a share of the clicks between 0% and 100%, like "2%"'
         raise ParameterError(WITHIN, rule, written)
