@@ -1,4 +1,4 @@
-"""Tuning all policies of a spec before they are compared: `tune`, `run` and `reproduce` share it."""
+"""Tuning all policies of a spec before they are compared: for `tune`, `run` and `reproduce`."""
 
 from __future__ import annotations
 
@@ -93,4 +93,5 @@ def checks_document(tuned: TunedPolicies, study: Study) -> list[dict[str, Any]]:
 def _shown(check: Any) -> str:
     shown = check.bound.shown
     held = "yes" if check.holds else "NO"
-    return f"{shown(check.measured)} [{shown(check.interval.low)}, {shown(check.interval.high)}] {held}"
+    interval = f"[{shown(check.interval.low)}, {shown(check.interval.high)}]"
+    return f"{shown(check.measured)} {interval} {held}"

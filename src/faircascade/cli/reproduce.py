@@ -28,8 +28,8 @@ def reproduce(
             metavar="WHAT",
             help="all (the default): fig1, rq1, rq2, rq3, theory, readings, environments and frm; "
             "or some of these; or frm-full, grid, worlds, generality, fair-rankers or a spec file "
-            "(.toml); or, alone, kveton2015 (Table 1 of the cascading bandits) or yandex (click bandits under "
-            "click models fitted to 60 queries, from a file given by --path).",
+            "(.toml); or, alone, kveton2015 (Table 1 of the cascading bandits) or yandex (click "
+            "bandits under click models fitted to 60 queries, from a file given by --path).",
         ),
     ] = None,
     data: Annotated[
