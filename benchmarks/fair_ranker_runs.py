@@ -114,8 +114,8 @@ def trials_of(dataset: str, study: Study, folder: Path) -> Iterable[dict[str, An
 
 
 def measure_costs(to: Path) -> None:
-    """Measure every policy that is not in the table yet, in a process of its own, with the strengths
-    that it has as written."""
+    """Measure every policy that is not in the table yet, in a process of its own, with the
+    strengths that it has as written."""
     data = load_dataset("synthetic", users=1000, items=2800)
     env = Environment.from_ratings(data, dim=10, k=10, topics="factors")
     found: list[Mapping[str, Any]] = [*read(to / "costs.csv")]
