@@ -189,3 +189,40 @@ def test_ctrl_c_leaves_a_page_and_the_same_command_goes_on(tmp_path: Path) -> No
     assert left > 0
     assert (tmp_path / "here/reproduction.html").is_file()
     assert len(list((tmp_path / "here").glob("cells/*/cell.json"))) == 90 - left
+
+
+TUNED = """
+[[policies]]
+name = "linucb"
+reranker = "fairco"
+
+[tune]
+policy = "all"
+fairest_within = "20%"
+trials = 2
+seeds = 1
+"""
+
+
+def test_a_spec_that_asks_for_it_is_tuned_before_it_becomes_a_page(run) -> None:
+    Path("mine.toml").write_text(SPEC + TUNED)
+    code, _, err = run("mine.toml", "--out", "here")
+    assert code == 0, err
+    assert "Tuned 3 policies: here/mine-tuned.toml" in err
+    before = cells("here")
+    code, out, err = run("mine.toml", "--out", "here", "--no-run", "--json")
+    assert code == 0, err
+    assert json.loads(out)["missing"] == 0
+    assert cells("here") == before
+
+
+@pytest.mark.slow
+def test_the_study_of_fair_rankers_tunes_them_and_makes_a_page(run) -> None:
+    pytest.importorskip("optuna")
+    asked = ("fair-rankers-popular-pbm", "--quick", "--rounds", "4", "--out", "here")
+    code, _, err = run(*asked)
+    assert code == 0, err
+    assert "Tuned 20 policies: here/fair-rankers-popular-pbm-tuned.toml" in err
+    page = Path("here/reproduction.md").read_text()
+    assert "Fair rankers at equal cost" in page
+    assert "Worst-off tenth" in page

@@ -165,3 +165,43 @@ def test_cells_side_by_side_give_the_same_search(run, spec: Path) -> None:
         assert code == 0, err
         documents.append(json.loads(out)["trials"])
     assert documents[0] == documents[1]
+
+
+FAIR = LOOSE[: LOOSE.index("[tune]")].replace(
+    'weight = "log"', 'weight = "log"\n\n[[policies]]\nname = "linucb"\nreranker = "fairco"'
+)
+
+
+@pytest.mark.parametrize("command", ["run", "tune"])
+def test_every_policy_of_any_spec_is_compared_at_the_same_cost(
+    run, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "fair.toml").write_text(FAIR + "\n[tune]\ntrials = 3\nseeds = 1\n")
+    asked = (command, "fair.toml", "--fairest-within", "20%", "--out", "here")
+    code, out, err = run(*asked)
+    assert code == 0, err
+    assert "Tuned 2 policies: here/small-tuned.toml" in err
+    assert "reranker.strength = " in out
+    assert "gamma = " in out
+    assert "clicks >= -20%" in out
+    code, out, err = run(*asked, "--json")
+    assert code == 0, err
+    document = json.loads(out)
+    assert [each["policy"] for each in document["tuned"]] == ["EALinUCB log", "LinUCB + fairco"]
+    assert document["tuned"][1]["bounds"][0]["bound"] == "clicks >= -20%"
+    assert (document if command == "run" else document["comparison"])["missing"] == 0
+
+
+def test_a_share_that_is_none_is_refused_before_anything_runs(run, spec: Path) -> None:
+    code, _, err = run("run", "small.toml", "--fairest-within", "2")
+    assert code == 2
+    assert 'must be a share of the clicks between 0% and 100%, like "2%"' in err
+    assert not Path("runs").exists()
+
+
+def test_ctrl_c_while_all_are_tuned_says_how_to_go_on(tmp_path: Path) -> None:
+    (tmp_path / "fair.toml").write_text(FAIR)
+    command = "run fair.toml --set run.rounds=20000 --fairest-within 20%"
+    code, _, err = interrupted(command, when="Tuning", folder=tmp_path)
+    assert code == 130, err
+    assert "while tuning. Run the same command to continue." in err

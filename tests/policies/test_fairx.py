@@ -115,7 +115,7 @@ def test_wrong_parameters_are_named(options: dict) -> None:
 
 @pytest.mark.slow
 def test_fairness_regret_grows_like_the_root_of_the_rounds_and_that_of_linucb_like_them() -> None:
-    # slopes after 20,000 rounds are in docs/explanation/baselines.md; few rounds need wide bounds
+    # slopes after 20,000 rounds are in docs/explanation/fair-rankers.md; few need wide bounds
     script = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "fair_regret.py"))
     env = script["world"](4)
     slopes = {

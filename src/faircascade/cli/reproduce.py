@@ -10,6 +10,7 @@ import typer
 
 from faircascade.cli.click_bandit_studies import StudyOptions, click_bandit_study
 from faircascade.cli.console import print_json, print_table, remark
+from faircascade.cli.equal_cost import tuned_policies
 from faircascade.cli.options import Address, AsJson, ExecutorName, Threads, Workers
 from faircascade.cli.run_output import choose_executor, execute, leave, plan, tell_ending, tell_plan
 from faircascade.errors import ParameterError
@@ -26,9 +27,9 @@ def reproduce(
         typer.Argument(
             metavar="WHAT",
             help="all (the default): fig1, rq1, rq2, rq3, theory, readings, environments and frm; "
-            "or some of these; or frm-full, grid, worlds, generality or a spec file (.toml); or, "
-            "alone, kveton2015 (Table 1 of the cascading bandits) or yandex (click bandits under "
-            "click models fitted to 60 queries, from a file given by --path).",
+            "or some of these; or frm-full, grid, worlds, generality, fair-rankers or a spec file "
+            "(.toml); or, alone, kveton2015 (Table 1 of the cascading bandits) or yandex (click "
+            "bandits under click models fitted to 60 queries, from a file given by --path).",
         ),
     ] = None,
     data: Annotated[
@@ -101,6 +102,7 @@ def reproduce(
         return
     from faircascade.experiment.running.runner import RunOutcome
     from faircascade.experiment.store.results import Results
+    from faircascade.experiment.tuning.every import tuned_before, tunes_all
     from faircascade.paper.specs import adapt, find_specs
     from faircascade.report import check_show, count_verdicts, write_reproduction
 
@@ -117,6 +119,13 @@ def reproduce(
         check_show(spec)
     folder = check_folder(out or Path("runs/reproduce") / _name(specs, quick))
     results = Results(folder)
+    if no_run:
+        specs = [tuned_before(spec, folder) for spec in specs]
+    else:
+        specs = [
+            tuned_policies(spec, results, where).comparison if tunes_all(spec) else spec
+            for spec in specs
+        ]
     studies, sources = plan(specs, results)
     missing = tell_plan(studies, results, sources, where)
     ended = RunOutcome(True, {})

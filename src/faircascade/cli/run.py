@@ -8,6 +8,12 @@ from typing import Annotated
 import typer
 
 from faircascade.cli.console import print_json, remark
+from faircascade.cli.equal_cost import (
+    FairestWithin,
+    checks_document,
+    print_checks,
+    tuned_policies,
+)
 from faircascade.cli.options import (
     Address,
     AsJson,
@@ -44,6 +50,7 @@ def run(
     threads: Threads = None,
     over: ItemsOver = "catalogue",
     mlflow: MLflow = None,
+    within: FairestWithin = None,
     dry: Annotated[bool, typer.Option("--plan", help="Print the plan and stop.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -63,10 +70,18 @@ def run(
     check_show(asked)
     if asked.rounds == 0:
         raise asked.error("rounds must be at least 1 for something to run", "run", "rounds")
+    if within is not None:
+        from faircascade.experiment.tuning.every import fairest_within
+
+        asked = fairest_within(asked, within)
     folder = out or asked.default_folder
     if mlflow is not None:
         check_mlflow(mlflow)
     results = Results(folder if dry else check_folder(folder))
+    tuned = None
+    if within is not None and not dry:
+        tuned = tuned_policies(asked, results, where)
+        asked = tuned.comparison
     studies, sources = plan([asked], results, keep=folder.exists())
     tell = typer.echo if dry and not as_json else remark  # a plan is then the result
     missing = tell_plan(studies, results, sources, where, tell)
@@ -77,9 +92,12 @@ def run(
     ended = execute(studies, results, sources, where)
     study = studies[0].again().measured(items)
     if as_json:
-        print_json(study_document(study) | {"failures": dict(ended.failures)})
+        checks = {} if tuned is None else {"tuned": checks_document(tuned, study)}
+        print_json(study_document(study) | {"failures": dict(ended.failures)} | checks)
     else:
         print_results(study)
+        if tuned is not None:
+            print_checks(tuned, study)
     tell_ending(ended, study.missing)
     if mlflow is not None:
         log_cells(folder, mlflow)

@@ -11,6 +11,12 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from faircascade.cli.console import counted, print_json, remark
+from faircascade.cli.equal_cost import (
+    FairestWithin,
+    checks_document,
+    print_checks,
+    tuned_policies,
+)
 from faircascade.cli.options import Address, AsJson, ExecutorName, SpecSettings, Threads, Workers
 from faircascade.cli.run_output import (
     STOPPED,
@@ -33,10 +39,12 @@ from faircascade.storage import check_folder
 
 if TYPE_CHECKING:
     from faircascade.experiment.running.executors import Executor
+    from faircascade.experiment.spec import Spec
     from faircascade.experiment.store.environments import Sources
     from faircascade.experiment.store.results import Results
-    from faircascade.experiment.tuning.loop import Trial, Tuned
+    from faircascade.experiment.tuning.loop import Tuned
     from faircascade.experiment.tuning.search import Search
+    from faircascade.experiment.tuning.trial import Trial
 
 
 @dataclass(frozen=True)
@@ -53,7 +61,11 @@ class TuningTask:
 
 def tune(
     spec: Annotated[
-        Path, typer.Argument(metavar="SPEC", help="Spec file (.toml) with a table [tune].")
+        Path,
+        typer.Argument(
+            metavar="SPEC",
+            help="Spec file (.toml) with a table [tune], or any with --fairest-within.",
+        ),
     ],
     settings: SpecSettings = None,
     out: Annotated[
@@ -62,6 +74,7 @@ def tune(
     trials: Annotated[
         int | None, typer.Option(help="Number of trials; default: that of the spec.")
     ] = None,
+    within: FairestWithin = None,
     executor: ExecutorName = "local",
     address: Address = None,
     workers: Workers = None,
@@ -74,13 +87,21 @@ def tune(
     """
     from faircascade.experiment.spec import Spec
     from faircascade.experiment.store.results import Results
-    from faircascade.experiment.tuning.loop import require_optuna
+    from faircascade.experiment.tuning.every import fairest_within, tunes_all
+    from faircascade.experiment.tuning.proposals import require_optuna
     from faircascade.experiment.tuning.search import Search
     from faircascade.experiment.tuning.tuned import TUNED, write_trials
 
-    require_optuna()
     where = choose_executor(executor, address=address, workers=workers, threads=threads)
     asked = Spec.load(spec, settings or [])
+    if within is not None:
+        asked = fairest_within(asked, within)
+    if tunes_all(asked):
+        folder = check_folder(out or asked.default_folder.with_name(f"{asked.name}-tune"))
+        with staying(where):
+            compare_all(asked, Results(folder), where, trials, as_json)
+        return
+    require_optuna()
     search = Search.of(asked, trials=trials)
     folder = check_folder(out or asked.default_folder.with_name(f"{asked.name}-tune"))
     results = Results(folder)
@@ -99,6 +120,24 @@ def tune(
             (folder / TUNED).unlink(missing_ok=True)  # of an earlier search
             give_up(tuned, as_json)
         compare_best(task, tuned, tuned.best, as_json)
+
+
+def compare_all(
+    spec: Spec, results: Results, executor: Executor, trials: int | None, as_json: bool
+) -> None:
+    """Tune every policy of a spec, then compare them on other seeds."""
+    tuned = tuned_policies(spec, results, executor, trials=trials)
+    studies, sources = plan([tuned.comparison], results)
+    ended = execute(studies, results, sources, executor)
+    study = studies[0].again()
+    if as_json:
+        document = {"tuned": checks_document(tuned, study), "comparison": study_document(study)}
+        print_json(document | {"failures": dict(ended.failures)})
+    else:
+        print_results(study)
+        print_checks(tuned, study)
+    tell_ending(ended, study.missing)
+    leave(ended)
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from faircascade.cli.console import counted, print_table, remark
 
 if TYPE_CHECKING:
     from faircascade.experiment.tuning.bounds import BoundCheck
-    from faircascade.experiment.tuning.loop import Trial, Tuned
+    from faircascade.experiment.tuning.loop import Tuned
+    from faircascade.experiment.tuning.trial import Trial
 
 SHOWN = 5
 """Trials of the table; the policy as written comes on top."""

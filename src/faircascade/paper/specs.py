@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.resources import files
 
 from faircascade.errors import ParameterError
@@ -14,14 +15,21 @@ GENERALITY = tuple(
     f"generality-{name}" for name in ("cascade", "dcm", "dbn", "pbm", "shape-cascade", "shape-pbm")
 )
 """The reward model on other bandits and other users."""
-LARGE = ("frm-full", "grid", "worlds", *GENERALITY)
+FAIR_RANKERS = tuple(
+    f"fair-rankers-{world}-{users}"
+    for users in ("cascade", "pbm")
+    for world in ("popular", "paper")
+)
+"""Fair rankers at equal cost, in two worlds and under two click models."""
+LARGE = ("frm-full", "grid", "worlds", *GENERALITY, *FAIR_RANKERS)
 """Only run if they are named: hours or days of a processor."""
-GROUPS = {"all": EXPERIMENTS, "generality": GENERALITY}
+GROUPS = {"all": EXPERIMENTS, "generality": GENERALITY, "fair-rankers": FAIR_RANKERS}
 """Names for several of them."""
 
 QUICK_DATA = {"name": "synthetic", "users": 200, "items": 600}
 QUICK_ROUNDS = 400
 QUICK_SEEDS = 2
+QUICK_TRIALS = 2
 
 
 def find_specs(names: list[str]) -> list[Spec]:
@@ -71,6 +79,8 @@ def adapt(
     source = {"name": data} if data is not None else (QUICK_DATA if quick else None)
     if rounds is not None and rounds < 1:
         raise ParameterError("rounds", "must be at least 1", rounds)
+    if quick and spec.tune:
+        spec = replace(spec, tune={**spec.tune, "trials": QUICK_TRIALS, "seeds": 1})
     compares = isinstance(spec.every_policy.get("reading"), dict)
     return spec.changed(
         data=source,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from faircascade.errors import check_choice
 from faircascade.estimators import Estimator, Ridge, SharedRidge
@@ -17,6 +17,7 @@ from faircascade.rerankers import EARS, Discount, ExposureCharge, MeritDraws, Re
 from faircascade.rerankers.ledger import Scope
 from faircascade.rewards import ExposureAware, RewardModel, as_weight
 from faircascade.rewards.weights import Weight, WeightLike
+from faircascade.strengths import StrengthRange
 from faircascade.weighing import Weighs
 
 
@@ -65,6 +66,8 @@ class _Dithering(LinearRecipe):
 
 @dataclass(frozen=True, kw_only=True)
 class _ExposureAware(Reranked, LinearRecipe):
+    strength_range: ClassVar[StrengthRange | None] = StrengthRange("gamma", 1e-4, 0.5)
+
     weight: WeightLike = "log"
     """F: "log", "rbp", "linear", a vector of K positive weights, or a function of (k, K)."""
     beta: float | None = None
@@ -152,6 +155,8 @@ class EAEpsilonGreedy(_ExposureAware, _Dithering):
 class EARSLinUCB(_Optimistic):
     """LinUCB whose slates are shuffled at the top as far as that costs hardly any clicks. Jeunen
     and Goethals, "Top-K Contextual Bandits with Equity of Exposure", RecSys 2021."""
+
+    strength_range: ClassVar[StrengthRange | None] = StrengthRange("tolerance", 1e-4, 1.0)
 
     patience: float = 0.9
     """Probability that a user goes on to the next position, in (0, 1]."""

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from faircascade.strengths import StrengthRange
+
 
 class Component(ABC):  # noqa: B024 - rooms have the abstract methods
     """Base of everything that can be registered; `kind` names the room."""
@@ -21,6 +23,8 @@ class Component(ABC):  # noqa: B024 - rooms have the abstract methods
     under a cascade. It is not inherited either (`declared`)."""
     lacks: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Parameters that one may expect of it, and why it does not have them."""
+    strength_range: ClassVar[StrengthRange | None] = None
+    """The parameter by which it trades clicks for fairness, if it has one."""
 
     def runs_in(self, engine: str) -> bool:
         """Say whether a compiled engine has a kernel for it with these parameters."""

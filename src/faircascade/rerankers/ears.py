@@ -17,6 +17,7 @@ from faircascade.random import draws
 from faircascade.registry import register
 from faircascade.rerankers.base import Reranker, Shown
 from faircascade.rerankers.ledger import Ledger
+from faircascade.strengths import StrengthRange
 from faircascade.types import Floats, Ints, Slates
 
 LARGEST_SUMMED = 1029
@@ -33,6 +34,8 @@ class EARS(Reranker):
 
     itemwise: ClassVar[bool] = True
     keeps_scores: ClassVar[bool] = True
+
+    strength_range: ClassVar[StrengthRange | None] = StrengthRange("tolerance", 1e-4, 1.0)
 
     patience: float = 0.9
     """Probability that a user goes on to the next position, the first included, in (0, 1]."""

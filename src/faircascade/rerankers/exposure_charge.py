@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from faircascade.registry import register
 from faircascade.rerankers.base import Reranker
 from faircascade.rerankers.ledger import Ledger, Scope, check_scope
 from faircascade.rerankers.shifts import Shift, ShiftingReranker
+from faircascade.strengths import StrengthRange
 from faircascade.types import Items, Rows
 
 
@@ -24,6 +25,8 @@ class ExposureCharge(ShiftingReranker):
 
     E_P is the exposure given so far. While there is none, nothing is taken.
     """
+
+    strength_range: ClassVar[StrengthRange | None] = StrengthRange("eta", 1e-8, 1.0)
 
     eta: float = 0.001
     """What an item loses that has had its fair share, >= 0."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from faircascade.registry import register
 from faircascade.rerankers.ledger import UNIT, Ledger
 from faircascade.rerankers.shifts import AccountShift, Shift, check_strength
+from faircascade.strengths import StrengthRange
 from faircascade.types import Items, Rows
 
 
@@ -22,6 +24,8 @@ class FairCo(AccountShift):
     article estimates it from clicks; it is divided by the largest, so that its scale does not
     matter. And users of a round are served at once, all by what was shown before it.
     """
+
+    strength_range: ClassVar[StrengthRange | None] = StrengthRange("strength", 1e-9, 1.0)
 
     strength: float = 0.01
     """How much the gap counts, lambda, >= 0; the authors' package has 0.01."""

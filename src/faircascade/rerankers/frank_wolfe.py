@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from faircascade.registry import as_component, register
 from faircascade.rerankers.ledger import UNIT, Ledger
 from faircascade.rerankers.shifts import AccountShift, Shift, check_strength
 from faircascade.rerankers.welfare import AlphaFair, Welfare
+from faircascade.strengths import StrengthRange
 from faircascade.types import Items, Rows
 
 
@@ -26,6 +28,8 @@ class FrankWolfe(AccountShift):
     has had, divided by an equal share, or by its share of merit. Means over slates so far make the
     steps 1 / t. Users of a round take the same step.
     """
+
+    strength_range: ClassVar[StrengthRange | None] = StrengthRange("strength", 1e-9, 1.0)
 
     strength: float = 0.1
     """How much welfare counts against clicks, >= 0."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from faircascade.errors import ParameterError
 from faircascade.exploration import SlateRequest
 from faircascade.rerankers.base import Reranker
 from faircascade.rerankers.ledger import Ledger
+from faircascade.strengths import StrengthRange
 from faircascade.types import Floats, Ints, Slates
 
 
@@ -21,6 +22,8 @@ class GreedyReranker(Reranker):
 
     Of equal sums the item comes first that was ranked higher. Items keep their scores.
     """
+
+    strength_range: ClassVar[StrengthRange | None] = StrengthRange("weight", 1e-5, 0.999)
 
     weight: float = 0.5
     """How much the gain counts against the score, lambda, in [0, 1]; 0 changes nothing."""

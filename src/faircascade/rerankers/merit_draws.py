@@ -17,6 +17,7 @@ from faircascade.ranking import Scores
 from faircascade.registry import register
 from faircascade.rerankers.base import Reranker, Shown
 from faircascade.rerankers.ledger import Ledger
+from faircascade.strengths import StrengthRange
 from faircascade.types import Floats, Ints, Rows
 
 
@@ -32,6 +33,8 @@ class MeritDraws(Reranker):
 
     needs_all_scores: ClassVar[bool] = True
     itemwise: ClassVar[bool] = True
+
+    strength_range: ClassVar[StrengthRange | None] = StrengthRange("sharpness", 1e5, 1.0)
 
     sharpness: float = 400.0
     """How much a higher score counts, c, >= 0; 0 is uniform, a very large one changes nothing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from faircascade.errors import ParameterError
 from faircascade.registry import register
 from faircascade.rerankers.ledger import Ledger, Terms
 from faircascade.rerankers.shifts import AccountShift, Shift
+from faircascade.strengths import StrengthRange
 from faircascade.types import Floats, Items, Rows
 
 FIRST = 2.0**20
@@ -29,6 +31,8 @@ class MinShare(AccountShift):
     account for all, users who come in the same round are shown the same: a guarantee over all then
     holds up to a round's worth of slates.
     """
+
+    strength_range: ClassVar[StrengthRange | None] = StrengthRange("share", 1e-4, 0.99)
 
     share: float = 0.5
     """Guaranteed part of an equal division, in [0, 1): at least share * slates * K / items."""

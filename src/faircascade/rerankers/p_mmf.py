@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from faircascade.registry import register
 from faircascade.rerankers.ledger import UNIT, Ledger, Scope, Terms
 from faircascade.rerankers.recipients import ITEM, Recipients
 from faircascade.rerankers.shifts import Shift, ShiftingReranker, check_strength
+from faircascade.strengths import StrengthRange
 from faircascade.types import Floats, Items, Rows, Slates
 
 SPENT = -10_000.0
@@ -35,6 +36,8 @@ class PMMF(ShiftingReranker):
     packages call a solver. They serve one user at a time, so that a round with one user is theirs;
     of several, `e` is the mean.
     """
+
+    strength_range: ClassVar[StrengthRange | None] = StrengthRange("strength", 1e-7, 10.0)
 
     strength: float = 0.1
     """How much the worst-off provider counts against the scores of slates, lambda, >= 0."""

@@ -24,8 +24,10 @@ from faircascade.experiment.store.environments import Sources
 from faircascade.experiment.store.results import Results
 from faircascade.experiment.study import Study
 from faircascade.experiment.tuning import loop as tuning
-from faircascade.experiment.tuning.loop import Trial, Tuned, tune
+from faircascade.experiment.tuning import proposals
+from faircascade.experiment.tuning.loop import Tuned, tune
 from faircascade.experiment.tuning.search import Search
+from faircascade.experiment.tuning.trial import Trial
 from faircascade.experiment.tuning.tuned import (
     comparison_of,
     label_of,
@@ -396,4 +398,4 @@ def test_optuna_keeps_its_remarks_to_itself(
 def test_without_optuna_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(ValueError, match=re.escape(install_command("tune"))):
-        tuning.require_optuna()
+        proposals.require_optuna()

@@ -159,7 +159,9 @@ def test_mistakes_about_the_table_as_a_whole() -> None:
     with pytest.raises(SpecError, match=r"mine\.toml: the spec must have the table \[tune\]"):
         search(without)
     with pytest.raises(SpecError, match=r"mine\.toml:25: \[tune.search\] must name"):
-        search(TUNE[: TUNE.index("[tune.search]")])
+        search(
+            TUNE[: TUNE.index("[tune.search]")].replace('policy = "ealinucb"', 'policy = "linucb"')
+        )
     twice = TUNE.replace("[tune]", '[[policies]]\nname = "ealinucb"\nweight = "rbp"\n\n[tune]')
     with pytest.raises(SpecError, match=r"mine\.toml:30: .* several times.* 1 or 2"):
         search(twice)

@@ -16,6 +16,8 @@ from faircascade.registry import from_spec, lookup, parameters_of
 
 Entry = Mapping[str, Any]
 """One of [[policies]] as written, grids included."""
+OF_THE_RUN = ("rounds", "search")
+"""Keys of an entry that are no parameters of the policy."""
 
 
 def lines_of(
@@ -49,7 +51,7 @@ def _policies(
         with at("name"):
             known = {p.name for p in parameters_of(lookup("policy", str(written["name"])))}
         rounds = min(most, written.get("rounds", most))
-        own = {n: v for n, v in written.items() if n != "rounds"}
+        own = {n: v for n, v in written.items() if n not in OF_THE_RUN}
         mine = _expanded(own, f"policy {written['name']!r}")
     shared = {n: v for n, v in every_policy.items() if n in known and n not in own}
     with at("every_policy"):

@@ -55,16 +55,21 @@ class TuneTable(StrictTable):
     seeds: int | list[int] = 3
     rounds: Count | None = None
     sampler_seed: NonNegativeInt = 0
+    fairest_within: str | None = None
+    environment: dict[str, Any] = {}
+    every_policy: dict[str, Any] = {}
     search: dict[str, Any] = {}
 
 
 class PolicyTable(StrictTable):
-    """One of [[policies]]: its name, and parameters of that policy."""
+    """One of [[policies]]: its name, what to search if all are tuned, and parameters of that
+    policy."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
     name: str
     rounds: Count | None = None
+    search: dict[str, Any] | None = None
 
 
 class SpecTable(StrictTable):

@@ -48,6 +48,13 @@ class Bound:
     def __str__(self) -> str:
         return f"{self.metric} {self.sign} {self.shown(self.value)}"
 
+    @property
+    def allowed(self) -> float:
+        """How far the bound lets a policy fall behind the baseline, as a share of it; 0 if it is
+        absolute, or asks for more."""
+        short = -self.value if self.sign == ">=" else self.value
+        return short / 100.0 if self.relative and short > 0 else 0.0
+
     def shown(self, value: float) -> str:
         """Return a value as people read it: a change with its sign, or a plain number."""
         if math.isnan(value):

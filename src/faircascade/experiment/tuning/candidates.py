@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from faircascade.experiment.spec.checks import check_known, check_policy
 from faircascade.experiment.spec.errors import at
+from faircascade.experiment.spec.policies import OF_THE_RUN
 from faircascade.experiment.tuning.ranges import Range, is_range, read_range
 from faircascade.policies import Policy
 from faircascade.registry import Component, from_spec, parameters_of, to_spec
@@ -104,7 +105,7 @@ class Candidates:
 
 def policy_of(entry: Mapping[str, Any]) -> Policy:
     """Return the policy that an entry of a spec describes."""
-    policy: Policy = from_spec("policy", {n: v for n, v in entry.items() if n != "rounds"})
+    policy: Policy = from_spec("policy", {n: v for n, v in entry.items() if n not in OF_THE_RUN})
     return policy
 
 

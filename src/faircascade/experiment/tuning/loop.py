@@ -1,17 +1,16 @@
-"""Searching the parameters of a policy: Optuna proposes, cells of the store answer.
+"""Searching the parameters of a policy: cells of the store answer what is proposed.
 
-The sampler has a seed, so that the same answers lead to the same questions. A search that was
+A sampler has a seed, so that the same answers lead to the same questions. A search that was
 stopped asks again what it asked before, finds the answers in the store, and goes on.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from faircascade.experiment.cell import Cell
 from faircascade.experiment.running.executors import Executor
@@ -20,35 +19,10 @@ from faircascade.experiment.store.environments import Sources
 from faircascade.experiment.store.results import Results
 from faircascade.experiment.tuning.bounds import total_excess
 from faircascade.experiment.tuning.candidates import entry_of
+from faircascade.experiment.tuning.proposals import proposals_of
 from faircascade.experiment.tuning.search import Search, baseline_of
-from faircascade.installation import install_command
+from faircascade.experiment.tuning.trial import Trial
 from faircascade.progress import Report
-
-if TYPE_CHECKING:
-    import optuna
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trial:
-    """Some values of the parameters, and how the policy did with them."""
-
-    number: int
-    """From 1, which is the policy as written."""
-    values: Mapping[str, Any]
-    """By parameter; one that did not go with the others is not there."""
-    means: Mapping[str, float] = field(default_factory=dict)
-    """Of the metrics that matter, over the seeds of the search; nothing if it failed."""
-    excesses: tuple[float, ...] = ()
-    """By how much each bound is broken; 0 or less if it is not."""
-    cells: tuple[str, ...] = ()
-    """The keys of its cells."""
-    failure: str = ""
-    """Why it could not be run; empty if it could."""
-
-    @property
-    def is_feasible(self) -> bool:
-        """Say whether it was run and keeps to all bounds."""
-        return not self.failure and total_excess(self.excesses) == 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -112,12 +86,14 @@ def tune(
     runner = _Runner(search, fingerprint, sources, results, executor, progress, say)
     baseline: dict[str, float] = {}
     trials: list[Trial] = []
-    trouble = ""
+    trouble, complete = "", False
     try:
         baseline = runner.baseline()
-        with _study(search) as study:
-            for number in range(1, search.trials + 1):
-                trials.append(_try(runner, study, number, baseline))
+        with proposals_of(search) as proposals:
+            while len(trials) < search.trials and (values := proposals.next()) is not None:
+                trials.append(runner.trial(len(trials) + 1, values, baseline))
+                proposals.tell(trials[-1])
+        complete = True
     except KeyboardInterrupt:
         pass
     except _StoppedError as stopped:
@@ -126,58 +102,9 @@ def tune(
         search=search,
         baseline=baseline,
         trials=tuple(trials),
-        complete=len(trials) == search.trials,
+        complete=complete,
         trouble=trouble,
     )
-
-
-def _try(runner: _Runner, study: optuna.Study, number: int, baseline: Mapping[str, float]) -> Trial:
-    """Run the next trial and tell Optuna, unless it is one that Optuna could not have proposed."""
-    candidates = runner.search.candidates
-    values, asked = candidates.start, None
-    if number > 1:
-        asked = study.ask()
-        values = candidates.propose(asked)
-    elif candidates.has(values):
-        study.enqueue_trial(candidates.told(values))
-        asked = study.ask()
-        candidates.propose(asked)
-    trial = runner.trial(number, values, baseline)
-    if asked is None:
-        return trial
-    if trial.failure:
-        from optuna.trial import TrialState
-
-        study.tell(asked, state=TrialState.FAIL)
-    else:
-        for place, excess in enumerate(trial.excesses):
-            asked.set_constraint(str(place), excess)
-        study.tell(asked, trial.means[runner.search.metric])
-    return trial
-
-
-@contextmanager
-def _study(search: Search) -> Iterator[optuna.Study]:
-    """Yield Optuna's side of a search, which keeps its remarks to itself."""
-    optuna = require_optuna()
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    try:
-        yield optuna.create_study(
-            direction="maximize" if search.maximize else "minimize",
-            sampler=optuna.samplers.TPESampler(seed=search.sampler_seed),
-        )
-    finally:
-        optuna.logging.set_verbosity(before)
-
-
-def require_optuna() -> Any:
-    """Return Optuna, or say how to get it."""
-    try:
-        import optuna
-    except ImportError:
-        raise ValueError(f"tuning needs Optuna: {install_command('tune')}") from None
-    return optuna
 
 
 @dataclass

@@ -59,7 +59,7 @@ class NumberRange:
             step = 1 if self.step is None else int(self.step)
             return trial.suggest_int(name, int(self.low), int(self.high), step=step, log=self.log)
         found = trial.suggest_float(name, self.low, self.high, step=self.step, log=self.log)
-        return min(max(float(f"{found:.{_DIGITS}g}"), self.low), self.high)
+        return min(max(rounded(found), self.low), self.high)
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,15 @@ class Choices:
 
 
 Range = NumberRange | Choices
+
+
+def rounded(value: float) -> float:
+    """Return a number as it is tried.
+
+    >>> rounded(0.0123456789)
+    0.0123457
+    """
+    return float(f"{value:.{_DIGITS}g}")
 
 
 def is_range(written: Any) -> bool:

@@ -21,6 +21,7 @@ were chosen (log has no beta) is left out of the trial.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,11 +34,21 @@ from faircascade.experiment.spec.errors import Place, PlacedError, at
 from faircascade.experiment.spec.grids import GRID, expand
 from faircascade.experiment.spec.schema import TuneTable
 from faircascade.experiment.tuning.bounds import Bound
-from faircascade.experiment.tuning.candidates import Candidates
+from faircascade.experiment.tuning.candidates import Candidates, policy_of
+from faircascade.experiment.tuning.strength import find_strength
 from faircascade.metrics import higher_is_better
 from faircascade.policies import Policy
 from faircascade.registry import lookup, parameters_of
+from faircascade.strengths import StrengthRange
 
+ALL = "all"
+"""In place of the name of a policy: each that can be tuned."""
+SEARCH = "search"
+"""The key of a policy that has parameters of its own to search."""
+WITHIN = "fairest_within"
+"""The key of [tune] that says which share of the clicks fairness may cost."""
+FAIREST = "equality_b"
+"""What "the fairest" means unless `maximize` says otherwise."""
 FAR = 1_000_000
 """Seeds of a search come after this, so that more seeds for the comparison do not run into them."""
 
@@ -55,6 +66,8 @@ class Search:
     seeds: tuple[int, ...]
     rounds: int
     sampler_seed: int
+    strength: StrengthRange | None = None
+    """What is searched, if that is the strength of a fair policy and no table of parameters."""
 
     @classmethod
     def of(cls, spec: Spec, *, trials: int | None = None) -> Search:
@@ -67,27 +80,55 @@ class Search:
             _check_one_environment(spec)
             with at("tune"):
                 number = _which(spec)
-            written = _written(spec, number)
-            with at("tune"):
-                return cls._of(spec, written, trials)
+            return cls._at(spec, number, trials)
         except PlacedError as error:
             raise spec.error(str(error), *error.place) from None
 
     @classmethod
-    def _of(cls, spec: Spec, written: Mapping[str, Any], trials: int | None) -> Search:
+    def each(cls, spec: Spec, *, trials: int | None = None) -> dict[int, Search]:
+        """Return a search for each policy that has a strength or a table `search` of its own.
+
+        They are named by their numbers in the spec, whose policies have no grids.
+        """
+        asked = spec.tune.get("policy", ALL)
+        if asked != ALL:
+            raise spec.error(f"policy must be {ALL!r} here, got {asked!r}", "tune", "policy")
+        try:
+            _check_one_environment(spec)
+            baseline = baseline_of(spec)[0]
+            labels = [label for label, _, _ in spec.lines()]
+            return {
+                number: cls._at(spec, number, trials)
+                for number in range(len(spec.policies))
+                if labels[number] != baseline and _is_searched(spec, number)
+            }
+        except PlacedError as error:
+            raise spec.error(str(error), *error.place) from None
+
+    @classmethod
+    def _at(cls, spec: Spec, number: int, trials: int | None) -> Search:
+        """Return the search for one of the policies."""
+        written = _written(spec, number)
+        with at("tune"):
+            return cls._of(spec, written, trials)
+
+    @classmethod
+    def _of(cls, spec: Spec, written: dict[str, Any], trials: int | None) -> Search:
         tune = TuneTable.model_validate(spec.tune)
+        own = written.pop(SEARCH, None)
         metric, maximize = _objective(spec.tune)
         with at("subject_to"):
-            bounds = _bounds(tune.subject_to)
+            bounds = (*_bounds(tune.subject_to), *_within(spec.tune))
         with at("seeds"):
             seeds = _seeds(tune.seeds, spec.seeds)
         with at("rounds"):
             most = min(written.get("rounds", spec.rounds), baseline_of(spec)[2])
             rounds = _rounds(tune.rounds, most)
+        searched, strength = tune.search if own is None else own, None
         with at("search"):
-            if not tune.search:
-                raise ValueError("[tune.search] must name at least one parameter")
-            candidates = Candidates.of(written, tune.search, spec.environments()[0])
+            if not searched:
+                searched, strength = _strength(written, bounds)
+            candidates = Candidates.of(written, searched, spec.environments()[0])
         return cls(
             spec=spec,
             candidates=candidates,
@@ -98,6 +139,7 @@ class Search:
             seeds=seeds,
             rounds=rounds,
             sampler_seed=tune.sampler_seed,
+            strength=strength,
         )
 
     @property
@@ -107,7 +149,10 @@ class Search:
 
     def cells(self, entry: Mapping[str, Any], fingerprint: str) -> list[Cell]:
         """Return the cells of a policy on the seeds of the search, one for each."""
-        spec = only(self.spec, [entry])
+        tune = TuneTable.model_validate(self.spec.tune)
+        known = {p.name for p in parameters_of(lookup("policy", str(entry["name"])))}
+        entry = {**entry, **{n: v for n, v in tune.every_policy.items() if n in known}}
+        spec = only(self.spec, [entry]).changed(environment=tune.environment)
         return replace(spec, seeds=self.seeds, rounds=self.rounds).cells(fingerprint)
 
 
@@ -188,8 +233,63 @@ def _grid(written: Mapping[str, Any]) -> Place:
     return ()
 
 
+def _is_searched(spec: Spec, number: int) -> bool:
+    """Say whether there is something to search in a policy of a spec, where all are tuned."""
+    written = _written(spec, number)
+    return SEARCH in written or find_strength(policy_of(written)) is not None
+
+
+def _strength(
+    written: Mapping[str, Any], bounds: Sequence[Bound]
+) -> tuple[dict[str, Any], StrengthRange]:
+    """Return the table to search where none is given, and the strength of the policy."""
+    policy = policy_of(written)
+    found = find_strength(policy)
+    if found is None or not bounds:
+        missing = (
+            "a bound" if found is not None else f"one for {policy.name}, which has no strength"
+        )
+        raise ValueError(
+            "[tune.search] must name at least one parameter; only the strength of a fair policy "
+            f"can be searched without it, and that needs {missing}"
+        )
+    name, strength = found
+    table: dict[str, Any] = {}
+    *path, last = name.split(".")
+    inner = table
+    for step in path:
+        inner = inner.setdefault(step, {})
+    inner[last] = strength.span
+    return table, strength
+
+
+def _within(tune: Mapping[str, Any]) -> tuple[Bound, ...]:
+    """Return the bound of "the fairest within 2%": on clicks."""
+    if WITHIN not in tune:
+        return ()
+    with at(WITHIN):
+        return (Bound.of(f"clicks >= -{share_of(tune[WITHIN]):g}%"),)
+
+
+def share_of(written: Any) -> float:
+    """Return a share of the clicks in percent.
+
+    >>> share_of("2%"), share_of(" 0.5 %")
+    (2.0, 0.5)
+    """
+    found = (
+        re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", written) if isinstance(written, str) else None
+    )
+    if found is None or not 0 < float(found[1]) < 100:
+        rule = 'must be a share of the clicks between 0% and 100%, like "2%"'
+        raise ParameterError(WITHIN, rule, written)
+    return float(found[1])
+
+
 def _objective(tune: Mapping[str, Any]) -> tuple[str, bool]:
     """Return the metric that is searched for, and whether it is to be large."""
+    if WITHIN in tune and "minimize" not in tune:
+        tune = {"maximize": FAIREST, **tune}
     given = [name for name in ("maximize", "minimize") if name in tune]
     if len(given) != 1:
         which = "both" if given else "neither"

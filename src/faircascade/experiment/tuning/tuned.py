@@ -12,8 +12,9 @@ from faircascade.experiment.store.files import write_parquet
 from faircascade.experiment.study import Study
 from faircascade.experiment.tuning.bounds import BoundCheck
 from faircascade.experiment.tuning.candidates import entry_of, policy_of
-from faircascade.experiment.tuning.loop import Trial, Tuned
+from faircascade.experiment.tuning.loop import Tuned
 from faircascade.experiment.tuning.search import baseline_of, only
+from faircascade.experiment.tuning.trial import Trial
 from faircascade.registry import to_spec
 from faircascade.storage import replacing
 
@@ -37,7 +38,7 @@ def comparison_of(tuned: Tuned, best: Trial) -> Spec:
         name=f"{spec.name}-tuned",
         title=f"{spec.title}, tuned",
         metrics=tuple(dict.fromkeys([*spec.metrics, *search.metrics])),
-        data=_found_from_anywhere(spec),
+        data=found_from_anywhere(spec),
     )
 
 
@@ -120,7 +121,7 @@ def _key(entry: Mapping[str, Any]) -> str:
     return repr(to_spec(policy_of(entry)))
 
 
-def _found_from_anywhere(spec: Spec) -> dict[str, Any]:
+def found_from_anywhere(spec: Spec) -> dict[str, Any]:
     """Return the data of a spec with its files found from any folder."""
     (source,) = replace(spec, folder=spec.folder.resolve()).sources()
     return source
