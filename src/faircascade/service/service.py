@@ -29,6 +29,7 @@ from faircascade.service.learning import model_updates, read_feedback
 from faircascade.service.lineup import Lineup, Model
 from faircascade.service.lineup.models import read_policy, size_of, version_of
 from faircascade.service.lineup.policy_changes import serving
+from faircascade.service.lineup.vacancies import Move
 from faircascade.service.messages import (
     FeedbackReceipt,
     FeedbackRequest,
@@ -270,6 +271,10 @@ class Service:
                     self._serve(lineup, served, plain)
                     return
         raise Refused(Reason.CONFLICT, "policies", "are changed by others all the time; try again")
+
+    async def reclaimed(self, move: Move) -> None:
+        """Let other policies have numbers that were moved for all users."""
+        await self.change(lambda lineup: lineup.moved(move, self.clock()))
 
     def _ungraded(self, lineup: Lineup) -> str:
         """Return why the policies cannot learn from graded rewards, if they should."""

@@ -28,7 +28,7 @@ from faircascade.service.http.routes import ROUTERS
 from faircascade.service.http.shared_rate_limits import SharedRateLimits
 from faircascade.service.keys import Keys
 from faircascade.service.limits import Limits
-from faircascade.service.maintenance import follow_policies, maintain
+from faircascade.service.maintenance import follow_policies, maintain, reclaim_numbers
 from faircascade.service.service import Service
 from faircascade.service.worker import Worker
 from faircascade.version import __version__
@@ -71,7 +71,9 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        lifespan=lambda _: _running(service, [maintain, follow_policies, *beside], audit_log),
+        lifespan=lambda _: _running(
+            service, [maintain, follow_policies, reclaim_numbers, *beside], audit_log
+        ),
         exception_handlers=HANDLERS,  # type: ignore[arg-type]
     )
     settings, metrics, limits = service.settings, Metrics(service, worker), Limits.of(service)
