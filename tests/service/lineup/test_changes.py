@@ -16,7 +16,7 @@ from faircascade.policies.base import PolicyState
 from faircascade.registry import names, register
 from faircascade.rerankers.ledger import Ledger
 from faircascade.service.administration import Administration
-from faircascade.service.experiment_reports import shadow_report
+from faircascade.service.experiment_reports import Reports
 from faircascade.service.lineup import DEFAULT
 from faircascade.service.messages import FeedbackReceipt, Recommendation, Refused
 from faircascade.service.service import LINEUP, Service
@@ -177,13 +177,14 @@ def test_a_shadow_changes_no_slate_and_counts_what_it_would_have_shown(tmp_path:
             await work(shadowed).shadow("other", 1.0)
             assert shown(await visits(shadowed, 4)) == shown(await visits(still, 4))
             await shadowed.exposure.catch_up(shadowed.store)
-            report = await shadow_report(shadowed, "other")
+            reports = Reports(shadowed)
+            report = await reports.shadow("other")
             assert report["slates"] == 4 * len(USERS)
             assert 0.1 < report["common"] < 0.45  # 3 of 12 items at random: a quarter
             await work(shadowed).shadow("other", 0.0)
             await visits(shadowed)
             await shadowed.exposure.catch_up(shadowed.store)
-            assert (await shadow_report(shadowed, "other"))["slates"] == 4 * len(USERS)
+            assert (await reports.shadow("other"))["slates"] == 4 * len(USERS)
 
     run(story())
 

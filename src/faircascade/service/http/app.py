@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import FastAPI
 
 from faircascade.service.audit_log import AuditLog
+from faircascade.service.experiment_reports import Reports
 from faircascade.service.http.access import Access
 from faircascade.service.http.admission import Admission
 from faircascade.service.http.audit import Auditor
@@ -79,6 +80,8 @@ def create_app(
     settings, metrics, limits = service.settings, Metrics(service, worker), Limits.of(service)
     admission = Admission()
     rates = None if worker is None else SharedRateLimits(Path(worker.folder, "rate-limits"))
+    if worker is not None:
+        service.log_status.share(Path(worker.folder))
     app.state.dependencies = Dependencies(
         service=service,
         metrics=metrics,
@@ -86,6 +89,7 @@ def create_app(
         store_probe=StoreProbe(service.store),
         connections=ConnectionPool(settings),
         admission=admission,
+        reports=Reports(service),
         worker=worker,
     )
     for router in ROUTERS:
