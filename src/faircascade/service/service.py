@@ -48,6 +48,7 @@ from faircascade.service.rules.quotas import Quotas
 from faircascade.service.rules.rules import most_of_both, pins_of_both, wrong_pins
 from faircascade.service.rules.selections import Filters, Selections, check_where, filters_key
 from faircascade.service.settings import ServiceSettings
+from faircascade.service.shadow_budget import ShadowBudget
 from faircascade.service.stores.base import (
     DEFAULT,
     VALUES,
@@ -127,6 +128,7 @@ class Service:
             clock=clock,
             logged=self.settings.event_log,
             cold_start=self._cold_start(),
+            shadows=ShadowBudget(self.activity.dropped_shadows),
         )
         self.precedence = Precedence()
         self._recommending = Batcher(self._recommend, most=MAX_BATCH)

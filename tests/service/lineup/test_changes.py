@@ -20,9 +20,10 @@ from faircascade.service.experiment_reports import Reports
 from faircascade.service.lineup import DEFAULT
 from faircascade.service.messages import FeedbackReceipt, Recommendation, Refused
 from faircascade.service.service import LINEUP, Service
+from faircascade.service.shadow_budget import SHARE, ShadowBudget
 from faircascade.service.stores.base import StoreDown
 from faircascade.types import Feedback, Floats, Ints, Pool, Rows, Slates, Users
-from tests.service.in_process import learn, recommend, serving
+from tests.service.in_process import Clock, learn, recommend, serving
 from tests.service.stores.memory_store import MemoryStore
 
 USERS = [f"user-{n}" for n in range(12)]
@@ -185,6 +186,31 @@ def test_a_shadow_changes_no_slate_and_counts_what_it_would_have_shown(tmp_path:
             await visits(shadowed)
             await shadowed.exposure.catch_up(shadowed.store)
             assert (await reports.shadow("other"))["slates"] == 4 * len(USERS)
+
+    run(story())
+
+
+def test_a_slow_shadow_ranks_for_some_slates_and_the_others_do_not_wait(tmp_path: Path) -> None:
+    async def story() -> None:
+        time = Clock(0.0)
+        async with serving(tmp_path) as service:
+            dropped = service.activity.dropped_shadows
+            service._ranking._shadows = ShadowBudget(dropped, elapsed=time)
+            await work(service).put_policy("other", "random", {})
+            await work(service).shadow("other", 1.0)
+            scored = service._ranking._score
+
+            async def slow(job: Any) -> Any:
+                time.now += 1.0 if job.policy.name == "random" else 0.01
+                return await scored(job)
+
+            service._ranking._score = slow
+            began = time.now
+            slates = len(await visits(service, 50, clicks=False))
+            await service.exposure.catch_up(service.store)
+            ranked = (await Reports(service).shadow("other"))["slates"]
+            assert ranked + service.activity.counts["shadows_dropped"] == slates
+            assert 0 < ranked <= 1 + SHARE * (time.now - began)
 
     run(story())
 
