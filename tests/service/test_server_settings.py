@@ -8,7 +8,7 @@ from pathlib import Path
 import uvicorn
 
 from faircascade.client.connection import IDLE_SECONDS
-from faircascade.service.server import KEEP_ALIVE
+from faircascade.service.http.connections import KEEP_ALIVE
 
 NGINX = Path(__file__).parents[2] / "deploy" / "nginx.conf"
 

@@ -24,7 +24,7 @@ from faircascade.service.stores.base import (
     Impression,
     ModelUpdate,
 )
-from faircascade.types import Feedback, Floats
+from faircascade.types import Bools, Feedback, Floats
 
 OBSERVER = "observer"
 """Under which name the note of an impression has the version that says which positions were seen,
@@ -216,7 +216,7 @@ def _updates(
     feedback = Feedback(
         items=np.stack([answer.impression.slots for answer in answers]),
         features=rows[:, :, :dim],
-        clicks=np.stack([np.isin(positions, answer.clicked) for answer in answers]),
+        clicks=_clicks(answers, len(positions)),
         shown=np.array([answer.shown for answer in answers]),
         topics=rows[:, :, dim:],
         values=_worth(answers),
@@ -228,6 +228,15 @@ def _updates(
         answer.update(last, gained, now)
         for answer, last, gained in zip(answers, examined.tolist(), increments, strict=True)
     ]
+
+
+def _clicks(answers: Sequence[Answer], size: int) -> Bools:
+    """Return which positions were clicked, (n, size)."""
+    clicks = np.zeros((len(answers), size), dtype=bool)
+    rows = np.repeat(np.arange(len(answers)), [len(answer.clicked) for answer in answers])
+    columns = [position - 1 for answer in answers for position in answer.clicked]
+    clicks[rows, np.array(columns, dtype=np.int64)] = True
+    return clicks
 
 
 def _worth(answers: Sequence[Answer]) -> Floats | None:

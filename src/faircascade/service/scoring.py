@@ -17,8 +17,10 @@ from faircascade.types import Floats, Ints, Items, Pool, SlatePropensities, Slat
 
 _PAIRS_MEMORY = 2**28
 """Bytes that products of features may take; above that, users are scored a few at a time."""
-_SCORES_MEMORY = 2**26
-"""Bytes that scores of all users and items may take at a time."""
+_SCORES_MEMORY = 2**19
+"""Bytes that scores of users scored together should take: several such tables stay in the cache."""
+_MANY_USERS = 16
+"""So many are scored together however large their tables become: fewer cost more each."""
 _FEW_USERS = 7
 
 
@@ -121,7 +123,7 @@ class PoolJob(ScoringJob):
         known = self.sums.any(axis=1)
         for kind in (~known, known):
             rows = np.flatnonzero(kind)
-            yield from (rows[first : first + step] for first in range(0, len(rows), step))
+            yield from np.array_split(rows, -(-len(rows) // step)) if len(rows) else ()
 
     def _ranked(self, part: Ints) -> list[RankedSlate]:
         """Return the slates of some of the users."""
@@ -171,7 +173,7 @@ def propensities_of_each(known: Propensities) -> list[SlatePropensities]:
 def _users_at_once(d: int, p: int) -> int:
     if d * (d + 1) // 2 * p * 8 > _PAIRS_MEMORY:
         return _FEW_USERS
-    return max(1, _SCORES_MEMORY // int(8 * p))
+    return max(_MANY_USERS, _SCORES_MEMORY // int(8 * p))
 
 
 def _columns(account: Mapping[int, int], items: Items) -> Ints:

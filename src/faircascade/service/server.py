@@ -20,6 +20,7 @@ import uvicorn
 from threadpoolctl import threadpool_limits
 
 from faircascade.policies import Policy
+from faircascade.service.acceptor import Acceptor
 from faircascade.service.audit_log import AuditFile, AuditLog
 from faircascade.service.bootstrap import PolicyChoice, start_service
 from faircascade.service.catalogue.sources import Source
@@ -28,7 +29,7 @@ from faircascade.service.event_log.config import EventLogConfig
 from faircascade.service.history import History
 from faircascade.service.http import create_app
 from faircascade.service.http.app import Beside
-from faircascade.service.http.connections import GuardedProtocol
+from faircascade.service.http.connections import KEEP_ALIVE, GuardedProtocol
 from faircascade.service.http.metrics import share_values
 from faircascade.service.keys import Keys
 from faircascade.service.service import EVENT_LOG, Service
@@ -43,9 +44,6 @@ SHUTDOWN_SECONDS = 10
 """Seconds that requests have to finish once the server is asked to stop."""
 SWITCH_INTERVAL = 0.001
 """Seconds after which threads switch: the one that commits must not wait for long."""
-KEEP_ALIVE = 75
-"""Seconds that an idle connection stays open: longer than clients and proxies keep it, so that they
-close it first (see `faircascade.client.connection.IDLE_SECONDS`)."""
 BACKLOG = 2048
 DRAIN_SECONDS = 1.0
 """Seconds in which open connections are asked to close before they are cut off."""
@@ -113,11 +111,11 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
     try:
         import uvloop
     except ModuleNotFoundError:  # there is none for Windows
-        return None
+        return asyncio.SelectorEventLoop
     return uvloop.new_event_loop
 
 
@@ -171,7 +169,6 @@ async def _serve(plan: ServerConfig, listener: socket.socket, announce: Announce
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-        backlog=BACKLOG,
     )
 
     def listening() -> None:
@@ -180,7 +177,7 @@ async def _serve(plan: ServerConfig, listener: socket.socket, announce: Announce
         if plan.worker is not None:
             plan.worker.ready()
 
-    server = _Server(config, service, listening)
+    server = _Server(config, service, listening, shared=worker is not None)
     for number in _SIGNALS:
         # Uvicorn has handlers of its own while it runs, and afterwards raises what it got again.
         signal.signal(number, lambda *_: server.stop())
@@ -223,13 +220,19 @@ class _Server(uvicorn.Server):
     """
 
     def __init__(
-        self, config: uvicorn.Config, service: Service, listening: Callable[[], None]
+        self,
+        config: uvicorn.Config,
+        service: Service,
+        listening: Callable[[], None],
+        *,
+        shared: bool,
     ) -> None:
         super().__init__(config)
+        self._shared = shared
         self._service = service
         self._listening = listening
         self._leave_at = inf
-        self._listeners: list[socket.socket] = []
+        self._acceptors: list[Acceptor] = []
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if sig == signal.SIGTERM and not self._service.stopping:
@@ -249,16 +252,9 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     async def _stop_listening(self) -> None:
-        """Stop listening, but accept waiting connections, which would be reset otherwise."""
-        listeners, self._listeners = self._listeners, []
-        loop = asyncio.get_running_loop()
-        for listener in listeners:
-            with suppress(OSError):  # nobody waits any more
-                while True:
-                    waiting, _ = listener.accept()
-                    await loop.connect_accepted_socket(self._protocol, waiting)
-        for server in self.servers:
-            server.close()
+        acceptors, self._acceptors = self._acceptors, []
+        for acceptor in acceptors:
+            await acceptor.stop()
 
     def _protocol(self) -> asyncio.Protocol:
         return GuardedProtocol(
@@ -270,11 +266,17 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self._listeners = list(sockets or ())
+        await super().startup([])
+        for listener in sockets or ():
+            listener.listen(BACKLOG)
+            connections = self.server_state.connections
+            acceptor = Acceptor(listener, self._protocol, connections, shared=self._shared)
+            acceptor.start()
+            self._acceptors.append(acceptor)
         self._listening()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._stop_listening()
         await super().shutdown(sockets)
         if self.force_exit:  # uvicorn would leave everything as it is, and then complain
             logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)

@@ -172,10 +172,23 @@ def test_a_body_that_does_not_come_to_an_end_is_not_waited_for(
     assert caplog.records == []
 
 
-@pytest.mark.usefixtures("hurried")
-def test_a_connection_on_which_nothing_is_asked_is_closed_without_a_word(url: str) -> None:
+def test_a_connection_on_which_nothing_is_asked_is_closed_without_a_word(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "KEEP_ALIVE", SOON)
     with Line(url) as line:
         assert line.ended()
+
+
+def test_a_connection_that_was_opened_in_advance_waits_for_its_first_request(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.05)
+    with Line(url) as early, Line(url) as late:
+        early.send(b"G")
+        refused(early, 408)  # as long as a head may take is over for both
+        late.send(post("/v1/recommendations", ASK))
+        assert late.answer()[0] == 200
 
 
 @pytest.mark.usefixtures("hurried")

@@ -18,6 +18,8 @@ PAGE = 16_384
 """Slots whose names stand together."""
 RECENT = 4_096
 """Names that are looked up in a dictionary before they are sorted in with the others."""
+READ = 16_384
+"""Names that are kept as texts once they were asked for: most requests are for the same few."""
 
 
 def keys_of_names(names: Sequence[str]) -> Words:
@@ -78,6 +80,7 @@ class ItemNames:
         self._sorted: tuple[Words, Slots] = np.empty(0, np.uint64), np.empty(0, np.int32)
         self._unsorted: list[tuple[Words, Slots]] = []
         self._recent: dict[int, tuple[int, ...]] = {}
+        self._read: dict[int, str] = {}
         self._last = -1
         self._lock = Lock()
 
@@ -86,8 +89,15 @@ class ItemNames:
 
     def name(self, slot: int) -> str:
         """Return the name of a slot; nothing if it has none."""
+        if (known := self._read.get(slot)) is not None:
+            return known
         page, place = divmod(slot, PAGE)
-        return self._pages[page].name(place) if 0 <= page < len(self._pages) else ""
+        name = self._pages[page].name(place) if 0 <= page < len(self._pages) else ""
+        if name:  # it will never change
+            if len(self._read) >= READ:
+                self._read = {}
+            self._read[slot] = name
+        return name
 
     def names(self, slots: Sequence[int]) -> list[str]:
         """Return the names of some slots."""

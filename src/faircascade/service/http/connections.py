@@ -23,8 +23,12 @@ from faircascade.service.http.admission import TICKET, Ticket
 from faircascade.service.http.dependencies import Dependencies
 from faircascade.service.http.middleware import LARGEST_HEAD, head_too_large, id_of, own_headers
 
+KEEP_ALIVE = 75
+"""Seconds that a connection without a request stays open: longer than clients and proxies keep it,
+so that they close it first (see `faircascade.client.connection.IDLE_SECONDS`). One that was opened
+in advance is no exception: it would be closed just when the first request is on its way."""
 HEAD_SECONDS = 10.0
-"""Until the head of a request is there, from the first byte or from when the line was opened."""
+"""Until the head of a request is there, from the first byte."""
 BODY_SECONDS = 30.0
 """Until the body is there, from the end of the head."""
 LINGER_SECONDS = 2.0
@@ -53,6 +57,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._waiting = 0  # bytes that came since the parser last made something of them
+        self._asked = False  # True once anything came
         self._deadline: float | None = None  # None while nothing is owed to us
         self._timer: asyncio.TimerHandle | None = None
         self._untaken_since: float | None = None  # None while answers are taken
@@ -71,7 +76,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._dependencies.metrics.refused_connections.inc()
             linger = self._pool.may_linger(transport)
             self._refuse(503, refusal, problems.RETRY_AFTER, linger=linger)
-        self._expect(HEAD_SECONDS)
+        self._expect(KEEP_ALIVE)
         self._look_again()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -85,7 +90,8 @@ class GuardedProtocol(HttpToolsProtocol):
     # sizes
 
     def data_received(self, data: bytes) -> None:
-        if self._deadline is None:
+        if self._deadline is None or not self._asked:
+            self._asked = True
             self._expect(HEAD_SECONDS)
         while data and not (self._refused or self.transport.is_closing()):
             piece = data[: LARGEST_HEAD + 1 - self._waiting]

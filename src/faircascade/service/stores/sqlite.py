@@ -59,6 +59,7 @@ from faircascade.service.stores.sqlite_rows import (
     item_columns,
     learn_one,
     make_id,
+    make_tokens,
     page_of_sums,
     parse_id,
     patch_item,
@@ -323,7 +324,11 @@ class SQLiteStore(Store):
 
     async def record(self, impressions: Sequence[Impression], *, units: Ints | None) -> list[str]:
         def job(db: sqlite3.Connection) -> list[str]:
-            ids = [insert_impression(db, impression, units) for impression in impressions]
+            tokens = make_tokens(len(impressions))
+            ids = [
+                insert_impression(db, impression, token, units)
+                for impression, token in zip(impressions, tokens, strict=True)
+            ]
             db.executemany(
                 "INSERT INTO events (time, slots, note) VALUES (?, ?, ?)",
                 [(i.time, i.slots.tobytes(), pack_note(i.counted)) for i in impressions],

@@ -180,14 +180,25 @@ def _group_and_supplier(labels: str) -> tuple[str | None, str | None]:
     return read.get("group"), read.get("supplier")
 
 
-def insert_impression(db: sqlite3.Connection, impression: Impression, units: Ints | None) -> str:
+_TOKEN_BYTES = 9
+"""Of chance in a token: twelve letters, so that those of several can be drawn together."""
+
+
+def make_tokens(n: int) -> list[str]:
+    """Return what makes the ids of n impressions hard to guess."""
+    size, letters = _TOKEN_BYTES * 4 // 3, secrets.token_urlsafe(_TOKEN_BYTES * n)
+    return [letters[first : first + size] for first in range(0, n * size, size)]
+
+
+def insert_impression(
+    db: sqlite3.Connection, impression: Impression, token: str, units: Ints | None
+) -> str:
     """Write one impression: the user's round, the slate, the user's account; return its id."""
     (key,) = db.execute(
         "INSERT INTO users (name, rounds, sums) VALUES (?, ?, x'') ON CONFLICT (name) "
         "DO UPDATE SET rounds = max(rounds, excluded.rounds) RETURNING key",
         [impression.user, impression.round],
     ).fetchone()
-    token = secrets.token_urlsafe(8)
     packed = [impression.slots.tobytes(), impression.features.tobytes()]
     number = db.execute(
         "INSERT INTO impressions (number, token, user, round, time, slots, features, note) VALUES "
