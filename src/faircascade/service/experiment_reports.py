@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
+from weakref import ref
 
 from faircascade.service.experiments import Record
 from faircascade.service.experiments.equality import equality
@@ -73,7 +74,8 @@ class Reports:
 
     async def _once(self, about: str, key: Any, work_out: Callable[[], Awaitable[T]]) -> T:
         """Return what is known already if it follows from the same, or else work it out."""
-        key = (key, self._service.exposure.cursor, self._service.catalogue)
+        catalogue = ref(self._service.catalogue)  # an old one may be large
+        key = (key, self._service.exposure.cursor, catalogue)
         known, found = self._known.get(about, (None, None))
         if found is None or known != key or (found.done() and found.exception() is not None):
             found = asyncio.ensure_future(work_out())
