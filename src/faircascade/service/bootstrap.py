@@ -13,7 +13,8 @@ from faircascade.service.catalogue.sources import RankerFile, Source
 from faircascade.service.history import History, learn_history, refuse_half_learned
 from faircascade.service.lineup import Lineup
 from faircascade.service.lineup.models import size_of
-from faircascade.service.service import LINEUP, Service
+from faircascade.service.lineup_keeper import LINEUP
+from faircascade.service.service import Service
 from faircascade.service.settings import ServiceSettings
 from faircascade.service.stores.base import Store, StoreShape
 from faircascade.service.stores.copy import refuse_half_copied

@@ -7,8 +7,10 @@ import logging
 import random
 import time
 from contextlib import suppress
+from functools import partial
 
 from faircascade.service import experiment_reports
+from faircascade.service.lineup import Lineup
 from faircascade.service.service import Service
 from faircascade.service.stores.base import StoreDown
 
@@ -104,7 +106,7 @@ async def reclaim(service: Service) -> None:
             cursor = await service.store.move_sums(move.first, move.size, move.into, cursor)
             await asyncio.sleep(_PAUSE)
         if cursor is None:
-            await service.reclaimed(move)
+            await service.change(partial(Lineup.moved, move=move, now=service.clock()))
 
 
 async def learn_no_clicks(service: Service) -> bool:

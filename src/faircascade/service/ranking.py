@@ -79,7 +79,7 @@ class Ranking:
         self.logged = logged
         self._exposure = exposure
         self._clock = clock
-        self._lineup, self._served = lineup, served_policies(lineup, {})
+        self.lineup, self._served = lineup, served_policies(lineup, {})
         self._failed: set[str] = set()  # keys of shadows
         self._score: Scoring = score
 
@@ -113,7 +113,7 @@ class Ranking:
 
     def change(self, lineup: Lineup, served: Served) -> None:
         """Rank by another lineup from now on; who is being served goes on with the one before."""
-        self._lineup, self._served = lineup, served
+        self.lineup, self._served = lineup, served
 
     def prepare(self, catalogue: Catalogue) -> None:
         """Compute what requests need of a changed catalogue, so that none of them waits for it."""
@@ -127,7 +127,7 @@ class Ranking:
         catalogue: Catalogue,
     ) -> list[Recommendation | Refused]:
         """Rank slates for valid requests and what they may choose from, and hand them out."""
-        lineup, served = self._lineup, self._served
+        lineup, served = self.lineup, self._served
         users = [request.user for request in requests]
         states = await self._store.begin_round(users, accounts=lineup.keeps_accounts)
         labels: Sequence[Labels] = [()] * len(users)

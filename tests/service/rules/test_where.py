@@ -12,10 +12,11 @@ from pydantic import ValidationError
 
 from faircascade.service.catalogue import segment
 from faircascade.service.catalogue.catalogue import Catalogue
+from faircascade.service.choices import MOST_FILTERS
 from faircascade.service.messages import ItemChange, RecommendationRequest, Refused
 from faircascade.service.rules.selections import Selections
 from faircascade.service.rules.where import key_of
-from faircascade.service.service import MOST_FILTERS, Service
+from faircascade.service.service import Service
 from faircascade.service.stores.base import StoredItem
 from faircascade.service.stores.item_columns import ItemColumns
 from tests.service.in_process import DIM, features_of, recommend, serving

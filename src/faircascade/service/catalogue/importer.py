@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from faircascade.service.catalogue.item_patches import item_patches
 from faircascade.service.catalogue.sources import RankerFile, Source, SourceContents
 from faircascade.service.messages import ItemChange
 from faircascade.service.service import Service
@@ -72,7 +73,7 @@ async def _put(service: Service, items: Sequence[ItemChange]) -> str:
     new = [item for item in items if there(item.item) is None]
     changed = [item for item in items if (known := there(item.item)) and _differs(item, known)]
     for piece in _pieces([*new, *changed]):
-        await service.store.put_items(service.patches(piece))
+        await service.store.put_items(item_patches(piece, service.catalogue))
     await service.follow_catalogue()
     parts = {"new": len(new), "changed": len(changed)}
     parts["as before"] = len(items) - sum(parts.values())
