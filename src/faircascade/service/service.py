@@ -38,6 +38,7 @@ from faircascade.service.no_clicks import NoClicks
 from faircascade.service.precedence import SMALL, Precedence, pieces
 from faircascade.service.ranking import Ranking, Scoring
 from faircascade.service.settings import ServiceSettings
+from faircascade.service.shadow_budget import ShadowBudget
 from faircascade.service.stores.base import (
     DEFAULT,
     VALUES,
@@ -105,6 +106,7 @@ class Service:
             clock=clock,
             logged=self.settings.event_log,
             cold_start=self._cold_start(),
+            shadows=ShadowBudget(self.activity.dropped_shadows),
         )
         self._lineup = LineupKeeper(
             self._ranking,
