@@ -15,7 +15,7 @@ from typing import TypeVar
 
 SMALL = 16
 """Entries of a call up to which it is small."""
-PIECE = 128
+PIECE = 32
 """Entries of a piece. Smaller ones make single requests wait for less, and a batch cost more: each
 has a transaction of its own."""
 AT_ONCE = 2
