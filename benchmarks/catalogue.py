@@ -3,7 +3,7 @@
     python benchmarks/catalogue.py                    # a million items, some minutes
     python benchmarks/catalogue.py --items 100000
     python benchmarks/catalogue.py --part changes     # one of the parts, see --help
-    python benchmarks/catalogue.py --part filtered --attributes
+    python benchmarks/catalogue.py --part filtered --attributes --exposed 3
 
 Each part runs in a process of its own, on a SQLite store that is filled once. Prints one JSON
 document a part.
@@ -28,7 +28,13 @@ from threadpoolctl import threadpool_limits
 
 from faircascade.experiment.machine import describe_machine
 from faircascade.policies import EALinUCB
+from faircascade.rerankers.ledger import exposure_units
 from faircascade.service.bootstrap import start_service
+from faircascade.service.catalogue.free_memory import FreeMemory, keep_little
+from faircascade.service.exposure.counters import Counters
+from faircascade.service.exposure.counts import Counts
+from faircascade.service.exposure.encoding import to_bytes
+from faircascade.service.exposure.windows import OPEN, Step
 from faircascade.service.messages import FeedbackRequest, ItemChange, RecommendationRequest
 from faircascade.service.service import Service
 from faircascade.service.settings import ServiceSettings
@@ -74,6 +80,35 @@ async def fill(path: Path, items: int, *, attributed: bool) -> None:
                 for n in range(first, min(items, first + 20_000))
             ]
         )
+    await store.close()
+
+
+async def expose(path: Path, items: int, rate: float) -> None:
+    """Keep the counts of a week in which slates of random items were shown, so many a second."""
+    account, draw, now = Counters(), np.random.default_rng(3), time.time()
+    worth = exposure_units(K)
+    slots = np.arange(items)
+    for window in account.windows.values():
+        window.running = int(now // window.span.seconds)
+        for number in range(window.first, window.running - OPEN + 1):
+            share = rate * window.span.seconds / items
+            entries = np.zeros((5, items), dtype=np.int64)
+            for units in worth.tolist():
+                seen = draw.poisson(share, items)
+                entries[0] += seen
+                entries[1] += units * seen
+            entries[2] = draw.poisson(share, items)  # a click for each slate
+            counts = Counts()
+            counts.add_entries(slots, entries)
+            counts.totals[:3] = round(rate * window.span.seconds)
+            window.closed[number] = step = Step.pack(counts, np.zeros(5))
+            step.add_to(window.total)
+    Step.pack(window.total, np.zeros(5)).add_to(account.counts)
+    account.first = now - 7 * 86_400
+    store = SQLiteStore(path)
+    await store.open(StoreShape(dim=DIM, sums=1 + DIM + DIM * (DIM + 1) // 2))
+    cursor, _ = await store.counts()
+    await store.keep_counts(cursor or "0", to_bytes(account))
     await store.close()
 
 
@@ -150,6 +185,8 @@ async def start(folder: Path, items: int) -> dict[str, Any]:
     await meet(service)
     await slates_of(service, items, few=True)
     out |= {"memory_after_slates_mb": memory(), "most_memory_mb": memory("VmHWM")}
+    FreeMemory().give_back()
+    out["memory_given_back_mb"] = memory()
     await service.stop()
     return out
 
@@ -253,8 +290,14 @@ async def filtered(folder: Path, items: int) -> dict[str, Any]:
     watching = asyncio.create_task(watch())
     out["batch_of_50_filters_ms"] = await take(3, different)
     watching.cancel()
+    for kind in ("known", "other"):
+        for number in range(150):
+            where = {"price": {"at_least": number / 5, "below": number / 5 + 10}}
+            await ask(service, RecommendationRequest(user=f"{kind}-{number}", k=K, where=where))
     out["longest_pause_of_others_ms"] = round(1000 * pause, 1)
     out["memory_after_mb"] = memory()
+    FreeMemory().give_back()  # as maintenance does every half minute
+    out["memory_given_back_mb"], out["most_memory_mb"] = memory(), memory("VmHWM")
     await service.stop()
     return out
 
@@ -320,11 +363,15 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=1_000_000)
     parser.add_argument("--part", choices=PARTS, action="append")
     parser.add_argument("--attributes", action="store_true", help="give items attributes")
+    parser.add_argument(
+        "--exposed", type=float, default=0.0, help="slates a second of random items, for a week"
+    )
     parser.add_argument("--folder", type=Path, help="keep the store here, and use it again")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.inside:
-        threadpool_limits(1, user_api="blas")  # as `faircascade serve` does
+        keep_little()  # as `faircascade serve` does
+        threadpool_limits(1, user_api="blas")
         (part,) = options.part
         print(json.dumps({part: asyncio.run(PARTS[part](options.folder, options.items))}))
         return
@@ -335,6 +382,8 @@ def main() -> None:
             asyncio.run(
                 fill(folder / "faircascade.db", options.items, attributed=options.attributes)
             )
+            if options.exposed:
+                asyncio.run(expose(folder / "faircascade.db", options.items, options.exposed))
         print(json.dumps({"items": options.items, "machine": describe_machine()}), flush=True)
         for part in options.part or [part for part in PARTS if part != "filtered"]:
             inside = ["--inside", "--folder", str(folder), "--items", str(options.items)]

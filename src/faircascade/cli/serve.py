@@ -291,10 +291,10 @@ def serve(
 
 
 def _event_log(flags: Mapping[str, Any]) -> EventLogConfig | None:
-    from faircascade.service.event_log.config import EventLogConfig
-
     if flags["event_log"] is None:
         return None
+    from faircascade.service.event_log.config import EventLogConfig
+
     return EventLogConfig.of(
         flags["event_log"], format=flags["event_log_format"], rotate=flags["event_log_rotate"]
     )

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from faircascade.errors import ParameterError
 from faircascade.registry import Component, register
@@ -99,6 +98,8 @@ class GeneralisedGini(Welfare):
 
 def on_permutahedron(y: Floats, w: Floats) -> Floats:
     """Return the point nearest to y among the means of permutations of w, which falls, (r,)."""
+    from scipy.optimize import isotonic_regression  # slow to import, 40 MB, and few need it
+
     order = np.argsort(-y, kind="stable")
     falling = y[order]
     fitted = isotonic_regression(falling - w, increasing=False).x

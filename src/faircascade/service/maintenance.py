@@ -8,6 +8,7 @@ import time
 from contextlib import suppress
 
 from faircascade.service import experiment_reports
+from faircascade.service.catalogue.free_memory import FreeMemory
 from faircascade.service.service import Service
 from faircascade.service.stores.base import StoreDown
 
@@ -39,7 +40,7 @@ async def maintain(service: Service) -> None:
     keep = expire = time.monotonic() + KEEP_EVERY
     look = time.monotonic() + LOOK_EVERY
     no_clicks = time.monotonic() + NO_CLICKS_FIRST
-    down = ""
+    down, memory = "", FreeMemory()
     while True:
         await asyncio.sleep(TICK)
         service.expiry()  # so that it notices when the clock is set
@@ -53,6 +54,7 @@ async def maintain(service: Service) -> None:
                 await service.exposure.keep(service.store)
                 took = time.monotonic() - now
                 keep = time.monotonic() + max(KEEP_EVERY, _SHARE * took)
+                await asyncio.to_thread(memory.give_back)
             if (now := time.monotonic()) >= look:
                 await experiment_reports.look(service)
                 took = time.monotonic() - now

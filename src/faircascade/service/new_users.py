@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
+from numpy.typing import NDArray
 
 from faircascade.policies.composed import ComposedPolicy
 from faircascade.random import Words, absorb
@@ -26,8 +27,8 @@ _FEW = 4_096
 """Tied items up to which all of them are sorted."""
 _MARGIN = 4
 """How many times more items than needed are expected below the first threshold."""
-_REMEMBERED = 2_000_000
-"""Items in orders, about 16 bytes each, from which on those of filters are made anew."""
+_REMEMBERED = 1_000_000
+"""Items in orders, about 12 bytes each, from which on those of filters are made anew."""
 _LARGEST = np.uint64(2**64 - 1)
 
 
@@ -36,7 +37,7 @@ class _Tied:
     """Items of one segment with the last score that counts."""
 
     keys: Words
-    rows: Ints | None
+    rows: NDArray[np.int32] | None
     """Their rows, None for all of the segment."""
     first_row: int
 
@@ -47,7 +48,8 @@ class _Tied:
         """Return the ties up to a limit, and the rows of the catalogue that have them."""
         ties = absorb(lot, self.keys)
         low = np.flatnonzero(ties <= limit)
-        return ties[low], self.first_row + (low if self.rows is None else self.rows[low])
+        rows = low if self.rows is None else self.rows[low].astype(np.int64)
+        return ties[low], self.first_row + rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +158,8 @@ class NewUsers:
                 if is_above:
                     above.append((v[rows], keys[here], piece.rows_of(here)))
                 else:
-                    tied.append(_Tied(keys[here], piece.rows_of(here), 0))
+                    rows_here = piece.rows_of(here).astype(np.int32)
+                    tied.append(_Tied(keys[here], rows_here, 0))
         none = np.empty(0), np.empty(0, np.uint64), np.empty(0, np.int64)
         listed = [np.concatenate(column) for column in zip(none, *above, strict=True)]
         return _Order(listed[0], listed[1], listed[2], edge, tied)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import inf
 from time import monotonic
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import uvicorn
 from threadpoolctl import threadpool_limits
@@ -23,9 +24,9 @@ from faircascade.policies import Policy
 from faircascade.service.acceptor import Acceptor
 from faircascade.service.audit_log import AuditFile, AuditLog
 from faircascade.service.bootstrap import PolicyChoice, start_service
+from faircascade.service.catalogue.free_memory import keep_little
 from faircascade.service.catalogue.sources import Source
 from faircascade.service.demo import Demo, SimulatedUsers
-from faircascade.service.event_log.config import EventLogConfig
 from faircascade.service.history import History
 from faircascade.service.http import create_app
 from faircascade.service.http.app import Beside
@@ -37,6 +38,9 @@ from faircascade.service.settings import ServiceSettings
 from faircascade.service.sockets import address_of, is_local
 from faircascade.service.stores.registry import public_address
 from faircascade.service.worker import Worker
+
+if TYPE_CHECKING:  # it takes a library for Parquet along
+    from faircascade.service.event_log.config import EventLogConfig
 
 log = logging.getLogger(__name__)
 
@@ -96,6 +100,7 @@ Announce = Callable[[ServerInfo], None]
 def serve(plan: ServerConfig, listener: socket.socket, announce: Announce) -> None:
     """Serve until the process is asked to stop, by SIGTERM or Ctrl-C."""
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    keep_little()
     threadpool_limits(1, user_api="blas")  # scoring is short, and requests come side by side
     sys.setswitchinterval(SWITCH_INTERVAL)
     for number in _SIGNALS:

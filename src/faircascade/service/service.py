@@ -333,8 +333,8 @@ class Service:
 
     async def _know_names(self, impressions: Sequence[Impression | None]) -> None:
         """Make sure that items of slates are known, also those just added by another service."""
-        knows = self.catalogue.knows
-        if not all(knows(slot) for i in impressions if i is not None for slot in i.slots.tolist()):
+        slots = {slot for i in impressions if i is not None for slot in i.slots.tolist()}
+        if not all(map(self.catalogue.knows, slots)):
             await self.follow_catalogue()
 
     async def _late(

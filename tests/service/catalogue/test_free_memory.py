@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from faircascade.service.catalogue import free_memory
@@ -21,3 +22,20 @@ def test_memory_is_given_back_now_and_then(monkeypatch: pytest.MonkeyPatch) -> N
 def test_other_c_libraries_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(free_memory, "_trim", lambda: None)
     free_memory.FreeMemory().give_back()
+
+
+@pytest.mark.parametrize("shape", [(0,), (3,), (10, 0), (10, 16_384), (20_000,)])
+@pytest.mark.parametrize("kind", [np.int32, np.float64, np.uint64])
+def test_a_copy_in_pages_of_its_own_is_the_same(shape: tuple[int, ...], kind: type) -> None:
+    array = np.random.default_rng(0).integers(0, 9, size=shape).astype(kind)
+    copy = free_memory.in_own_pages(array[..., ::2])
+    assert np.array_equal(copy, array[..., ::2])
+    assert copy.dtype == array.dtype
+    assert copy.flags.c_contiguous
+    assert copy.flags.writeable
+    assert not np.shares_memory(copy, array)
+
+
+def test_settings_of_another_c_library_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(free_memory.ctypes, "CDLL", lambda _: object())
+    free_memory.keep_little()

@@ -116,17 +116,30 @@ def test_small_numbers_lose_nothing(values) -> None:
     assert packed.astype(np.int64).tolist() == values
 
 
-def room(counts: Counts) -> int:
-    """Return how many bytes a step with these counts takes."""
-    step = Step.pack(counts, FAIRNESS)
-    return step.gaps.nbytes + sum(column.nbytes for column in step.columns)
+def shown_at_random(slates: int, items: int) -> Counts:
+    """Return the counts of slates of ten items drawn at random, one in ten of which was clicked."""
+    draw = np.random.default_rng(0)
+    slots = draw.integers(0, items, size=(slates, 10))
+    clicks = draw.permutation(slots.reshape(-1))[: slates // 10]
+    counts = Counts()
+    shown = np.stack([np.ones(slots.size, dtype=np.int64), np.tile(exposure_units(10), slates)])
+    counts.add_entries(slots.reshape(-1), np.pad(shown, ((0, 3), (0, 0))))
+    clicked = np.zeros((5, len(clicks)), dtype=np.int64)
+    clicked[2] = 1
+    counts.add_entries(clicks, clicked)
+    return counts
 
 
 def test_a_step_takes_little_room() -> None:
-    items = np.arange(1_000)
-    counts = counted([listed(NOW, *items[i : i + 10]) for i in range(0, 1_000, 10)])
-    assert room(counts) <= 9 * len(items)
-    assert room(counted([listed(NOW, 100_000)])) < 20
+    assert len(Step.pack(shown_at_random(1_000, 20_000), FAIRNESS).packed) <= 2.5 * 7_900
+    assert len(Step.pack(shown_at_random(20_000, 20_000), FAIRNESS).packed) <= 4 * 20_000
+    assert len(Step.pack(counted([listed(NOW, 100_000)]), FAIRNESS).packed) < 40
+
+
+def test_an_item_takes_seven_bytes_as_long_as_its_numbers_are_small() -> None:
+    counts = shown_at_random(40_000, 20_000)
+    assert counts.nbytes <= 1.3 * 20_000 * (1 + 4 + 1 + 4 / 8)
+    assert counts.copy().nbytes <= 20_000 * (1 + 4 + 1 + 4 / 8) + 100
 
 
 def test_a_copy_goes_on_by_itself() -> None:
@@ -152,4 +165,33 @@ def test_counts_outgrow_half_of_the_memory_without_an_error() -> None:
 def test_counts_of_few_items_among_many_take_little_memory() -> None:
     counts = Counts()
     counts.add_entries(np.arange(0, 1_000_000, 1_000), np.ones((5, 1_000), dtype=np.int64))
-    assert counts._page_of.nbytes + counts._pages.nbytes < 1_000_000
+    assert counts.nbytes < 1_000_000
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(
+                st.integers(0, 40),
+                st.lists(
+                    st.sampled_from([0, 1, 127, 128, 2**15, 2**31, 2**40]) | st.integers(0, 300),
+                    min_size=5,
+                    max_size=5,
+                ),
+            ),
+            max_size=6,
+        ),
+        max_size=6,
+    ),
+    st.integers(0, 6),
+)
+def test_numbers_of_any_size_add_up_and_can_be_taken_away(batches, away) -> None:
+    counts, plain = Counts(), np.zeros((5, 41), dtype=np.int64)
+    for sign, some in ((1, batches), (-1, batches[:away])):
+        for batch in some:
+            slots = np.array([slot for slot, _ in batch], dtype=np.int64)
+            entries = sign * np.array([e for _, e in batch], dtype=np.int64).reshape(-1, 5).T
+            counts.add_entries(slots, entries)
+            np.add.at(plain.T, slots, entries.T)
+    assert counts.columns(np.arange(41)).tolist() == plain.tolist()
+    assert counts.shown.tolist() == np.flatnonzero(plain.any(axis=0)).tolist()

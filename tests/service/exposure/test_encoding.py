@@ -103,7 +103,9 @@ def test_another_version_is_refused_by_its_number() -> None:
     "change",
     [
         {"first": None},
-        {"1h/gaps": np.zeros(7, dtype=np.uint8)},
+        {"1h/packed": np.zeros(7, dtype=np.uint8)},
+        {"1h/lengths": np.array([1, 2])},
+        {"24h/sizes": np.array([5])},
         {"1h/fairness": np.zeros((0, 5))},
         {"24h/totals": None},
         {"7d/running": np.array(0)},

@@ -32,7 +32,10 @@ needs_kafka = pytest.mark.skipif(
 
 
 class KafkaBroker:
-    """One broker; a member of a group that is killed is missed after a second."""
+    """One broker; a member of a group that is killed is missed after a second.
+
+    Of a partition it keeps the last 5 MB.
+    """
 
     def __init__(self) -> None:
         if LIBRARY is None:

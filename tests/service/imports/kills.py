@@ -18,21 +18,22 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import httpx
 import numpy as np
 
 from faircascade.policies import EALinUCB
 from faircascade.service.service import Service
 from faircascade.service.stores.sqlite import SQLiteStore
 from tests.service.crashes import DIM, Fleet
-from tests.service.imports.processes import ImportProcess, imported
-from tests.service.imports.product import ARGUMENTS, ITEMS, answers, make_items, show
+from tests.service.imports.processes import ForkedImport, imported
+from tests.service.imports.product import ARGUMENTS, ITEMS, answered, answers, make_items, show
 from tests.service.imports.streams import STREAMS, Keyed
 
 POLICY = EALinUCB(weight="log", gamma=0.01)
-ONE_IN = 5
-"""Of so many kills, one hits the service."""
-_ANSWERS = "faircascade_answers_total"
+SERVICE_ONE_IN, START_ONE_IN = 10, 5
+"""In one of so many lives of an import, the service is killed before; in one of so many, the import
+is killed while it starts."""
+MOMENT = 0.2
+"""Seconds within which an import is killed, mostly from its first answer on."""
 
 
 def story(slates: Sequence[dict[str, Any]], seed: int) -> list[Keyed]:
@@ -95,12 +96,13 @@ def live_through_kills(
 
             begin = time.monotonic()
             asyncio.run(fleet.begin())
-            died = Counter[str]()
-            while died.total() < kills:
-                if not _one_life(stream.address("killed"), fleet, draw, died):
+            seen = Counter[str]()
+            while seen["killed importers"] < kills:
+                if not _one_life(stream.address("killed"), fleet, draw, seen):
                     break
             rest = imported(*stream.address("killed"), "--to", fleet.urls[0], folder=folder)
             again = imported(*stream.address("killed"), "--to", fleet.urls[0], folder=folder)
+            seen["answers"] += answered(fleet.urls[0])
             seconds = time.monotonic() - begin
         finally:
             asyncio.run(fleet.end())
@@ -108,6 +110,7 @@ def live_through_kills(
         asyncio.run(calm_fleet.begin())
         try:
             calm = imported(*stream.address("calm"), "--to", calm_fleet.urls[0], folder=folder)
+            seen["answers"] -= answered(calm_fleet.urls[0])
         finally:
             asyncio.run(calm_fleet.end())
         refused = {name: _refusals(stream.refused(name)) for name in ("calm", "killed")}
@@ -121,8 +124,9 @@ def live_through_kills(
     assert calm["refused"] == refused["calm"].total() > 0
     return {
         "events": len(events),
-        "killed importers": died["importer"],
-        "killed services": died["service"],
+        "killed importers": seen["killed importers"],
+        "killed services": seen["killed services"],
+        "answers sent more often": seen["answers"],
         "events left after the last kill": rest["events"],
         "refused": refused["calm"].total(),
         "refusals written twice": refused["killed"].total() - refused["calm"].total(),
@@ -132,32 +136,28 @@ def live_through_kills(
 
 
 def _one_life(
-    address: Sequence[str], fleet: Fleet, draw: random.Random, died: Counter[str]
+    address: Sequence[str], fleet: Fleet, draw: random.Random, seen: Counter[str]
 ) -> bool:
-    """Let an import begin, and kill it or the service; False if there is nothing left to do."""
+    """Let an import begin, and kill it, perhaps after the service; False if it came to its end."""
     pace = ("--batch", "8", "--requests", "2")
-    process = ImportProcess([*address, "--to", fleet.urls[0], *pace], fleet.folder)
+    before = answered(fleet.urls[0])
+    process = ForkedImport([*address, "--to", fleet.urls[0], *pace], fleet.folder)
     try:
-        before = _answered(fleet.urls[0])
-        while process.process.poll() is None and _answered(fleet.urls[0]) == before:
-            time.sleep(0.01)
-        time.sleep(draw.uniform(0.0, 0.35))  # a moment that nobody chose
-        if draw.randrange(ONE_IN) == 0:
+        if draw.randrange(START_ONE_IN) > 0:
+            while process.is_alive() and answered(fleet.urls[0]) == before:
+                time.sleep(0.01)
+        time.sleep(draw.uniform(0.0, MOMENT))
+        if draw.randrange(SERVICE_ONE_IN) == 0:
+            seen["answers"] += answered(fleet.urls[0])
             asyncio.run(fleet.kill(0))
-            died["service"] += 1
-            time.sleep(draw.uniform(0.0, 0.35))
-        alive = process.process.poll() is None
+            seen["killed services"] += 1
+            time.sleep(draw.uniform(0.0, MOMENT))
+        alive = process.is_alive()
     finally:
         process.kill()
     if alive:
-        died["importer"] += 1
+        seen["killed importers"] += 1
     return alive
-
-
-def _answered(url: str) -> str:
-    """Return what a service counted of answers since its start."""
-    text = httpx.get(f"{url}/metrics", timeout=30).text
-    return "".join(line for line in text.splitlines() if line.startswith(_ANSWERS))
 
 
 def _refusals(found: Sequence[dict[str, Any]]) -> Counter[tuple[str, str]]:

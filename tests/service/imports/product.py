@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import urllib.request
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ K = 5
 ITEMS = 40
 ARGUMENTS = ("--items", "items.parquet", "--weight", "log", "--gamma", "0.01")
 _BATCH = 500
+_ANSWERS = re.compile(r"^faircascade_answers_total(?:{.*})? (\S+)$", re.MULTILINE)
 
 
 def show(url: str, slates: int, users: int, k: int = K) -> list[dict[str, Any]]:
@@ -51,6 +54,13 @@ def answers(slates: Sequence[dict[str, Any]], seed: int = 0, k: int = K) -> list
         events.append(event)
     draw.shuffle(events)
     return events
+
+
+def answered(url: str) -> int:
+    """Return how many answers a service counted since its start, whatever became of them."""
+    with urllib.request.urlopen(f"{url}/metrics", timeout=30) as answer:
+        text = answer.read().decode()
+    return sum(int(float(count)) for count in _ANSWERS.findall(text))
 
 
 def lines(events: Iterable[Any]) -> bytes:

@@ -90,7 +90,7 @@ class KafkaStream(Stream):
         self.broker = stack.enter_context(KafkaBroker())
 
     def fill(self, name: str, events: Sequence[Keyed]) -> None:
-        self.broker.make_topic(name, partitions=3)
+        self.broker.make_topic(name, partitions=8)
         self.broker.make_topic(f"{name}.refused", partitions=1)
         self.broker.produce(name, ((key, event.encode()) for key, event in events))
 

@@ -13,7 +13,7 @@ import pytest
 
 from faircascade.service.imports.events import Record
 from faircascade.service.imports.sources import file as module
-from faircascade.service.imports.sources.base import SourceOptions
+from faircascade.service.imports.sources.base import EventSource, SourceOptions
 from faircascade.service.imports.sources.file import FileSource
 from faircascade.service.imports.sources.registry import source_at
 
@@ -59,6 +59,11 @@ async def _read(path: Path, most: int | None, *, follow: bool, to: str, rotate: 
     return found
 
 
+async def texts(source: EventSource) -> list[str]:
+    """Read what is there now, also where one file follows another."""
+    return [record.text.decode() for _ in range(5) for record in await source.read(9) or ()]
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_reading_goes_on_where_it_was_committed(path: Path, packed: bool) -> None:
     text = b"".join(b"line %d\n" % n for n in range(9))
@@ -87,8 +92,17 @@ def test_lines_that_were_added_are_read_in_the_next_run(path: Path) -> None:
     path.write_text("one\n")
     assert read(path) == ["one"]
     with path.open("a") as file:
-        file.write("\n\ntwo\nthree")
-    assert read(path) == ["two", "three"]
+        file.write("\n\ntwo\n")
+    assert read(path) == ["two"]
+
+
+def test_a_last_line_without_an_end_is_read_once_it_is_whole(path: Path) -> None:
+    path.write_text('one\n{"type": "feed')
+    assert read(path) == ["one"]
+    with path.open("a") as file:
+        file.write('back"}')
+    assert read(path) == ['{"type": "feedback"}']
+    assert read(path) == []
 
 
 def test_where_a_line_stood_can_be_found_in_an_editor(path: Path) -> None:
@@ -158,6 +172,56 @@ def test_a_file_that_was_rotated_while_nobody_followed_is_finished_first(path: P
         read(path)
     assert read(path, follow=True) == ["three", "new"]
     assert read(path, follow=True) == []
+
+
+def test_what_is_written_to_a_rotated_file_before_the_new_one_is_not_lost(path: Path) -> None:
+    path.write_text("one\n")
+
+    async def story() -> list[list[str]]:
+        source = source_at(str(path), SourceOptions(to=TO, follow=True))
+        await source.open()
+
+        try:
+            found = [await texts(source)]
+            path.rename(f"{path}.1")
+            path.touch()  # as logrotate does before it tells the program
+            found.append(await texts(source))
+            Path(f"{path}.1").write_text("one\ntwo\n")
+            path.write_text("new\n")
+            return [*found, await texts(source)]
+        finally:
+            await source.close()
+
+    assert asyncio.run(story()) == [["one"], [], ["two", "new"]]
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_file_that_was_rotated_twice_is_followed_by_the_one_in_between(
+    path: Path, again: bool
+) -> None:
+    path.write_text("one\ntwo\n")
+
+    async def story() -> list[str]:
+        source = source_at(str(path), SourceOptions(to=TO, follow=True))
+        await source.open()
+        try:
+            (first,) = await source.read(1) or ()
+            await source.commit([first], [])
+            found = [first.text.decode()]
+            for ending, text in ((".2", "between"), (".1", "new")):
+                path.rename(f"{path}{ending}")
+                path.write_text(f"{text}\n")
+            Path(f"{path}.3").write_text("older\n")
+            for age, ending in enumerate((".3", ".2", ".1", "")):
+                os.utime(f"{path}{ending}", (age, age))
+            if not again:
+                found += await texts(source)
+            return found
+        finally:
+            await source.close()
+
+    found = asyncio.run(story())
+    assert [*found, *(read(path, follow=True) if again else ())] == ["one", "two", "between", "new"]
 
 
 def test_a_followed_file_that_becomes_shorter_is_not_read_on(path: Path) -> None:

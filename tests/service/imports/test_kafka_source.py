@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from faircascade.service.imports.events import Refusal
+from faircascade.service.imports.events import Record, Refusal
 from faircascade.service.imports.sources.base import SourceDown, SourceOptions
 from faircascade.service.imports.sources.registry import source_at
 from tests.service.imports.kafka_broker import KafkaBroker, needs_kafka
@@ -88,6 +88,21 @@ def test_what_is_refused_goes_to_its_topic(broker: KafkaBroker, topic: str) -> N
     (text,) = broker.messages(f"{topic}.refused")
     found = json.loads(text)
     assert (found["at"], found["reason"], found["status"]) == (place, "it is wrong", 404)
+
+
+def test_of_what_is_longer_than_a_message_may_be_the_beginning_is_kept(
+    broker: KafkaBroker, topic: str
+) -> None:
+    async def refuse(source: Any) -> None:
+        records: list[Any] = []
+        while not records:
+            records = await source.read(1)
+        record = Record(b"x" * 1_000_000, records[0].at, records[0].position)
+        await source.commit([record], [Refusal(record, "it is wrong")])
+
+    with_source(broker.source(topic), refuse)
+    (text,) = broker.messages(f"{topic}.refused")
+    assert json.loads(text)["event"] == "x" * 1_000
 
 
 def test_a_broker_that_is_away_may_come_back(monkeypatch: pytest.MonkeyPatch) -> None:

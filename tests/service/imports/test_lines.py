@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 from itertools import pairwise
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faircascade.service.imports.sources import lines as module
-from faircascade.service.imports.sources.lines import Damaged, Line, LineReader
+from faircascade.service.imports.sources.lines import Damaged, Line, LineReader, Pipe
 
 TEXTS = st.lists(st.binary(max_size=30).map(lambda t: t.replace(b"\n", b"")), max_size=20)
 
@@ -96,3 +97,24 @@ def test_damaged_compression_is_an_error_after_the_lines_before_it() -> None:
         reader = reader_of(content)
         with pytest.raises(Damaged):
             rest_of(reader)
+
+
+def test_a_position_in_a_pipe_is_waited_for() -> None:
+    reading, writing = os.pipe()
+
+    class Late(Pipe):
+        """What writes nothing before somebody has looked in vain."""
+
+        def read(self, size: int | None = -1, /) -> bytes:
+            found = super().read(size)
+            if not found and not self.ended:
+                os.write(writing, text)
+                os.close(writing)
+            return found
+
+    text = b"one\ntwo\n"
+    first = reader_of(text)
+    first.next()
+    reader = LineReader(Late(reading, 0.0))
+    assert reader.skip(first.position, 1, *first.head(first.position))
+    os.close(reading)

@@ -31,10 +31,17 @@ def test_a_line_says_where_why_and_what(tmp_path: Path) -> None:
     assert line == {"at": "clicks:7", "status": 404, "reason": reason, "event": {"type": "é"}}
 
 
-@pytest.mark.parametrize("text", [b"nonsense", b"[1]", b"\xff", b"", b'{"a":\n1}', b"NaN"])
+@pytest.mark.parametrize(
+    "text", [b"nonsense", b"[1]", b"\xff", b"", b'{"a":\n1}', b"NaN", b'{"a": NaN}', b"[" * 99_999]
+)
 def test_what_is_no_object_on_one_line_becomes_text(tmp_path: Path, text: bytes) -> None:
     (line,) = written(tmp_path / "refused", refusal(1, text))
     assert line["event"] == text.decode(errors="replace")
+
+
+def test_the_name_of_a_file_need_not_be_unicode(tmp_path: Path) -> None:
+    (line,) = written(tmp_path / "refused", Refusal(Record(b"{}", "\udcff:1"), "no"))
+    assert line["at"] == "\udcff:1"
 
 
 def test_the_same_refusal_is_not_written_again_after_a_crash(tmp_path: Path) -> None:

@@ -18,8 +18,9 @@ from faircascade.rerankers.ledger import Ledger
 from faircascade.service.administration import Administration
 from faircascade.service.experiment_reports import shadow_report
 from faircascade.service.lineup import DEFAULT
+from faircascade.service.lineup_keeper import LINEUP
 from faircascade.service.messages import FeedbackReceipt, Recommendation, Refused
-from faircascade.service.service import LINEUP, Service
+from faircascade.service.service import Service
 from faircascade.service.stores.base import StoreDown
 from faircascade.types import Feedback, Floats, Ints, Pool, Rows, Slates, Users
 from tests.service.in_process import learn, recommend, serving

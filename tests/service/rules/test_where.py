@@ -166,13 +166,42 @@ def test_filters_used_last_are_remembered_while_there_is_room(
     monkeypatch.setattr(segment, "SIZE", 64)
     catalogue = catalogue_of(512)
     filters = [[where_of({"price": {"at_least": n, "below": n + 30}})] for n in range(20)]
-    selections = Selections(memory=9_000)
+    selections = Selections(memory=700)
     for one in filters:
         selections.select(catalogue, one).make()
     known = [selections.remembers(catalogue, one) for one in filters]
     assert known[-1]
     assert 0 < sum(known) < 20
     assert known == sorted(known)
+
+
+def test_a_filter_takes_a_bit_for_each_item_and_copies_go_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(segment, "SIZE", 64)
+    catalogue = catalogue_of(512)
+    filters = [[where_of({"price": {"at_least": n, "below": n + 5}})] for n in range(20)]
+    selections = Selections(memory=20 * 512 // 8 + 2_000)
+    for one in filters:
+        selections.select(catalogue, one).make()
+    assert all(selections.remembers(catalogue, one) for one in filters)
+    kept = list(selections._filters.values())
+    copied = [one.copied > 0 for one in kept]
+    assert 0 < sum(copied) < 20
+    assert copied == sorted(copied)
+    assert kept[0].nbytes == 512 // 8
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 13, 64])
+def test_bits_say_which_rows_are_meant(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segment, "SIZE", size)
+    catalogue, filters = catalogue_of(60), [where_of({"price": {"at_least": 3, "below": 29}})]
+    selection = Selections().select(catalogue, filters)
+    rows = np.array([59, 0, 3, 28, 29, 2, 28])
+    assert selection.rows.tolist() == list(range(3, 29))
+    assert selection.has(rows).tolist() == [False, False, True, True, False, False, True]
+    assert selection.of(rows).tolist() == [3, 28, 28]
+    assert selection.of(rows[:0]).tolist() == []
 
 
 def test_filters_do_not_keep_old_catalogues(monkeypatch: pytest.MonkeyPatch) -> None:

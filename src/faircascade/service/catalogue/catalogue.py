@@ -258,7 +258,7 @@ class Catalogue:
         rows = self.find([name for _, name in pinned])
         allowed = (rows >= 0) & ~np.isin(rows, without)
         if selection is not None:
-            allowed &= selection.allowed[rows]
+            allowed[allowed] = selection.has(rows[allowed])
         places = [place for place, _ in pinned]
         return tuple(sorted((places[n], int(rows[n])) for n in np.flatnonzero(allowed).tolist()))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from faircascade.service.catalogue.segment import Segment
 from faircascade.types import Ints
@@ -20,7 +21,7 @@ class Piece:
     """Holds them; they are its columns."""
     first_row: int
     """Row of the catalogue at which the segment that they are of begins."""
-    rows: Ints | None = None
+    rows: NDArray[np.int32] | None = None
     """Their rows in that segment, ascending; None: as they stand here."""
     left_out: Ints = field(default_factory=lambda: _NO_COLUMNS)
     """Columns that are not meant, ascending."""
@@ -30,7 +31,8 @@ class Piece:
 
     def rows_of(self, columns: Ints) -> Ints:
         """Return the rows of the catalogue of some columns."""
-        return self.first_row + (columns if self.rows is None else self.rows[columns])
+        within = columns if self.rows is None else self.rows[columns].astype(np.int64)
+        return self.first_row + within
 
     def without(self, rows: Ints) -> Ints:
         """Return the columns that are left out if these rows of the catalogue, ascending, are."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from faircascade.random import Words
 from faircascade.service.catalogue.attribute_columns import AttributeColumns
+from faircascade.service.catalogue.free_memory import in_own_pages
 from faircascade.service.catalogue.labels import Codes
 from faircascade.service.stores.base import Slots
 from faircascade.types import Bools, Floats, Ints, Items, Pool
@@ -73,9 +74,15 @@ class Segment:
         return {name: getattr(self, name) for name in _COLUMNS}
 
     def take(self, rows: Ints | Bools | slice) -> Segment:
-        """Return some of the items."""
-        columns = {n: np.ascontiguousarray(c[..., rows]) for n, c in self.columns.items()}
+        """Return a copy of some of the items: a view would keep the others as well."""
+        columns = {n: c[..., rows].copy() for n, c in self.columns.items()}
         return Segment(**columns, attributes=self.attributes.take(rows))
+
+    @property
+    def settled(self) -> Segment:
+        """The same items in pages of their own, for as long as nothing changes them."""
+        columns: dict[str, Any] = {n: in_own_pages(c) for n, c in self.columns.items()}
+        return replace(self, **columns)
 
     @property
     def nbytes(self) -> int:
@@ -102,10 +109,10 @@ class Segment:
         if (np.diff(both.slots) < 0).any():
             both = both.take(np.argsort(both.slots))
         if m <= SIZE:
-            return [both] if m else []
+            return [both.settled] if m else []
         appended = len(self) == 0 or int(new.slots[0]) > int(self.slots[-1])
         size = SIZE if appended else -(-m // (-(-m // SIZE)))  # halves have room for more
-        return [both.take(slice(first, first + size)) for first in range(0, m, size)]
+        return [both.take(slice(first, first + size)).settled for first in range(0, m, size)]
 
     @cached_property
     def items(self) -> Items:
@@ -129,7 +136,9 @@ class Segment:
     @cached_property
     def rough_pool(self) -> Pool:
         """The same, for first scores in single precision."""
-        return self._pool(single=True)
+        pool = self._pool(single=True)
+        vars(pool).update(single_by_feature=in_own_pages(self.by_feature.astype(np.float32)))
+        return pool
 
     def _pool(self, *, single: bool) -> Pool:
         rows = _ROWS[: len(self)] if len(self) <= SIZE else np.arange(len(self))

@@ -19,8 +19,10 @@ COLUMNS = 5
 """Numbers that are counted of items."""
 PAGE = 8
 """Neighbouring slots that share a place."""
-_LARGEST = 2**31 - 1
-"""Largest number that half the memory holds."""
+
+Column = NDArray[np.signedinteger[Any]]
+"""Whole numbers, of as few bytes as the largest needs."""
+_NOTHING: Column = np.empty(0, dtype=np.int8)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -144,7 +146,8 @@ class Counts:
 
     What was handed out counts as shown, unless an answer says that it was not.
 
-    Slots are kept in pages: those of which no item was shown take no memory.
+    Slots are kept in pages: those of which no item was shown take no memory. So do columns in
+    which nothing was counted; others take as many bytes as their largest number needs.
     """
 
     totals: Ints = field(default_factory=lambda: np.zeros(TOTALS, dtype=np.int64))
@@ -152,14 +155,13 @@ class Counts:
     were not shown, and answers that nobody gave in time, whatever became of the items."""
     _page_of: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     """Place of each page, -1 for those without counts."""
-    _pages: NDArray[np.int32] | Ints = field(
-        default_factory=lambda: np.zeros((0, PAGE, COLUMNS), dtype=np.int32)
-    )
+    _columns: list[Column] = field(default_factory=lambda: [_NOTHING] * COLUMNS)
     """Appearances E_B and exposure E_P in units that were handed out, clicks, and the appearances
-    and units that were not shown, by page and slot; some are spare."""
+    and units that were not shown, of the slots of all pages; some are spare."""
+    _most: list[int] = field(default_factory=lambda: [0] * COLUMNS)
+    """No number of a column is larger, up to its sign."""
     _used: int = 0
-    _bound: int = 0
-    """No number is larger, up to its sign."""
+    """Pages with counts."""
 
     @property
     def slates(self) -> int:
@@ -181,6 +183,11 @@ class Counts:
         """Answers with a click."""
         return int(self.totals[3])
 
+    @property
+    def nbytes(self) -> int:
+        """Memory that it takes."""
+        return self._page_of.nbytes + sum(column.nbytes for column in self._columns)
+
     def add(self, batch: EventBatch) -> None:
         """Count events."""
         self.add_entries(batch.slots, batch.entries)
@@ -190,38 +197,59 @@ class Counts:
         """Add to the columns (5, n) of slots, which may be there several times."""
         page, place = np.divmod(np.asarray(slots, dtype=np.int64), PAGE)
         self._make_room(page)
-        self._widen(int(np.abs(entries).sum(axis=1).max(initial=0)))
-        more = entries.T.astype(self._pages.dtype)
-        np.add.at(self._pages, (self._page_of[page], place), more)
+        rows = self._page_of[page].astype(np.int64) * PAGE + place
+        for number, gain in enumerate(np.abs(entries).sum(axis=1).tolist()):
+            if gain:
+                self._add(number, rows, entries[number], gain)
 
-    def _widen(self, gain: int) -> None:
-        """Let numbers grow by so much."""
-        self._bound += gain
-        if self._pages.dtype == np.int32 and self._bound > _LARGEST:
-            self._bound = int(np.abs(self._pages[: self._used]).max(initial=0)) + gain
-            if self._bound > _LARGEST:
-                self._pages = self._pages.astype(np.int64)
+    def _add(self, number: int, rows: Ints, values: Ints, gain: int) -> None:
+        """Add to a column, whose numbers may grow by as much as `gain`."""
+        column = self._columns[number]
+        if not len(column):
+            column = np.zeros(self._room, dtype=np.int8)
+        if self._most[number] + gain > np.iinfo(column.dtype).max:  # looks closer, and widens it
+            different, of = np.unique(rows, return_inverse=True)
+            gains = np.zeros(len(different), dtype=np.int64)
+            np.add.at(gains, of, values)
+            most = max(_largest(column[: PAGE * self._used]), _largest(column[different] + gains))
+            kind = np.promote_types(column.dtype, np.min_scalar_type(~most))
+            if kind != column.dtype:
+                column, narrow = np.zeros(self._room, dtype=kind), column
+                column[: PAGE * self._used] = narrow[: PAGE * self._used]
+            self._most[number], gain = most, 0
+        np.add.at(column, rows, values.astype(column.dtype))  # what wraps around comes back
+        self._most[number] += gain
+        self._columns[number] = column
+
+    @property
+    def _room(self) -> int:
+        """Slots for which there is room with some to spare, whose memory nothing touches."""
+        return PAGE * (self._used + self._used // 4 + 1)
 
     def _make_room(self, pages: Ints) -> None:
-        """Let every page have a place."""
+        """Let every page have a place; they may be there several times."""
         missing = int(pages.max(initial=-1)) + 1 - len(self._page_of)
         if missing > 0:
             self._page_of = np.pad(self._page_of, (0, missing), constant_values=-1)
         new = np.unique(pages[self._page_of[pages] < 0])
-        needed = self._used + len(new)
-        if needed > len(self._pages):
-            # spare pages take no memory before they are touched
-            larger = np.zeros((2 * needed, PAGE, COLUMNS), dtype=self._pages.dtype)
-            larger[: self._used] = self._pages[: self._used]
-            self._pages = larger
-        self._page_of[new] = np.arange(self._used, needed)
-        self._used = needed
+        if not len(new):
+            return
+        used, self._used = self._used, self._used + len(new)
+        self._page_of[new] = np.arange(used, self._used)
+        for number, column in enumerate(self._columns):
+            if 0 < len(column) < PAGE * self._used:
+                larger = np.zeros(self._room, dtype=column.dtype)
+                larger[: PAGE * used] = column[: PAGE * used]
+                self._columns[number] = larger
 
     @property
     def shown(self) -> Ints:
         """The slots that something was counted of, ascending, (t,)."""
         pages = np.flatnonzero(self._page_of >= 0)
-        counted = self._pages[self._page_of[pages]].any(axis=2)  # (pages, PAGE)
+        counted = np.zeros((len(pages), PAGE), dtype=bool)
+        for column in self._columns:
+            if len(column):
+                counted |= column.reshape(-1, PAGE)[self._page_of[pages]] != 0
         page, place = np.nonzero(counted)
         return np.asarray(pages[page] * PAGE + place)
 
@@ -238,18 +266,20 @@ class Counts:
 
     def columns(self, slots: Slots | Ints) -> Ints:
         """Return all that is counted of some slots, (5, n); 0 where nothing was."""
-        rows, there = self._places(slots)
-        found = np.zeros((COLUMNS, len(slots)), dtype=np.int64)
-        for column, values in enumerate(found):
-            values[there] = self._pages.reshape(-1, COLUMNS)[rows, column]
-        return found
+        return self._found(range(COLUMNS), slots)
 
     def units_of(self, slots: Slots | Ints) -> Ints:
         """Return the exposure E_P of some slots that was shown, in units, (n,)."""
+        handed_out, unshown = self._found((1, 4), slots)
+        return np.asarray(np.maximum(handed_out - unshown, 0))
+
+    def _found(self, numbers: Sequence[int], slots: Slots | Ints) -> Ints:
+        """Return some columns of some slots, (c, n)."""
         rows, there = self._places(slots)
-        found = np.zeros(len(slots), dtype=np.int64)
-        columns = self._pages.reshape(-1, COLUMNS)
-        found[there] = np.maximum(columns[rows, 1].astype(np.int64) - columns[rows, 4], 0)
+        found = np.zeros((len(numbers), len(slots)), dtype=np.int64)
+        for values, number in zip(found, numbers, strict=True):
+            if len(column := self._columns[number]):
+                values[there] = column[rows]
         return found
 
     def _places(self, slots: Slots | Ints) -> tuple[Ints, Bools]:
@@ -266,7 +296,12 @@ class Counts:
         return Counts(
             totals=self.totals.copy(),
             _page_of=self._page_of.copy(),
-            _pages=self._pages[: self._used].copy(),
+            _columns=[column[: PAGE * self._used].copy() for column in self._columns],
+            _most=list(self._most),
             _used=self._used,
-            _bound=self._bound,
         )
+
+
+def _largest(column: Column | Ints) -> int:
+    """Return the largest number up to its sign."""
+    return max(int(column.max(initial=0)), -int(column.min(initial=0)))

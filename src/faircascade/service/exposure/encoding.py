@@ -21,12 +21,9 @@ from faircascade.service.exposure.windows import (
     Span,
     Step,
     Window,
-    smallest,
 )
 
-VERSION = 4
-
-_COLUMNS = ("appearances", "units", "clicks", "unshown", "unshown_units")
+VERSION = 5
 
 
 def to_bytes(account: Counters) -> bytes:
@@ -127,37 +124,33 @@ def _window(span: Span, arrays: Mapping[str, NDArray[Any]]) -> Window:
 
 def _pack(name: str, numbers: Sequence[int], steps: Sequence[Step]) -> dict[str, NDArray[Any]]:
     """Return steps end to end: an array is dear in an archive, and there are many steps."""
-    none = np.empty(0, dtype=np.uint8)
-    columns = {
-        column: np.concatenate([none, *(step.columns[c] for step in steps)])
-        for c, column in enumerate(_COLUMNS)
-    }
-    arrays = {
+    arrays: dict[str, NDArray[Any]] = {
         "numbers": np.array(numbers, dtype=np.int64),
-        "sizes": np.array([len(step.gaps) for step in steps], dtype=np.int64),
+        "sizes": np.array([step.size for step in steps], dtype=np.int64),
+        "lengths": np.array([len(step.packed) for step in steps], dtype=np.int64),
+        "packed": np.frombuffer(b"".join(step.packed for step in steps), dtype=np.uint8),
         "totals": np.array([step.totals for step in steps], dtype=np.int64).reshape(-1, TOTALS),
         "fairness": np.array([step.fairness for step in steps]).reshape(-1, len(MEASURES)),
-        "gaps": np.concatenate([none, *(step.gaps for step in steps)]),
-        **columns,
     }
     return {f"{name}/{part}": array for part, array in arrays.items()}
 
 
 def _unpack(name: str, arrays: Mapping[str, NDArray[Any]]) -> Iterator[tuple[int, Step]]:
     """Yield the steps that `_pack` laid end to end, by number."""
-    sizes, totals = arrays[f"{name}/sizes"], arrays[f"{name}/totals"]
-    fairness = arrays[f"{name}/fairness"]
-    ends = np.cumsum(sizes)
-    gaps, *columns = (arrays[f"{name}/{part}"] for part in ("gaps", *_COLUMNS))
-    if any(len(part) != sizes.sum() for part in (gaps, *columns)):
-        raise ValueError(f"the columns of {name} must have {sizes.sum()} entries each")
-    for place, number in enumerate(arrays[f"{name}/numbers"].tolist()):
-        part = slice(int(ends[place] - sizes[place]), int(ends[place]))
+    numbers, sizes, lengths, packed, totals, fairness = (
+        arrays[f"{name}/{part}"]
+        for part in ("numbers", "sizes", "lengths", "packed", "totals", "fairness")
+    )
+    ends = np.cumsum(lengths)
+    if len(packed) != lengths.sum():
+        raise ValueError(f"the steps of {name} must have {lengths.sum()} bytes")
+    for place, number in enumerate(numbers.tolist()):
+        part = packed[int(ends[place] - lengths[place]) : int(ends[place])]
         yield (
             int(number),
             Step(
-                gaps=smallest(gaps[part]),
-                columns=tuple(smallest(column[part]) for column in columns),
+                size=int(sizes[place]),
+                packed=part.tobytes(),
                 totals=totals[place],
                 fairness=fairness[place],
             ),

@@ -47,9 +47,9 @@ class Groups:
     """Groups of items; an item may be in several, and counts in each."""
 
     names: tuple[str, ...]
-    rows: Ints
+    rows: NDArray[np.int32]
     """Item of each membership, by its row, (n,)."""
-    into: Ints
+    into: NDArray[np.int32]
     """Group of each membership, (n,)."""
 
     @classmethod
@@ -70,8 +70,8 @@ class Groups:
         within = np.arange(len(first)) - first
         return cls(
             names=names,
-            rows=np.repeat(members, lengths[code]),
-            into=flat[np.repeat(starts[code], lengths[code]) + within],
+            rows=np.repeat(members.astype(np.int32), lengths[code]),
+            into=flat.astype(np.int32)[np.repeat(starts[code], lengths[code]) + within],
         )
 
 

@@ -37,13 +37,15 @@ class Shares:
     @classmethod
     def of_items(cls, counts: Counts, recipients: Recipients) -> Shares:
         """Return what each item of the catalogue got."""
-        ours = counts.of(recipients.slots)
+        columns = counts.columns(recipients.slots)
+        shown = np.maximum(columns[:2] - columns[3:], 0)  # as `Counts.of`
+        ours = np.concatenate([shown, columns[2:3]])
         return cls._of(
             names=recipients.ids,
             rank=recipients.rank,
             items=np.ones(len(recipients), dtype=np.int64),
             counts=ours,
-            handed_out=counts.columns(recipients.slots)[:2],
+            handed_out=columns[:2],
             merit_share=recipients.merit_share,
             everything=int(ours[1].sum()),
         )

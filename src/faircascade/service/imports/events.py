@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
+import orjson
 from pydantic import Field, TypeAdapter, ValidationError
 
 from faircascade.service.http.schemas.catalogue import NewItem
@@ -88,6 +89,14 @@ class Refusal:
     reason: str
     status: int | None = None
     """Of the answer of the service; None if it was not even sent."""
+
+
+def is_object(text: bytes) -> bool:
+    """Return whether a text is a JSON object, so that nothing is missing at its end."""
+    try:
+        return isinstance(orjson.loads(text), dict)
+    except ValueError:
+        return False
 
 
 def read_event(record: Record) -> Event:

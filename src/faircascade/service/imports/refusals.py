@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from faircascade.service.imports.claim import Claim, check_folder
-from faircascade.service.imports.events import Record, Refusal
+from faircascade.service.imports.events import Record, Refusal, is_object
 
 TAIL = 32 * 2**20
 """Bytes at the end of the file in which lines are looked for that were written before a crash."""
@@ -20,16 +19,16 @@ _BEGIN = b',"event":'
 def refused_line(refusal: Refusal) -> bytes:
     """Return a refusal as a line of JSON, the event last."""
     fields = {"at": refusal.record.at, "status": refusal.status, "reason": refusal.reason}
-    head = json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
+    text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+    head = text.encode(errors="backslashreplace")  # names of files may be no Unicode
     return head[:-1] + _BEGIN + event_text(refusal.record) + b"}\n"
 
 
 def event_text(record: Record) -> bytes:
     """Return the text as JSON on one line: the object that it is, or a text."""
     text = record.text.strip()
-    with suppress(ValueError):
-        if isinstance(json.loads(text), dict) and b"\n" not in text and b"\r" not in text:
-            return text
+    if is_object(text) and b"\n" not in text and b"\r" not in text:
+        return text
     return json.dumps(text.decode(errors="replace"), ensure_ascii=False).encode()
 
 

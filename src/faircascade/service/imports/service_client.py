@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import orjson
-
 from faircascade.client import AsyncClient, ServiceError
 from faircascade.client.retry import Attempt, Failure, RetryPolicy
 from faircascade.client.transport import Operation, Reply, Request
@@ -66,7 +64,7 @@ def _is_foreign(reply: Reply) -> bool:
 def _post(path: str, name: str, entries: Sequence[bytes]) -> Operation[Any]:
     body = b'{"%b":[%b]}' % (name.encode(), b",".join(entries))
     reply = yield Request(method="POST", path=path, content=body)
-    return reply.read(lambda _: orjson.loads(reply.content))
+    return reply.read(lambda answer: answer)
 
 
 __all__ = ["ServiceClient", "ServiceError"]

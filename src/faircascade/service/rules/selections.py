@@ -11,12 +11,13 @@ from threading import Lock
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
+from numpy.typing import NDArray
 
 from faircascade.registry import suggest
 from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.catalogue.pieces import Piece
 from faircascade.service.catalogue.segment import Segment
-from faircascade.service.catalogue.selection import Selection
+from faircascade.service.catalogue.selection import Bits, Selection, bools_of
 from faircascade.service.messages import conflict
 from faircascade.service.rules.comparisons import (
     COMPARISONS,
@@ -26,13 +27,14 @@ from faircascade.service.rules.comparisons import (
     comparison_of,
 )
 from faircascade.service.rules.where import Condition, key_of
-from faircascade.types import Bools, Ints
+from faircascade.types import Bools
 
-MEMORY = 64 * 2**20
-"""Bytes that remembered filters may take; the newest is remembered in any case."""
+MEMORY = 32 * 2**20
+"""Bytes that remembered filters may take, an eighth of one for each item, and copies of the items
+that few of them let through; the newest is remembered in any case."""
 MOST = 1_000
 """Filters that are remembered at most."""
-_SPARSE = 4
+_SPARSE = 8
 """A segment of which fewer than one in so many items are meant is copied without the others:
 scoring the copy costs less, and it is small. Of other segments the rest is passed over."""
 _NAMED = 20
@@ -48,7 +50,7 @@ FIELDS = ("group", "supplier", "merit", "popularity")
 class _Copy:
     """Some items of a segment, without the others."""
 
-    rows: Ints
+    rows: NDArray[np.int32]
     segment: Segment
     nbytes: int
 
@@ -56,7 +58,7 @@ class _Copy:
     def of(cls, segment: Segment, allowed: Bools) -> _Copy:
         rows = np.flatnonzero(allowed)
         copy = segment.without_attributes.take(rows)
-        return cls(rows, copy, rows.nbytes + copy.nbytes)
+        return cls(rows.astype(np.int32), copy, 4 * len(rows) + copy.nbytes)
 
 
 @dataclass(eq=False)
@@ -66,15 +68,19 @@ class _Filter:
     A segment that goes takes what is said of it along.
     """
 
-    allowed: WeakKeyDictionary[Segment, Bools] = field(default_factory=WeakKeyDictionary)
+    allowed: WeakKeyDictionary[Segment, Bits] = field(default_factory=WeakKeyDictionary)
     copies: WeakKeyDictionary[Segment, _Copy] = field(default_factory=WeakKeyDictionary)
     last: tuple[ref[Catalogue], Selection] | None = None
 
     @property
     def nbytes(self) -> int:
         """Memory that it takes, about."""
-        copied = sum(copy.nbytes for copy in self.copies.values())
-        return copied + sum(map(len, self.allowed.values()))
+        return self.copied + sum(map(len, self.allowed.values()))
+
+    @property
+    def copied(self) -> int:
+        """Memory that copies of items take."""
+        return sum(copy.nbytes for copy in self.copies.values())
 
 
 class Selections:
@@ -102,19 +108,19 @@ class Selections:
         kept = self._filter(key)
         if (known := self.known(catalogue, key)) is not None:
             return known
-        parts = {}
+        parts = []
         for segment in segments:
             known_part = kept.allowed.get(segment)
             if known_part is None:
-                known_part = _allowed(catalogue, segment, filters)
-            parts[segment] = known_part
-        allowed = np.concatenate([np.empty(0, bool), *parts.values()])
-        first_rows = catalogue.first_rows.tolist()
-        make = partial(self._pieces, key, allowed, segments, first_rows)
-        selection = Selection(key, allowed, make)
-        cuts = np.split(allowed, first_rows[1:-1])  # they share its memory
+                known_part = np.packbits(_allowed(catalogue, segment, filters))
+            parts.append(known_part)
+        bits = np.concatenate([np.empty(0, np.uint8), *parts])
+        parts = np.split(bits, np.cumsum([0, *map(len, parts)]))[1:-1]  # they share its memory
+        first_rows = catalogue.first_rows
+        make = partial(self._pieces, key, parts, segments, first_rows.tolist())
+        selection = Selection(key, bits, first_rows, make)
         with self._lock:
-            kept.allowed.update(zip(segments, cuts, strict=True))
+            kept.allowed.update(zip(segments, parts, strict=True))
             kept.last = ref(catalogue), selection
             self._make_room(key)
         return selection
@@ -127,13 +133,16 @@ class Selections:
             return kept
 
     def _pieces(
-        self, key: str, allowed: Bools, segments: Sequence[Segment], first_rows: Sequence[int]
+        self,
+        key: str,
+        parts: Sequence[Bits],
+        segments: Sequence[Segment],
+        first_rows: Sequence[int],
     ) -> tuple[Piece, ...]:
         """Return what is to be scored of a selection."""
         kept, copies, pieces = self._filter(key), {}, []
         for place, segment in enumerate(segments):
-            first = first_rows[place]
-            here = allowed[first : first + len(segment)]
+            first, here = first_rows[place], bools_of(parts[place], len(segment))
             count = int(np.count_nonzero(here))
             if count * _SPARSE >= len(segment):
                 pieces.append(Piece(segment, first, None, np.flatnonzero(~here)))
@@ -153,10 +162,15 @@ class Selections:
                     kept.last = None
 
     def _make_room(self, key: str) -> None:
-        """Forget what was not used for longest, until the rest has room."""
+        """Forget what was not used for longest, copies first, until the rest has room."""
         if key in self._filters:  # another thread may have made room meanwhile
             self._sizes[key] = self._filters[key].nbytes
         total = sum(self._sizes.values())
+        for other, kept in self._filters.items():  # the oldest first
+            if total > self._memory and other != key and kept.copies:
+                kept.copies.clear()
+                total += kept.nbytes - self._sizes.get(other, 0)
+                self._sizes[other] = kept.nbytes
         while len(self._filters) > 1 and (total > self._memory or len(self._filters) > MOST):
             oldest, _ = self._filters.popitem(last=False)
             total -= self._sizes.pop(oldest, 0)

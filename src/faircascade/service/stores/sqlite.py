@@ -76,6 +76,10 @@ _ITEMS = """
 SELECT slot, id, features, merit, popularity, labels, attributes, removed, version
 FROM items WHERE version > ? ORDER BY slot
 """
+_KEEP_COUNTS = """
+INSERT INTO counts VALUES (1, ?, ?) ON CONFLICT (one) DO UPDATE
+SET cursor = excluded.cursor, body = excluded.body WHERE excluded.cursor > counts.cursor
+"""
 _ACCOUNT = "SELECT slot, units FROM accounts WHERE user = ?"
 _IMPRESSION = """
 SELECT number, token, name, slots, features, round, time, note, clicked, examined, details
@@ -461,12 +465,8 @@ class SQLiteStore(Store):
 
     async def keep_counts(self, cursor: str, counts: bytes) -> None:
         def job(db: sqlite3.Connection) -> None:
-            db.execute(
-                "INSERT INTO counts VALUES (1, ?, ?) ON CONFLICT (one) DO UPDATE "
-                "SET cursor = excluded.cursor, body = excluded.body "
-                "WHERE excluded.cursor > counts.cursor",
-                [int(cursor or 0), counts],
-            )
+            db.execute(_KEEP_COUNTS, [int(cursor or 0), counts])
+            db.execute(_KEEP_COUNTS, [-1, b""])  # does nothing, but lets go of the counts in memory
 
         await self._file.write(job)
         now = monotonic()

@@ -37,6 +37,8 @@ TIDY_EVERY = 2.0
 PATIENCE = 5.0
 """Seconds to wait for another program that has locked the file."""
 
+_CACHE = 8_192
+"""kB of the file that each connection keeps: the system keeps the rest."""
 _PAUSE = 0.005
 """Seconds until a statement is tried again."""
 _LONG_TURN = 0.5
@@ -340,7 +342,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     )
     connection.execute("PRAGMA secure_delete = ON")  # what is erased is overwritten
     connection.execute("PRAGMA synchronous = NORMAL")  # `SQLiteFile` syncs each transaction
-    connection.execute("PRAGMA cache_size = -32768")  # 32 MB
+    connection.execute(f"PRAGMA cache_size = -{_CACHE}")
     return connection
 
 

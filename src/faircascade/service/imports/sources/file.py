@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import glob
 import io
+import logging
 import os
 import sys
 import time
@@ -13,11 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from faircascade.errors import ParameterError
-from faircascade.service.imports.events import Record, Refusal
+from faircascade.service.imports.events import Record, Refusal, is_object
 from faircascade.service.imports.sources.base import EventSource, SourceOptions
 from faircascade.service.imports.sources.lines import LONGEST_LINE, Damaged, Line, LineReader, Pipe
 from faircascade.service.imports.sources.position import Position, PositionFile
 from faircascade.service.imports.sources.registry import FILE, register_source
+
+log = logging.getLogger(__name__)
 
 STDIN = "-"
 WAIT_SECONDS = 0.2
@@ -104,10 +107,7 @@ class FileSource(EventSource):
     def _goes_on_in_rotated(self, kept: Position) -> bool:
         """Begin with a file that had the name when the position was kept, and has another now."""
         assert self.path is not None
-        own = {self.path, self.refused_file, self._positions and self._positions.path}
-        for path in sorted(self.path.parent.glob(f"{glob.escape(self.path.name)}?*")):
-            if path in own or not path.is_file():
-                continue
+        for path in self._rotated("?*"):
             reader = LineReader(io.FileIO(path))
             if _skip(reader, kept) and not reader.compressed:
                 assert self._reader is not None
@@ -116,6 +116,13 @@ class FileSource(EventSource):
                 return True
             reader.file.close()
         return False
+
+    def _rotated(self, ending: str) -> list[Path]:
+        """Return files that may have had the name, by what their names have after it."""
+        assert self.path is not None
+        own = {self.path, self.refused_file, self._positions and self._positions.path}
+        found = sorted(self.path.parent.glob(glob.escape(self.path.name) + ending))
+        return [path for path in found if path not in own and path.is_file()]
 
     async def read(self, most: int) -> Sequence[Record] | None:
         return await asyncio.to_thread(self._read, most)
@@ -151,7 +158,7 @@ class FileSource(EventSource):
             return None
         if not self.endless:
             self._ended = True
-            return self._reader.last()
+            return self._last()
         if self._reader.compressed:
             raise ValueError(
                 f"{self.name} is compressed, which cannot be followed; leave out --follow"
@@ -161,27 +168,46 @@ class FileSource(EventSource):
                 f"{self.name} became shorter than what was imported of it; lines may be lost. "
                 "Let it be rotated by renaming, or remove the file of its position"
             )
-        if self._was_replaced(file.fileno()):
-            return self._reader.next() or self._next_file()
+        if (following := self._next_file()) is not None:
+            return self._reader.next() or self._turn_to(following)
         time.sleep(WAIT_SECONDS)
         return None
 
-    def _was_replaced(self, descriptor: int) -> bool:
-        """Return whether another file has the name now, as after a rotation of logs."""
+    def _last(self) -> Line | None:
+        """Return a last line without an end, unless it is half of one that is being written."""
+        assert self._reader is not None
+        line = self._reader.last()
+        if line is None or self.path is None or self._reader.compressed or is_object(line.text):
+            return line
+        log.warning("line %d of %s is not whole; it is left for later", line.number, self.name)
+        return None
+
+    def _next_file(self) -> io.FileIO | None:
+        """Return the file that was begun after this one, as by a rotation of logs; None until the
+        one with the name holds something, because till then this one may be written to."""
         assert self.path is not None
+        assert self._reader is not None
+        mine = os.fstat(self._reader.file.fileno())
         try:
             now = self.path.stat()
-        except FileNotFoundError:
-            return False
-        mine = os.fstat(descriptor)
-        return (now.st_dev, now.st_ino) != (mine.st_dev, mine.st_ino)
+            if not now.st_size or os.path.samestat(now, mine):
+                return None
+            rotated = [(path.stat(), path) for path in self._rotated("[.-][0-9]*")]
+            later = [
+                (stat.st_mtime_ns, path)
+                for stat, path in rotated
+                if stat.st_mtime_ns > mine.st_mtime_ns and not os.path.samestat(stat, mine)
+            ]
+            return io.FileIO(min(later)[1] if later else self.path)
+        except FileNotFoundError:  # they are being renamed; the next look finds them
+            return None
 
-    def _next_file(self) -> Line | None:
-        """Go on with the file that has the name now, after what is left of the old one."""
+    def _turn_to(self, following: io.FileIO) -> Line | None:
+        """Go on with another file, after what is left of the old one."""
         assert self._reader is not None
         last = self._reader.last()
         self._reader.file.close()
-        self._reader = LineReader(self._file())
+        self._reader = LineReader(following)
         return last
 
     async def commit(self, records: Sequence[Record], refusals: Sequence[Refusal]) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from faircascade.installation import install_command
@@ -23,6 +24,9 @@ log = logging.getLogger(__name__)
 WAIT_SECONDS = 0.5
 ANSWER_SECONDS = 10.0
 FIND_SECONDS = 3.0
+LONGEST_MESSAGE = 900_000
+"""Bytes; clients and brokers take a million unless they are told otherwise."""
+_SHOWN = 1_000
 _FOR_ALL = ("security.", "sasl.", "ssl.", "client.", "socket.", "broker.")
 """How the names of properties begin that are for consumers and producers alike."""
 
@@ -181,7 +185,7 @@ class KafkaSource(EventSource):
             for refusal in refusals:
                 self._producer.produce(
                     self.refused_place,
-                    refused_line(refusal).rstrip(b"\n"),
+                    _message(refusal),
                     key=refusal.record.at,
                     on_delivery=delivered,
                 )
@@ -195,6 +199,15 @@ class KafkaSource(EventSource):
 
     async def close(self) -> None:
         await asyncio.to_thread(self._consumer.close)
+
+
+def _message(refusal: Refusal) -> bytes:
+    """Return a refusal as a message that a broker takes: of a long event only the beginning."""
+    text = refused_line(refusal).rstrip(b"\n")
+    if len(text) <= LONGEST_MESSAGE:
+        return text
+    shorter = replace(refusal.record, text=refusal.record.text[:_SHOWN])
+    return _message(replace(refusal, record=shorter))
 
 
 def _quiet() -> logging.Logger:

@@ -98,7 +98,7 @@ class LineReader:
 
     def skip(self, position: int, number: int, size: int, digest: str) -> bool:
         """Go to a position that was reached before; False if this is another file."""
-        while len(self._head) < size and self._fill():
+        while len(self._head) < size and self._wait():
             pass
         if self.head(size) != (size, digest):
             return False
@@ -113,7 +113,7 @@ class LineReader:
             while self._read < position:
                 self._lines.clear()
                 self._rest = b""
-                if not self._fill():
+                if not self._wait():
                     return False
             text = b"".join(line + b"\n" for line in self._lines) + self._rest
             self._lines.clear()
@@ -146,6 +146,13 @@ class LineReader:
             text = text.removeprefix(_MARK)
         long = bool(dropped) or len(text) > LONGEST_LINE
         return Line(text[:_SHOWN] if long else text, self.number, self.position, long)
+
+    def _wait(self) -> bool:
+        """Read more, however late it comes; False at the end."""
+        while not self._fill():
+            if not isinstance(self.file, Pipe) or self.file.ended:
+                return False
+        return True
 
     def _fill(self) -> bool:
         """Read more; False if there is nothing now."""
