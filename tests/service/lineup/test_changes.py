@@ -427,7 +427,6 @@ def test_of_two_first_starts_at_once_the_second_follows_the_first(tmp_path: Path
         async with serving(tmp_path, LinUCB(), store=store) as one:
             slow = Slow()
             late = Service(LinTS(), slow, dim=4)
-            late.lineup = type(late.lineup).of(LinTS(), size=15, seed=0, now=0.0)
             slow.first = False
             await late.change(lambda lineup: lineup, always=True)
             assert late.policy == LinUCB()
