@@ -82,7 +82,7 @@ def single_requests(port: int, seconds: float = SECONDS) -> Coroutine[Any, Any, 
 def batches(port: int, seconds: float = SECONDS) -> Coroutine[Any, Any, Seen]:
     """Clients that send one batch after the other."""
     return in_batches(
-        "127.0.0.1", port, size=SIZE, seconds=seconds, users=USERS, connections=16, k=K
+        "127.0.0.1", port, size=SIZE, seconds=seconds, users=USERS, connections=8, k=K
     )
 
 
