@@ -35,7 +35,7 @@ async function refresh(signal) {
       ? null : await get(`/v1/experiments/${encodeURIComponent(lineup.experiment)}`, signal);
     if (signal.aborted) return "failed";
     byId("serving-card").hidden = false;
-    showLineup(lineup);
+    showLineup(lineup, found);
     showExperiment(found);
     return "done";
   } catch (error) {
@@ -47,13 +47,16 @@ async function refresh(signal) {
 
 // the kill switch
 
-function showLineup({ policies, kill_switch: on, may_change: mayChange, changes }) {
+function showLineup({ policies, kill_switch: on, may_change: mayChange, changes }, experiment) {
   byId("kill-switch").dataset.state = on === null ? "off" : "on";
   write(byId("kill-switch-words"), on === null
     ? "The kill switch is off." : `The kill switch is on: everybody gets ${KILL_SWITCH[on]}.`);
   byId("kill-switch-on").hidden = !mayChange || on !== null;
   byId("kill-switch-off").hidden = !mayChange || on === null;
   if (!mayChange || on !== null) byId("kill-switch-form").hidden = true;
+  const note = on !== null ? `kill switch on: everybody gets ${KILL_SWITCH[on]}`
+    : experiment && experiment.state !== "stopped" ? `experiment ${visible(experiment.name)} is running` : "";
+  write(byId("serving-note"), note && ` – ${note}`);
   const [{ versions }] = policies;
   const { label } = versions.find((version) => version.current);
   const others = policies.slice(1).map(({ name, shadow_share: share }) =>
@@ -154,8 +157,9 @@ function showComparisons(comparisons, relevant) {
     }
     row.dataset.answer = said.answer;
     const short = ANSWERS[said.answer];
-    write(verdict.firstChild, short ?? said.text);
-    write(verdict.lastChild, short ? ` ${said.text}` : "");
+    const text = said.text.replace(/-(?=\d)/g, "−"); // as all numbers of the page
+    write(verdict.firstChild, short ? `${short}:` : text.replace(/^./, (first) => first.toUpperCase()));
+    write(verdict.lastChild, short ? ` ${text}` : "");
   });
 }
 
