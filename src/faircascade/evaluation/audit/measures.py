@@ -91,6 +91,12 @@ class Samples:
         self.whole = self.of(np.ones(len(counts.served), dtype=bool))
         self._start = self.whole.examination
 
+    @property
+    def appearances_per_item(self) -> float:
+        """How often an item of the catalogue was shown, on average."""
+        appearances = self.whole.record.appearances  # sparse where slates are long
+        return float(appearances.sum() / appearances.shape[0])
+
     def of(self, blocks: Bools) -> Sample:
         """Return what some blocks of users have, (b,)."""
         counts, periods = self._counts, self._counts.periods
