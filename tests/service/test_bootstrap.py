@@ -38,13 +38,16 @@ from faircascade.service.bootstrap import start_service, why_not_served
 from faircascade.service.catalogue import importer
 from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.catalogue.sources import ItemsFile, RankerFile
+from faircascade.service.graded_rewards import GradedRewards
 from faircascade.service.messages import (
     FeedbackRequest,
     ItemChange,
     Recommendation,
     RecommendationRequest,
 )
+from faircascade.service.rules.rules import Rules
 from faircascade.service.service import Service
+from faircascade.service.settings import ServiceSettings
 from faircascade.service.stores.base import ItemPatch, StoreDown
 from faircascade.service.stores.registry import public_address, store_at
 from faircascade.service.stores.sqlite import SQLiteStore
@@ -548,3 +551,31 @@ def test_a_file_that_is_not_a_store_is_refused() -> None:
             await start_service("sqlite:store.db", source=items())
 
     run(work())
+
+
+def test_a_start_with_other_house_files_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    rules = Rules.model_validate({"at_most": {"group": 1}})
+    rewards = GradedRewards.model_validate({"values": {"purchase": 1}})
+    full = ServiceSettings(rules=rules, rewards=rewards, cold_start=20)
+
+    async def start(settings: ServiceSettings) -> list[str]:
+        caplog.clear()
+        service = await start_service("sqlite:a.db", source=items(), settings=settings)
+        await service.stop()
+        told = [vars(record) for record in caplog.records if hasattr(record, "difference")]
+        return [f"{fields['option']}: {fields['difference']}" for fields in told]
+
+    async def all_starts() -> None:
+        assert await start(full) == []
+        assert await start(full) == []
+        dropped = await start(ServiceSettings(rewards=rewards, cold_start=20))
+        assert dropped == ["--rules: the last one had it, and this one has not"]
+        assert await start(ServiceSettings(rewards=rewards, cold_start=20)) == []
+        other = GradedRewards.model_validate({"values": {"purchase": 0.5}})
+        both = await start(ServiceSettings(rules=rules, rewards=other, cold_start=20))
+        assert both == [
+            "--rules: the last one did not have it, and this one has",
+            "--rewards: the last one had another",
+        ]
+
+    run(all_starts())
