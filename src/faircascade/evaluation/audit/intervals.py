@@ -79,7 +79,8 @@ class Estimates:
     def at_an_end(self) -> Bools:
         """Whether an interval had to be made longer to reach the value, (n,)."""
         above, below = self.corrected > self.value, self.corrected < self.value
-        return (above & (self.low == self.value)) | (below & (self.high == self.value))
+        found: Bools = (above & (self.low == self.value)) | (below & (self.high == self.value))
+        return found
 
     def __getitem__(self, row: int) -> Estimate:
         return Estimate(
