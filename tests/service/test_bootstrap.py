@@ -579,3 +579,25 @@ def test_a_start_with_other_house_files_is_told(caplog: pytest.LogCaptureFixture
         ]
 
     run(all_starts())
+
+
+def test_a_store_of_wrong_features_that_learned_nothing_says_how_it_is_made_anew() -> None:
+    async def work() -> None:
+        first = ItemsFile(items().path, "x,y,merit")
+        async with started(source=first):
+            pass
+        corrected = ItemsFile(first.path, "x,y")
+        with pytest.raises(ValueError, match="nothing was learned in it yet") as refused:
+            await start_service("sqlite:store.db", source=corrected)
+        command = str(refused.value).split("'")[1]
+        assert command == "rm -f store.db store.db-wal store.db-shm"
+        for name in command.split()[2:]:
+            Path(name).unlink(missing_ok=True)
+        async with started(source=corrected) as service:
+            assert service.dim == 2
+            await service.recommend([RecommendationRequest(user="ann", k=1)])
+        wrong_again = ItemsFile(first.path, "x,y,merit")
+        with pytest.raises(ValueError, match="has 2 features; use another --store"):
+            await start_service("sqlite:store.db", source=wrong_again)
+
+    run(work())
