@@ -137,7 +137,8 @@ class Segment:
     def rough_pool(self) -> Pool:
         """The same, for first scores in single precision."""
         pool = self._pool(single=True)
-        vars(pool).update(single_by_feature=in_own_pages(self.by_feature.astype(np.float32)))
+        single = in_own_pages(self.by_feature.astype(np.float32))
+        vars(pool).update(single_by_feature=single, radius=self.pool.radius)
         return pool
 
     def _pool(self, *, single: bool) -> Pool:
