@@ -167,6 +167,13 @@ def test_an_account_is_restored_from_its_arrays(scope) -> None:
     assert np.array_equal(back.units, books.units)
 
 
+@pytest.mark.parametrize("scope", ["user", "global"])
+def test_an_account_of_nothing_is_stored_the_same_whether_or_not_it_was_looked_at(scope) -> None:
+    looked, untouched = ledger(scope).arrays(), Ledger.of(scope, 2).arrays()
+    for name, array in untouched.items():
+        assert (looked[name].dtype, looked[name].shape) == (array.dtype, array.shape)
+
+
 def test_worth_is_exposure_by_merit() -> None:
     items = catalogue(3, merit=np.array([1.0, 0.5, 0.25]))
     books = Ledger.of("user", 2)

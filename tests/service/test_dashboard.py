@@ -164,7 +164,10 @@ def test_an_experiment_shows_arms_verdicts_and_changes(open_page: Open) -> None:
     arms = page.locator("#experiment-arms tr")
     assert [row.split("\t")[0] for row in arms.all_inner_texts()] == ["default (control)", "fairer"]
     verdicts = " ".join(page.locator("#experiment-verdicts").inner_text().split())
-    assert "Open keep running: 9,000 more slates" in verdicts
+    assert "Open: keep running: 9,000 more slates" in verdicts
+    assert (
+        page.locator("#serving-note").inner_text().strip() == "– experiment fairer-home is running"
+    )
     assert page.locator("#experiment-alarm").is_hidden()
     chart = page.locator("#experiment-clicks_per_slate")
     assert chart.locator("path.band").count() == 2  # one for each period
@@ -186,6 +189,8 @@ def test_the_kill_switch_wants_to_be_confirmed(open_page: Open, fake: Fake) -> N
     assert fake.mood.kill_switch == "random"
     words = page.locator("#kill-switch-words").inner_text()
     assert words == "The kill switch is on: everybody gets random items."
+    said = page.locator("header").inner_text()  # not that a policy ranks the slates, and no more
+    assert "– kill switch on: everybody gets random items" in said
     page.get_by_role("button", name="Serve the policies again").click()
     page.locator("#kill-switch[data-state=off]").wait_for()
     assert fake.mood.kill_switch is None

@@ -15,6 +15,7 @@ import pytest
 
 from faircascade.policies import CascadeKLUCB, LinUCB
 from faircascade.ranker import Ranker
+from faircascade.service.stores.file_guard import IN_USE
 from tests.service.redis_server import RedisServer, free_port, needs_redis
 from tests.service.server_process import ServerProcess, running, start
 
@@ -198,7 +199,7 @@ def test_a_saved_ranker_is_served(folder: Path) -> None:
 def test_a_store_serves_one_process_at_a_time(folder: Path) -> None:
     with running("--items", "items.csv", folder=folder):
         line = refused("--items", "items.csv", folder=folder)
-    assert line == "Error: faircascade.db: another service is using this store"
+    assert line == f"Error: faircascade.db: {IN_USE}"
 
 
 def test_a_port_in_use_is_told(folder: Path) -> None:
@@ -240,6 +241,15 @@ def test_an_ipv6_address_works(folder: Path) -> None:
     ("arguments", "message"),
     [
         ([], "sqlite:faircascade.db: has no items yet; start with --items FILE, --ranker FILE"),
+        (["--no-click-shown", "3"], "--no-click-shown needs --no-click-after, got 3"),
+        (
+            ["--no-click-after", "1440", "--ttl", "1"],
+            "--no-click-after must be less than --ttl, 1,440 minutes, got 1440.0",
+        ),
+        (
+            ["--traces", "localhost:4318"],
+            "--traces must be an address such as http://localhost:4318, got 'localhost:4318'",
+        ),
         (["--items", "nowhere.csv"], "nowhere.csv: cannot be read (No such file or directory)"),
     ],
 )

@@ -13,6 +13,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from faircascade.service.stores.file_guard import IN_USE
 from tests.service.postgresql_server import BINARIES, WITHOUT_POSTGRESQL, PostgreSQLServer
 from tests.service.processes import descendants
 from tests.service.redis_server import RedisServer, needs_redis
@@ -86,7 +87,7 @@ def test_workers_are_one_service(folder: Path) -> None:
 
 
 def test_a_store_serves_one_service_at_a_time(folder: Path) -> None:
-    message = "Error: faircascade.db: another service is using this store"
+    message = f"Error: faircascade.db: {IN_USE}"
     with running(*TWO, folder=folder):
         assert refused(*TWO, folder=folder) == message
         assert refused("--items", "items.csv", folder=folder) == message

@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -121,9 +122,14 @@ async def _run(importer: Importer, client: ServiceClient) -> ImportResult:
     try:
         return await importer.run()
     except (ServiceError, ImportStopped) as error:
-        raise ValueError(str(error)) from None
+        raise ValueError(_with_way(error)) from None
     finally:
         await client.close()
+
+
+def _with_way(error: Exception) -> str:
+    wrong_key = getattr(error, "status", None) == HTTPStatus.UNAUTHORIZED
+    return f"{error}; this command also takes --key-file" if wrong_key else str(error)
 
 
 def _key(path: Path) -> str:
@@ -133,18 +139,20 @@ def _key(path: Path) -> str:
 def _tell(result: ImportResult, before: int, place: str) -> None:
     counts = result.counts
     done = {
-        "answers": counts.feedback,
-        "changes of items": counts.items_changed,
-        "removals of items": counts.items_removed,
-        "erasures of users": counts.users_erased,
+        ("answer", "answers"): counts.feedback,
+        ("change of an item", "changes of items"): counts.items_changed,
+        ("removal of an item", "removals of items"): counts.items_removed,
+        ("erasure of a user", "erasures of users"): counts.users_erased,
     }
-    parts = ", ".join(f"{count:,} {what}" for what, count in done.items() if count) or "nothing"
+    said = (f"{count:,} {what[count != 1]}" for what, count in done.items() if count)
+    parts = ", ".join(said) or "nothing"
     rate = counts.events / result.seconds if result.seconds else 0.0
     typer.echo(f"Imported {parts} in {result.seconds:.1f} s ({rate:,.0f} events a second).")
     if before:
         typer.echo(f"{before:,} lines were imported before.")
     if counts.refused:
-        typer.echo(f"{counts.refused:,} events were refused; {place} says why.")
+        were = "event was" if counts.refused == 1 else "events were"
+        typer.echo(f"{counts.refused:,} {were} refused; {place} says why.")
 
 
 @contextmanager

@@ -235,6 +235,13 @@ def serve(
         from faircascade.service.stores.base import StoreDown
         from faircascade.service.worker import Worker
 
+    if traces is not None and not traces.startswith(("http://", "https://")):
+        raise ParameterError("traces", "must be an address such as http://localhost:4318", traces)
+    if no_click_shown is not None and no_click_after is None:
+        raise ParameterError("no_click_shown", "needs --no-click-after", no_click_shown)
+    if no_click_after is not None and no_click_after >= ttl * 24 * 60:
+        rule = f"must be less than --ttl, {ttl * 24 * 60:,g} minutes"
+        raise ParameterError("no_click_after", rule, no_click_after)
     if traces_wanted(traces):
         with _extra("otel"):
             import faircascade.service.tracing  # noqa: F401 - told before anything is opened

@@ -266,8 +266,12 @@ class Ledger:
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the account as arrays, to be stored."""
+        """Return the account as arrays, to be stored: an account of nothing is without recipients,
+        whether or not somebody has looked at it."""
         noted = {_MEMORY + name: array for name, array in self.memory.items()}
+        if not (noted or self.units.any()):
+            nothing = Ledger.of(self.terms, len(self.units))
+            return {_IDS: nothing.ids, _UNITS: nothing.units}
         return {_IDS: self.ids, _UNITS: self.units, **noted}
 
     @classmethod

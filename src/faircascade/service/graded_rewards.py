@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from faircascade.service.messages import Model
 
@@ -29,6 +29,10 @@ class ValueReward(Model):
         return self.reward * min(value / self.linear_to, 1.0)
 
 
+def _of_any(given: object) -> object:
+    return given if isinstance(given, dict | ValueReward) else {"reward": given}
+
+
 class GradedRewards(Model):
     """What clicks and values are worth, in [0, 1]."""
 
@@ -36,7 +40,7 @@ class GradedRewards(Model):
     """A click alone."""
     combine: Literal["max", "sum"] = "max"
     """Of several rewards of a position, the largest counts, or the sum, 1 at most."""
-    values: dict[str, Share | ValueReward] = Field(min_length=1)
+    values: dict[str, Annotated[ValueReward, BeforeValidator(_of_any)]] = Field(min_length=1)
     """By name: the reward of any value above 0, or how it follows from the value."""
 
     @classmethod
@@ -47,11 +51,11 @@ class GradedRewards(Model):
         except OSError as error:
             raise ValueError(f"{path}: cannot be read ({error.strerror})") from error
         except tomllib.TOMLDecodeError as error:
-            raise ValueError(f"{path}: {error}") from error
+            raise ValueError(f"{path}: is not TOML: {error}") from error
         except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(str(part) for part in first["loc"][:2])
-            raise ValueError(f"{path}: {place}: {first['msg']}, got {first['input']!r}") from error
+            from faircascade.service.http.validation_errors import first_in
+
+            raise ValueError(f"{path}: {first_in(cls, error)}") from None
 
     def reward(self, clicked: bool, values: Mapping[str, float]) -> float:
         """Return what a position is worth."""
@@ -61,5 +65,5 @@ class GradedRewards(Model):
         return max(rewards, default=0.0) if self.combine == "max" else min(sum(rewards), 1.0)
 
     def _of(self, name: str, value: float) -> float:
-        known = self.values.get(name, 0.0)
-        return known.of(value) if isinstance(known, ValueReward) else known * (value > 0)
+        known = self.values.get(name)
+        return 0.0 if known is None else known.of(value)

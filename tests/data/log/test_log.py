@@ -160,6 +160,12 @@ def test_partitions_of_a_folder_are_read(tmp_path: Path) -> None:
         Log(tmp_path / "all")
 
 
+def test_an_event_log_without_a_whole_file_says_when_there_is_one(tmp_path: Path) -> None:
+    (tmp_path / "journal").mkdir()
+    with pytest.raises(fc.DataError, match=r"whole yet: one is after --event-log-rotate"):
+        Log(tmp_path)
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
 @pytest.mark.parametrize("separator", [",", "\t"])
 def test_text_has_any_encoding(tmp_path: Path, encoding: str, separator: str) -> None:

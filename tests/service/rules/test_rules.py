@@ -46,7 +46,7 @@ def test_rules_are_read_from_a_file(name: str, text: str, tmp_path: Path) -> Non
     [
         ("at_most = ", "is not TOML"),
         ("atmost = {}", "atmost is not a field; there are: where, at_most, pinned"),
-        ("[at_most]\nbrand = 2", r"at_most.brand.* must be one of 'group' or 'supplier'"),
+        ("[at_most]\nbrand = 2", r"at_most.brand must be one of 'group' or 'supplier'"),
         ("[at_most]\ngroup = 0", "at_most.group must be at least 1, got 0"),
         (
             'pinned = [{item = "a", position = 1}, {item = "b", position = 1}]',

@@ -57,11 +57,11 @@ async def with_attributes(service: Service) -> None:
 REFUSED = [
     ({"prize": 3}, "where.prize", "is not an attribute of any item (did you mean 'price'?)"),
     ({"prize": 3}, "where.prize", "group (text, or several), language (text), merit (number)"),
-    ({"price": "3"}, "where.price", "is number: 'is' must be a number"),
+    ({"price": "3"}, "where.price", "is number: 'is' must be a number, got '3'"),
     ({"price": {"all": [3]}}, "where.price", "is number, which 'all' cannot compare; use is, any"),
     ({"language": {"at_most": 3}}, "where.language", "is text, which 'at_most' cannot compare"),
     ({"sold": 1}, "where.sold", "is true or false: 'is' must be true or false"),
-    ({"tags": {"any": ["new", 3]}}, "where.tags", "'any' must be text"),
+    ({"tags": {"any": ["new", 3]}}, "where.tags", "'any' must be text, got 3"),
     ({"merit": True}, "where.merit", "'is' must be a number"),
 ]
 

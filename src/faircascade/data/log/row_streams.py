@@ -37,6 +37,8 @@ SUFFIXES = {
     **dict.fromkeys((".csv", ".tsv", ".txt"), "text"),
 }
 """What files of a folder are read as; others are left alone."""
+JOURNAL = "journal"
+"""Folder beside the rows of an event log that a service writes."""
 LEFT_OUT = ("item_context.csv",)
 """Files beside the log in the Open Bandit layout."""
 
@@ -278,6 +280,11 @@ def open_rows(source: Any, *, member: str | None, sep: str | None, encoding: str
         rule = (
             "there is no Parquet, CSV or JSON lines file in it, or in a folder such as day=1 in it"
         )
+        if (path / JOURNAL).is_dir():
+            rule = (
+                "no file of this event log is whole yet: one is after --event-log-rotate "
+                "(an hour), or when the service stops"
+            )
         raise DataError(f"{path}: {rule}")
     streams = [_open_file(file, None, options) for file in files]
     return streams[0] if len(streams) == 1 else FileSequence(str(path), streams)

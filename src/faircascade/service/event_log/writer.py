@@ -171,12 +171,15 @@ class LogWriter:
                         await _whole(self.start())
                     elif await _whole(self.step()):
                         continue
+                    if down:
+                        log.info("the event log goes on", extra={"folder": str(self._folder.path)})
                     down = ""
                 except LogStopped:
                     raise
                 except (StoreDown, OSError, ValueError) as error:
                     if str(error) != down:
-                        log.error("the event log waits", extra={"reason": str(error)})
+                        about = {"folder": str(self._folder.path), "reason": str(error)}
+                        log.error("the event log waits; nothing is lost", extra=about)
                     down = str(error)
                     self._service.log_status.problem = down
                 except Exception:  # go on: what is not written waits in the store

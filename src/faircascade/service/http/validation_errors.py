@@ -16,6 +16,8 @@ LONGEST_MESSAGE = 400
 MOST_ERRORS = 100
 """Errors that are named at most; a large body may have millions."""
 
+_KEY = "[key]"
+"""What pydantic puts after the name of an entry whose name is wrong."""
 _QUOTED = re.compile(rf"'([^']{{{LONGEST_VALUE}}})[^']{{20,}}'")
 
 FieldErrors = list[dict[str, str]]
@@ -38,6 +40,17 @@ def describe(
     return [_describe(error, where, model) for error in errors][:MOST_ERRORS]
 
 
+def first_in(model: type[BaseModel], error: ValidationError) -> str:
+    """Return the first thing that is wrong with a file that should have been a model.
+
+    A field that does not exist comes first: a typo often makes another one missing.
+    """
+    errors = error.errors(include_url=False)
+    unknown = [one for one in errors if one["type"] == "extra_forbidden"]
+    first = describe(unknown[:1] or errors[:1], "", model)[0]
+    return f"{first['field']} {first['message']}"
+
+
 def _describe(
     error: Mapping[str, Any], where: str, model: type[BaseModel] | None
 ) -> dict[str, str]:
@@ -50,6 +63,7 @@ def _describe(
         message = f"is wrong: {error['msg']}"
     if kind == "json_invalid":
         parts = parts[:0]
+    parts = tuple(part for part in parts if part != _KEY)
     return field_error(".".join([*([where] if where else []), *map(_part, parts)]), message)
 
 

@@ -63,10 +63,9 @@ class Rules(BaseModel):
         try:
             rules = cls.model_validate(plain)
         except ValidationError as error:
-            from faircascade.service.http.validation_errors import describe
+            from faircascade.service.http.validation_errors import first_in
 
-            first = describe(error.errors(include_url=False), "", cls)[0]
-            raise ValueError(f"{path}: {first['field']} {first['message']}") from None
+            raise ValueError(f"{path}: {first_in(cls, error)}") from None
         if wrong := wrong_pins(rules.pinned, LARGEST):
             raise ValueError(f"{path}: pinned {wrong}")
         return rules

@@ -202,7 +202,12 @@ def _makes_sense(kind: type[Comparison], operator: str, operand: object) -> bool
         return False
     if operator == "known":
         return True
-    return all(map(kind.takes, operand if isinstance(operand, list) else [operand]))
+    return all(map(kind.takes, _operands(operand)))
+
+
+def _operands(operand: object) -> list[object]:
+    """Return what a condition compares with, one value or several."""
+    return operand if isinstance(operand, list) else [operand]
 
 
 def _unknown(name: str, kinds: Mapping[str, list[type[Comparison]]]) -> str:
@@ -217,7 +222,8 @@ def _wrong(kinds: list[type[Comparison]], operator: str, operand: object) -> str
     if operator not in kind.operators:
         return f"is {kind.kind}, which {operator!r} cannot compare; use {', '.join(kind.operators)}"
     what = {str: "text", bool: "true or false"}.get(kind.operand[0], "a number")
-    return f"is {kind.kind}: {operator!r} must be {what}"
+    wrong = next(one for one in _operands(operand) if not kind.takes(one))
+    return f"is {kind.kind}: {operator!r} must be {what}, got {wrong!r}"
 
 
 def filters_key(filters: Filters) -> str:

@@ -15,7 +15,9 @@ log = logging.getLogger(__name__)
 
 _MARK = "SELECT value FROM meta WHERE name = 'file'"
 
-IN_USE = "another service is using this store"
+IN_USE = (
+    "another service is using this store; stop it first, or use Redis or PostgreSQL for several"
+)
 
 Identity = tuple[int, int] | None
 """Device and inode of the file at a path; None if there is none."""

@@ -10,6 +10,7 @@ import { poll } from "./poll.js";
 const EVERY = 10_000; // milliseconds
 const MEASURES = {
   clicks_per_slate: "Clicks per slate",
+  reward_per_slate: "Reward per slate",
   equality_b: "Equality of appearances",
   equality_p: "Equality by position",
 };
@@ -34,7 +35,7 @@ async function refresh(signal) {
       ? null : await get(`/v1/experiments/${encodeURIComponent(lineup.experiment)}`, signal);
     if (signal.aborted) return "failed";
     byId("serving-card").hidden = false;
-    showLineup(lineup);
+    showLineup(lineup, found);
     showExperiment(found);
     return "done";
   } catch (error) {
@@ -46,13 +47,16 @@ async function refresh(signal) {
 
 // the kill switch
 
-function showLineup({ policies, kill_switch: on, may_change: mayChange, changes }) {
+function showLineup({ policies, kill_switch: on, may_change: mayChange, changes }, experiment) {
   byId("kill-switch").dataset.state = on === null ? "off" : "on";
   write(byId("kill-switch-words"), on === null
     ? "The kill switch is off." : `The kill switch is on: everybody gets ${KILL_SWITCH[on]}.`);
   byId("kill-switch-on").hidden = !mayChange || on !== null;
   byId("kill-switch-off").hidden = !mayChange || on === null;
   if (!mayChange || on !== null) byId("kill-switch-form").hidden = true;
+  const note = on !== null ? `kill switch on: everybody gets ${KILL_SWITCH[on]}`
+    : experiment && experiment.state !== "stopped" ? `experiment ${visible(experiment.name)} is running` : "";
+  write(byId("serving-note"), note && ` – ${note}`);
   const [{ versions }] = policies;
   const { label } = versions.find((version) => version.current);
   const others = policies.slice(1).map(({ name, shadow_share: share }) =>
@@ -130,7 +134,8 @@ const armRow = () => make("tr", {}, make("th", { scope: "row" }),
 
 function showComparisons(comparisons, relevant) {
   const rows = Object.entries(comparisons).flatMap(([arm, measures]) =>
-    Object.entries(MEASURES).map(([measure, title]) => ({ arm, title, ...measures[measure] })));
+    Object.entries(MEASURES).filter(([measure]) => tells(measures, measure))
+      .map(([measure, title]) => ({ arm, title, ...measures[measure] })));
   const ends = rows.flatMap((row) => [row.low_percent, row.high_percent]).filter((end) => end !== null);
   const reach = Math.min(100, Math.max(300 * relevant, ...ends.map(Math.abs)));
   const place = (value) => `${50 + (50 * Math.max(-reach, Math.min(reach, value))) / reach}%`;
@@ -152,10 +157,15 @@ function showComparisons(comparisons, relevant) {
     }
     row.dataset.answer = said.answer;
     const short = ANSWERS[said.answer];
-    write(verdict.firstChild, short ?? said.text);
-    write(verdict.lastChild, short ? ` ${said.text}` : "");
+    const text = said.text.replace(/-(?=\d)/g, "−"); // as all numbers of the page
+    write(verdict.firstChild, short ? `${short}:` : text.replace(/^./, (first) => first.toUpperCase()));
+    write(verdict.lastChild, short ? ` ${text}` : "");
   });
 }
+
+/** Rewards say nothing new where they are not graded. */
+const tells = (measures, measure) => measures[measure] !== undefined
+  && (measure !== "reward_per_slate" || measures[measure].value !== measures.clicks_per_slate.value);
 
 const verdictRow = () => make("tr", {},
   make("th", { scope: "row" }, make("bdi"), make("span", { class: "members" })),

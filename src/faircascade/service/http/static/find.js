@@ -82,7 +82,9 @@ export const find = {
         count(one.appearances), count(one.clicks), visible(one.group ?? NOTHING), visible(one.supplier ?? NOTHING),
       ]));
       if (!total) return "No item begins so.";
-      return total > found.length ? `${count(total)} items begin so; the ${found.length} most exposed ones:`
+      const exact = found[0].name === prefix ? "the one with this id, and " : "";
+      return total > found.length
+        ? `${count(total)} items begin so; ${exact}the ${found.length - (exact ? 1 : 0)} most exposed ${exact ? "others" : "ones"}:`
         : `${count(total)} ${total === 1 ? "item begins" : "items begin"} so.`;
     }, { typing: true });
 

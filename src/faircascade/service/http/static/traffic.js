@@ -26,7 +26,7 @@ const paintTimes = linesPainter({
     { name: "p99", look: "two", value: ({ seconds }) => seconds?.p99 ?? null },
     { name: "p50", look: "one", value: ({ seconds }) => seconds?.p50 ?? null },
   ],
-  format: duration, least: 0.001, summary: "Time to a slate", empty: "No single requests for slates",
+  format: duration, least: 0.001, summary: "Time to a slate", empty: "No requests for one slate yet",
 });
 const paintFailures = linesPainter({
   lines: [
@@ -93,7 +93,7 @@ function tilesOf({ moments }, history, step) {
   const answers = history.moments.reduce((total, m) => total + m.answers, 0);
   const share = (part) => (all ? percent(part / all) : NOTHING);
   return [
-    { name: "Requests", value: rate(all ? requests(over) / lengthOf(over) : null), words: `In the last ${step} with any that is over.` },
+    { name: "Requests", value: rate(all ? requests(over) / lengthOf(over) : null), words: `In the last whole ${step} that had any.` },
     { name: "p50", value: duration(latest?.seconds.p50 ?? null), words: "Half of the slates came within this." },
     { name: "p99", value: duration(latest?.seconds.p99 ?? null), words: "99% of the slates came within this." },
     { name: "Errors", value: share(errors), words: `${count(errors)} of ${count(all)} requests failed.` },
