@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import socket
 import sys
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from faircascade.service import supervisor, worker
+from faircascade.service import supervisor
 from faircascade.service.supervisor import _command, _Process, _Supervisor
 from faircascade.service.worker import Worker
 from faircascade.service.workforce import Workforce
@@ -220,7 +221,7 @@ def test_a_worker_ends_with_a_supervisor_that_was_killed_before_it_read_all(
     plan: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     codes: list[int] = []
-    monkeypatch.setattr(worker.os, "_exit", codes.append)
+    monkeypatch.setattr(os, "_exit", codes.append)
     ours, theirs = socket.socketpair()
     with theirs:
         theirs.send(b".")
