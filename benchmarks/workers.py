@@ -20,7 +20,8 @@ import uvloop
 from benchmarks.http_load import Seen, in_batches, in_closed_loop, in_open_loop
 from tests.service.processes import descendants
 
-CONNECTIONS = 16
+CONNECTIONS = 64
+"""Enough for every worker to have many at a time, which costs less than one by one."""
 SECONDS = 10.0
 SIZE = 64
 USERS = 10_000

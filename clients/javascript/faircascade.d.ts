@@ -117,7 +117,7 @@ export interface Experiment {
   first_look: number;
   arms: Record<string, ExperimentArm>;
   /** Each arm but the control, against the control. */
-  comparisons: Record<string, Record<"clicks_per_slate" | "equality_b" | "equality_p", Comparison>>;
+  comparisons: Record<string, Record<"clicks_per_slate" | "reward_per_slate" | "equality_b" | "equality_p", Comparison>>;
   sample_ratio: SampleRatio;
   /**
    * How it went, oldest first: a new period begins with every change of shares or policies, and is
@@ -138,6 +138,8 @@ export interface ExperimentArm {
   answered_share: number | null;
   clicks: number;
   clicks_per_slate: Interval;
+  /** What answers are worth; as many as clicks unless rewards are graded. */
+  reward_per_slate: Interval;
   /** 1 - Gini of appearances; null in catalogues of more than 10,000 items. */
   equality_b: Interval;
   /** The same weighed by position. */
@@ -167,7 +169,7 @@ export interface ExperimentLook {
   time: string;
   slates: number;
   mismatch: boolean;
-  comparisons: Record<string, Record<"clicks_per_slate" | "equality_b" | "equality_p", Difference>>;
+  comparisons: Record<string, Record<"clicks_per_slate" | "reward_per_slate" | "equality_b" | "equality_p", Difference>>;
 }
 
 export interface ExperimentName {

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-_VARIABLE = re.compile(r"\$\$|\$\{(\w+)(?::\?([^}]*))?\}")
+_VARIABLE = re.compile(r"\$\$|\$\{(\w+)(?::([?-])([^}]*))?\}")
 
 
 def load(*names: str, variables: Mapping[str, str]) -> dict[str, Any]:
@@ -41,6 +41,9 @@ def _filled(value: Any, variables: Mapping[str, str]) -> Any:
 
 
 def _value(match: re.Match[str], variables: Mapping[str, str]) -> str:
-    if match[1] not in variables:
-        raise ValueError(f"{match[1]}: {match[2]}")
-    return variables[match[1]]
+    name, sign, rest = match.groups()
+    if name in variables:
+        return variables[name]
+    if sign != "-":
+        raise ValueError(f"{name}: {rest}")
+    return rest

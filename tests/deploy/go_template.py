@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import yaml
@@ -45,6 +46,8 @@ class Templates:
             "default": lambda other, value: value or other,
             "printf": lambda form, *values: form % values,
             "required": _required,
+            "mul": lambda *values: prod(values),
+            "add": lambda *values: sum(values),
             "not": lambda value: not value,
             "or": lambda *values: next((v for v in values if v), values[-1]),
         }

@@ -20,10 +20,20 @@ EVERYTHING = {
     "image": {"repository": "repo/faircascade", "tag": "7"},
     "imagePullSecrets": [{"name": "pull"}],
     "replicas": 3,
+    "workers": 2,
     "store": {"url": 'rediss://:it\'s "odd"@redis:6379/0'},
     "keys": {"file": '{"keys": []}\n'},
     "items": {"file": 'item_id,f1\n"a",1\n'},
     "options": ["--policy=ealinucb", '--topics="a b"'],
+    "eventLog": {"existingClaim": "history", "rotate": "30m"},
+    "ttl": 1.5,
+    "noClickAfter": 30,
+    "noClickShown": 3,
+    "coldStart": 20,
+    "rateLimit": 200,
+    "traces": "http://collector:4318",
+    "rules": "at_most = {group = 2}\n",
+    "rewards": "[values]\nplayed = 0.5\n",
     "proxies": ["10.0.0.0/8", "fd00::/8"],
     "serviceMonitor": {"enabled": True, "keySecret": "wall", "labels": {"release": "prometheus"}},
     "podAnnotations": {"team": "shop"},
@@ -93,7 +103,7 @@ def test_documents_find_one_another(values) -> None:
     }
 
     made = {d["metadata"]["name"] for d in documents if d["kind"] in ("Secret", "ConfigMap")}
-    given = {"redis", "api-keys", "catalogue"}
+    given = {"redis", "api-keys", "catalogue", "history"}
     used = {container["env"][0]["valueFrom"]["secretKeyRef"]["name"]}
     for volume in pod["volumes"]:
         used |= {volume[kind][field] for kind, field in _SOURCES.items() if kind in volume}
@@ -128,7 +138,19 @@ def test_values_arrive_as_they_are() -> None:
     assert container["args"] == [
         "--keys=/keys/keys.json",
         "--log-format=json",
+        "--workers=2",
+        "--ttl=1.5",
         "--items=/items/items.csv",
+        "--event-log=/event-log",
+        "--event-log-format=parquet",
+        "--event-log-rotate=30m",
+        "--rules=/settings/rules.toml",
+        "--rewards=/settings/rewards.toml",
+        "--no-click-after=30",
+        "--no-click-shown=3",
+        "--cold-start=20",
+        "--rate-limit=200",
+        "--traces=http://collector:4318",
         "--proxy=10.0.0.0/8",
         "--proxy=fd00::/8",
         "--policy=ealinucb",
@@ -137,15 +159,40 @@ def test_values_arrive_as_they_are() -> None:
     secrets = {d["metadata"]["name"]: d["stringData"] for d in documents if d["kind"] == "Secret"}
     assert secrets["shop-store"]["store"] == EVERYTHING["store"]["url"]
     assert secrets["shop-keys"]["keys.json"] == EVERYTHING["keys"]["file"]
-    assert _only(documents, "ConfigMap")["data"]["items.csv"] == EVERYTHING["items"]["file"]
+    maps = {d["metadata"]["name"]: d["data"] for d in documents if d["kind"] == "ConfigMap"}
+    assert maps["shop-items"]["items.csv"] == EVERYTHING["items"]["file"]
+    assert maps["shop-settings"] == {
+        f"{name}.toml": EVERYTHING[name] for name in ("rules", "rewards")
+    }
 
 
-def test_other_items_restart_the_pods() -> None:
-    def template(text: str) -> Any:
-        return _only(render(NEEDED | {"items": {"file": text}}), "Deployment")["spec"]["template"]
+@pytest.mark.parametrize(
+    "values",
+    [
+        lambda n: {"items": {"file": f"item_id,f1\na,{n}\n"}},
+        lambda n: {"rules": f"at_most = {{group = {n}}}"},
+        lambda n: {"rewards": f"values = {{played = 0.{n}}}"},
+    ],
+    ids=["items", "rules", "rewards"],
+)
+def test_other_files_restart_the_pods(values) -> None:
+    def template(n: int) -> Any:
+        return _only(render(NEEDED | values(n)), "Deployment")["spec"]["template"]
 
-    assert template("item_id,f1\na,1\n") == template("item_id,f1\na,1\n")
-    assert template("item_id,f1\na,1\n") != template("item_id,f1\na,2\n")
+    assert template(1) == template(1)
+    assert template(1) != template(2)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8])
+def test_requests_and_limits_grow_with_the_workers(workers) -> None:
+    (container,) = _pod(render(NEEDED | {"workers": workers}))["containers"]
+    assert container["resources"] == {
+        "requests": {"cpu": f"{500 * workers}m", "memory": f"{256 * workers}Mi"},
+        "limits": {"cpu": workers + 1, "memory": f"{workers}Gi"},
+    }
+    given = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "2", "memory": "2Gi"}}
+    (container,) = _pod(render(NEEDED | {"workers": workers, "resources": given}))["containers"]
+    assert container["resources"] == given
 
 
 @pytest.mark.parametrize(
@@ -163,6 +210,9 @@ def test_what_has_no_default_is_asked_for(without, message) -> None:
         {"options": ["--keys=/other"]},
         {"options": ["policy"]},
         {"replicas": "two"},
+        {"workers": 0},
+        {"options": ["--workers=2"]},
+        {"eventLog": {"existingClaim": "history", "format": "csv"}},
         {"itmes": {}},
     ],
 )

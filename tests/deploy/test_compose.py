@@ -59,7 +59,7 @@ def test_a_container_has_a_health_check(name) -> None:
 def test_what_is_mounted_is_there(service) -> None:
     for source, _ in mounts(service):
         if source.startswith("."):
-            assert source in MADE_BY_THE_USER or (DEPLOY / source).is_file()
+            assert source in MADE_BY_THE_USER or (DEPLOY / source).exists()
         else:
             assert source in ALL["volumes"]
     if service.get("network_mode") is None:
@@ -72,6 +72,17 @@ def test_files_of_the_user_are_explained_and_kept_out_of_git() -> None:
     for name in ("keys", "prometheus.key", ".env"):
         assert f"deploy/{name}" in text
         assert f"deploy/{name}" in ignored
+
+
+def test_workers_and_an_event_log_are_asked_for_in_env() -> None:
+    service = SERVICES["service-1"]
+    assert "--workers=1" in service["command"]
+    assert service["environment"]["FAIRCASCADE_EVENT_LOG"] == ""
+    wanted = {"REDIS_PASSWORD": PASSWORD, "EVENT_LOG": "/event-log", "WORKERS": "2"}
+    service = load("compose.yaml", variables=wanted)["services"]["service-1"]
+    assert "--workers=2" in service["command"]
+    assert service["environment"]["FAIRCASCADE_EVENT_LOG"] in dict(mounts(service)).values()
+    assert "install -d -o faircascade /event-log" in CONTAINERFILE
 
 
 def test_passwords_are_asked_for_and_written_nowhere() -> None:

@@ -36,6 +36,7 @@ from faircascade.policies import (
 from faircascade.ranker import Ranker
 from faircascade.service.bootstrap import start_service, why_not_served
 from faircascade.service.catalogue import importer
+from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.catalogue.sources import ItemsFile, RankerFile
 from faircascade.service.messages import (
     FeedbackRequest,
@@ -445,7 +446,7 @@ def test_a_ranker_is_imported_again_if_that_was_not_finished(
     async def work() -> None:
         trained()
         with monkeypatch.context() as broken:
-            broken.setattr(Service, "patches", None)
+            broken.setattr(importer, "item_patches", None)
             with pytest.raises(TypeError):
                 await start_service("sqlite:store.db", source=RankerFile("ranker.npz"))
         async with started(source=RankerFile("ranker.npz")) as service:
@@ -458,16 +459,16 @@ def test_a_ranker_is_imported_again_if_that_was_not_finished(
 def test_many_items_come_in_by_pieces_and_a_start_that_stopped_between_them_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    put, patches, sizes = SQLiteStore.put_items, Service.patches, []
+    put, patches, sizes = SQLiteStore.put_items, importer.item_patches, []
 
     async def counted(self: SQLiteStore, changes: Sequence[ItemPatch]) -> None:
         sizes.append(len(changes))
         await put(self, changes)
 
-    def failing(self: Service, changes: Sequence[ItemChange]) -> list[ItemPatch]:
+    def failing(changes: Sequence[ItemChange], catalogue: Catalogue) -> list[ItemPatch]:
         if any(change.item == "e" for change in changes):
             raise StoreDown("gone")
-        return patches(self, changes)
+        return patches(changes, catalogue)
 
     monkeypatch.setattr(SQLiteStore, "put_items", counted)
     monkeypatch.setattr(importer, "CHUNK", 2)
@@ -475,7 +476,7 @@ def test_many_items_come_in_by_pieces_and_a_start_that_stopped_between_them_goes
 
     async def work() -> None:
         with monkeypatch.context() as broken:
-            broken.setattr(Service, "patches", failing)
+            broken.setattr(importer, "item_patches", failing)
             with pytest.raises(StoreDown):
                 await start_service("sqlite:store.db", source=source)
         assert sizes == [2, 2]

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from faircascade.service import precedence
 from faircascade.service.messages import FeedbackRequest, Recommendation, RecommendationRequest
-from faircascade.service.precedence import PIECE, Precedence
+from faircascade.service.precedence import LARGE_PIECE, PIECE, QUIET, Precedence
 from faircascade.service.service import Service
 from faircascade.service.stores.base import StoreDown, StoreUnsure
 from tests.service.in_process import recommend, serving
 
-MANY = 5 * PIECE + 3
+MANY = 5 * LARGE_PIECE + 3
 
 
 def asked(count: int = MANY, **fields: Any) -> list[RecommendationRequest]:
@@ -87,11 +88,29 @@ def test_batches_take_turns_so_that_a_short_one_is_done_first(tmp_path: Path) ->
             done.append(name)
 
         async with serving(tmp_path) as service:
-            long = [one(f"long {n}", asked(8 * PIECE)) for n in range(2)]
-            await asyncio.gather(*long, one("short", asked(PIECE)))
+            long = [one(f"long {n}", asked(8 * LARGE_PIECE)) for n in range(2)]
+            await asyncio.gather(*long, one("short", asked(LARGE_PIECE)))
         return done
 
     assert asyncio.run(work())[0] == "short"
+
+
+def test_pieces_are_small_as_long_as_there_are_single_requests(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(precedence, "monotonic", lambda: now)
+    order, entries = Precedence(), range(10 * LARGE_PIECE)
+    pieces = order.pieces(entries)
+    found = [next(pieces)]
+    with order.small():
+        found.append(next(pieces))
+    found.append(next(pieces))
+    now = QUIET
+    found += pieces
+    sizes = [len(piece) for piece in found]
+    assert sizes[:5] == [LARGE_PIECE, PIECE, PIECE, LARGE_PIECE, LARGE_PIECE]
+    assert [entry for piece in found for entry in piece] == list(entries)
 
 
 def test_a_batch_goes_on_however_many_single_requests_there_are() -> None:
@@ -132,7 +151,7 @@ def test_feedback_that_failed_half_way_can_be_sent_again(
                 with pytest.raises(StoreDown):
                     await service.learn(answers)
             receipts = await service.learn(answers)
-            assert sum(receipt.repeated for receipt in receipts) == 2 * PIECE
+            assert sum(receipt.repeated for receipt in receipts) == 2 * LARGE_PIECE
 
     asyncio.run(work())
 
@@ -155,4 +174,4 @@ def test_the_rest_of_a_batch_is_not_made_if_nobody_waits_for_it(tmp_path: Path) 
                 await service.recommend(asked(), check=check)
             return service.activity.counts["recommendations"]
 
-    assert asyncio.run(work()) == 2 * PIECE
+    assert asyncio.run(work()) == 2 * LARGE_PIECE

@@ -47,7 +47,9 @@ def evaluate(
     ] = None,
     items: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Table of items: an id, and features as numbers."),
+        typer.Option(
+            metavar="FILE", help="Table of items: an id, and features as numbers or vectors."
+        ),
     ] = None,
     estimator: Annotated[
         list[str] | None,

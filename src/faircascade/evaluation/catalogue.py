@@ -9,9 +9,16 @@ from typing import Any
 import numpy as np
 
 from faircascade.data.base import DataError
-from faircascade.data.columns import USUAL_NAMES, find_column, id_column, number_column
+from faircascade.data.columns import (
+    USUAL_NAMES,
+    find_column,
+    id_column,
+    number_column,
+    usual_column,
+)
 from faircascade.data.layouts import TextOptions
 from faircascade.data.text_tables import open_table
+from faircascade.data.vectors import VECTORS, vectors
 from faircascade.errors import ParameterError
 from faircascade.policies import Policy
 from faircascade.types import Floats, Ids, Ints, Items
@@ -66,7 +73,8 @@ class Catalogue:
 def read_items(source: Any, ids: Any = None) -> Items:
     """Return items from a catalogue, features (m, d) with their ids, or a table.
 
-    In a table a column names the items, and all columns of numbers are features.
+    In a table a column names the items. Their features are a column of vectors, if one is called
+    like that (`features`, `vector`, `embedding`), or else all columns of numbers.
     """
     if isinstance(source, Items):
         return source
@@ -86,18 +94,25 @@ def read_items(source: Any, ids: Any = None) -> Items:
 
 
 def _features(table: Any, ids: str) -> Floats:
-    columns: list[Floats] = []
-    for name in table.names:
-        if name == ids:
-            continue
-        try:
-            read = table.read({name: "number"})
-            columns.append(number_column(read[name], table, name))
-        except DataError:
-            continue  # text: a name, a group
+    name = usual_column(table, VECTORS)
+    if name not in (None, ids) and _numbers(table, name) is None:
+        return vectors(table.read({name: "text"})[name], table, name)
+    columns = [
+        found
+        for name in table.names
+        if name != ids and (found := _numbers(table, name)) is not None
+    ]
     if not columns:
         raise DataError(f"{table.label}: there is no column of numbers, so there are no features")
     return np.column_stack(columns)
+
+
+def _numbers(table: Any, name: str) -> Floats | None:
+    """Return a column of numbers; nothing if it is text: a name, a group."""
+    try:
+        return number_column(table.read({name: "number"})[name], table, name)
+    except DataError:
+        return None
 
 
 def items_for(policy: Policy, items: Items | None, logged: Ids, clicks: Floats) -> Items:

@@ -37,7 +37,7 @@ class PMMF(ShiftingReranker):
     of several, `e` is the mean.
     """
 
-    strength_range: ClassVar[StrengthRange | None] = StrengthRange("strength", 1e-7, 10.0)
+    strength_range: ClassVar[StrengthRange | None] = StrengthRange("step", 1e-14, 1.0)
 
     strength: float = 0.1
     """How much the worst-off provider counts against the scores of slates, lambda, >= 0."""

@@ -56,6 +56,10 @@ class Activity:
         """Count labels of users that have no cohort, as there are too many."""
         self._count("labels_ignored", labels)
 
+    def dropped_shadows(self, slates: int) -> None:
+        """Count slates for which a policy in the shadow did not rank, as it takes too long."""
+        self._count("shadows_dropped", slates)
+
     def defaulted(self, slates: int) -> None:
         """Count slates that were learned as not clicked, as nobody answered."""
         self._count("no_clicks", slates)

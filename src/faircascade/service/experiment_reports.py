@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+from weakref import ref
 
 from faircascade.service.experiments import Record
 from faircascade.service.experiments.equality import equality
@@ -19,7 +20,10 @@ from faircascade.service.service import Service
 _ATTEMPTS = 5
 """How often a look is kept while others keep theirs."""
 
+T = TypeVar("T")
 Report = dict[str, Any]
+Once = Callable[..., Awaitable[Any]]
+"""Works something out, unless it is known already."""
 
 
 async def look(service: Service, *, last: bool = False) -> None:
@@ -42,24 +46,54 @@ async def look(service: Service, *, last: bool = False) -> None:
             return
 
 
-async def report(service: Service, name: str) -> Report:
-    """Return what an experiment shows now, or showed when it ended."""
-    experiment = service.lineup.experiment
-    if experiment is not None and experiment.name == name:
-        return await _of_running(service, experiment)
-    for past in service.lineup.past:
-        if past.name == name:
-            return await _of_past(service, past)
-    raise Refused(Reason.UNKNOWN, "name", f"{name!r} is not the name of an experiment")
+class Reports:
+    """What the experiments and the shadows of a service show. What follows from counts is worked
+    out once for all who ask, until the counts change."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._known: dict[str, tuple[Any, asyncio.Future[Any]]] = {}
+        """By what it is about: what it follows from, and what it is."""
+
+    async def experiment(self, name: str) -> Report:
+        """Return what an experiment shows now, or showed when it ended."""
+        service, experiment = self._service, self._service.lineup.experiment
+        if experiment is not None and experiment.name == name:
+            return await _of_running(service, experiment, self._once)
+        for past in service.lineup.past:
+            if past.name == name:
+                return await _of_past(service, past)
+        raise Refused(Reason.UNKNOWN, "name", f"{name!r} is not the name of an experiment")
+
+    async def shadow(self, name: str) -> Report:
+        """Return what a policy in the shadow would have shown, next to what was shown instead."""
+        lineup = self._service.lineup
+        key = shadow_key(name, lineup.named(name).current.id)
+        counted = await self._once(f"shadow/{name}", key, lambda: _of_shadow(self._service, key))
+        return {"share": lineup.shadows.get(name, 0.0), **counted}
+
+    async def _once(self, about: str, key: Any, work_out: Callable[[], Awaitable[T]]) -> T:
+        """Return what is known already if it follows from the same, or else work it out."""
+        catalogue = ref(self._service.catalogue)  # an old one may be large
+        key = (key, self._service.exposure.cursor, catalogue)
+        known, found = self._known.get(about, (None, None))
+        if found is None or known != key or (found.done() and found.exception() is not None):
+            found = asyncio.ensure_future(work_out())
+            self._known[about] = key, found
+        return await asyncio.shield(found)  # a caller that is cancelled must not end it for others
 
 
-async def _of_running(service: Service, experiment: Experiment) -> Report:
+async def _of_running(service: Service, experiment: Experiment, once: Once) -> Report:
     record = Record.from_json(
         await service.store.get_meta(_kept_as(experiment.name)), experiment.since
     )
     shares = experiment.assignment.shares
     period = record.of(experiment.key, experiment.period_since, shares)
-    said, _ = await _said(service, experiment, period.origins, begin=False)
+    said, _ = await once(
+        "experiment",
+        (experiment, sorted(period.origins.items())),
+        lambda: _said(service, experiment, period.origins, begin=False),
+    )
     return {
         "name": experiment.name,
         "state": "running" if experiment.running else "stopped",
@@ -135,10 +169,8 @@ async def _said(
     return await asyncio.to_thread(said), monitor.origins
 
 
-async def shadow_report(service: Service, name: str) -> Report:
-    """Return what a policy in the shadow would have shown, next to what was shown in its place."""
-    lineup = service.lineup
-    key = shadow_key(name, lineup.named(name).current.id)
+async def _of_shadow(service: Service, key: str) -> Report:
+    """Return what was counted of a version of a policy in the shadow."""
     tallies, slots = service.exposure.tallies(key), service.catalogue.slots
 
     def said() -> Report:
@@ -156,7 +188,7 @@ async def shadow_report(service: Service, name: str) -> Report:
             **equalities,
         }
 
-    return {"share": lineup.shadows.get(name, 0.0), **await asyncio.to_thread(said)}
+    return await asyncio.to_thread(said)
 
 
 def _value(value: float) -> float | None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import time
 from contextlib import suppress
+from functools import partial
 
 from faircascade.service import experiment_reports
 from faircascade.service.catalogue.free_memory import FreeMemory
+from faircascade.service.lineup import Lineup
 from faircascade.service.service import Service
 from faircascade.service.stores.base import StoreDown
 
@@ -26,6 +29,8 @@ NO_CLICKS_EVERY = 10.0
 """Seconds between searches for slates that were not answered in time."""
 NO_CLICKS_FIRST = 60.0
 """Seconds from the start to the first search: feedback may have waited for the service."""
+RECLAIM_EVERY = 60.0
+"""Seconds between searches for numbers of users that no policy needs any more, at most."""
 _BATCHES = 10
 """Most batches of such slates between two ticks."""
 _SHARE = 50.0
@@ -80,6 +85,30 @@ async def follow_policies(service: Service) -> None:
         await asyncio.sleep(TICK)
         with suppress(StoreDown):  # maintenance says so
             await service.follow_lineup()
+
+
+async def reclaim_numbers(service: Service) -> None:
+    """Reclaim what removed policies left of users, for ever. Of several services on a store, any
+    may do it, and all of them at once: they find that it was done."""
+    while True:
+        await asyncio.sleep(random.uniform(RECLAIM_EVERY / 2, RECLAIM_EVERY))
+        try:
+            await reclaim(service)
+        except StoreDown:  # maintenance says so
+            continue
+        except Exception:
+            log.exception("numbers of removed policies cannot be reclaimed")
+
+
+async def reclaim(service: Service) -> None:
+    """Move the numbers of users that no policy needs any more, a few users at a time."""
+    for move in service.lineup.vacant.due(service.clock()):
+        cursor: str | None = ""
+        while cursor is not None and move in service.lineup.vacant.moves:
+            cursor = await service.store.move_sums(move.first, move.size, move.into, cursor)
+            await asyncio.sleep(_PAUSE)
+        if cursor is None:
+            await service.change(partial(Lineup.moved, move=move, now=service.clock()))
 
 
 async def learn_no_clicks(service: Service) -> bool:

@@ -11,13 +11,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from math import inf
+from time import monotonic
 from typing import TypeVar
 
 SMALL = 16
 """Entries of a call up to which it is small."""
-PIECE = 128
-"""Entries of a piece. Smaller ones make single requests wait for less, and a batch cost more: each
-has a transaction of its own."""
+PIECE = 32
+"""Entries of a piece while there are small calls. Smaller ones make these wait for less, and a
+large call cost more: each has a transaction of its own."""
+LARGE_PIECE = 128
+"""Entries of a piece when there have been no small calls for a while."""
+QUIET = 1.0
+"""Seconds without a small call after which pieces are large."""
 AT_ONCE = 2
 """Pieces that are under way at a time: one computes while the other waits for the disk."""
 LONGEST_WAIT = 0.02
@@ -32,6 +38,7 @@ class Precedence:
     def __init__(self) -> None:
         self._small = 0
         self._turns = asyncio.Semaphore(AT_ONCE)
+        self._latest = -inf  # when a small call last ended
         self._calm = asyncio.Event()
         self._calm.set()
 
@@ -43,9 +50,19 @@ class Precedence:
         try:
             yield
         finally:
+            self._latest = monotonic()
             self._small -= 1
             if not self._small:
                 self._calm.set()
+
+    def pieces(self, entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+        """Yield entries, a piece at a time; how large one is depends on who else is there."""
+        first = 0
+        while first < len(entries):
+            quiet = not self._small and monotonic() >= self._latest + QUIET
+            size = LARGE_PIECE if quiet else PIECE
+            yield entries[first : first + size]
+            first += size
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
@@ -61,8 +78,3 @@ class Precedence:
                 await asyncio.wait_for(self._calm.wait(), LONGEST_WAIT)
         else:
             await asyncio.sleep(0)  # those that have come go on
-
-
-def pieces(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
-    """Yield entries, a piece at a time."""
-    return (entries[first : first + PIECE] for first in range(0, len(entries), PIECE))

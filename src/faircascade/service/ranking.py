@@ -28,6 +28,7 @@ from faircascade.service.messages import (
 )
 from faircascade.service.scoring import RankedSlate, ScoringJob
 from faircascade.service.served import Asked, ServedPolicy, served_policies
+from faircascade.service.shadow_budget import ShadowBudget
 from faircascade.service.stores.base import (
     CHARGED,
     COUNTED,
@@ -69,9 +70,11 @@ class Ranking:
         clock: Callable[[], float],
         logged: bool = False,
         cold_start: ColdStart | None = None,
+        shadows: ShadowBudget | None = None,
     ) -> None:
         """Rank; slates that are `logged` say in their notes how they came about."""
         self._cold_start = cold_start
+        self._shadows = shadows or ShadowBudget()
         self._store = store
         self.logged = logged
         self._exposure = exposure
@@ -141,8 +144,13 @@ class Ranking:
             counted = [lineup.counted(user) for user in users]
             for name, share in lineup.shadows.items():
                 places = [n for n in ranked if names[n] != name and _casts(users[n], name, share)]
-                if places and lineup.stopped is None:
-                    beside = replace(asked, policies=[served[name]] * len(users), rates=False)
+                if not places or lineup.stopped is not None:
+                    continue
+                if self._shadows.is_spent:
+                    self._shadows.dropped(len(places))
+                    continue
+                beside = replace(asked, policies=[served[name]] * len(users), rates=False)
+                with self._shadows.spending():
                     await self._cast(name, beside, places, counted)
             results |= await self._hand_out(asked, ranked, counted, labels, lineup)
         return [results[place] for place in range(len(requests))]

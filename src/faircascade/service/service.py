@@ -35,9 +35,10 @@ from faircascade.service.messages import (
     Refused,
 )
 from faircascade.service.no_clicks import NoClicks
-from faircascade.service.precedence import SMALL, Precedence, pieces
+from faircascade.service.precedence import SMALL, Precedence
 from faircascade.service.ranking import Ranking, Scoring
 from faircascade.service.settings import ServiceSettings
+from faircascade.service.shadow_budget import ShadowBudget
 from faircascade.service.stores.base import (
     DEFAULT,
     VALUES,
@@ -105,6 +106,7 @@ class Service:
             clock=clock,
             logged=self.settings.event_log,
             cold_start=self._cold_start(),
+            shadows=ShadowBudget(self.activity.dropped_shadows),
         )
         self._lineup = LineupKeeper(
             self._ranking,
@@ -263,7 +265,7 @@ class Service:
             with self.precedence.small():
                 return await self._recommending(requests, check=check)
         answers: list[Recommendation | Refused] = []
-        for piece in pieces(requests):
+        for piece in self.precedence.pieces(requests):
             async with self.precedence.turn():
                 try:
                     answers += await self._recommending(piece, check=check)
@@ -307,7 +309,7 @@ class Service:
             with self.precedence.small():
                 return await self._learning(requests)
         receipts: list[FeedbackReceipt | Refused] = []
-        for piece in pieces(requests):
+        for piece in self.precedence.pieces(requests):
             async with self.precedence.turn():
                 receipts += await self._learning(piece)
         return receipts

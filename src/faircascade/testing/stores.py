@@ -33,6 +33,7 @@ from faircascade.service.stores.changes import (
     Erased,
     Expired,
     Imported,
+    Moved,
     Shown,
 )
 from faircascade.types import Floats
@@ -893,6 +894,76 @@ async def cohorts_grow_in_the_order_of_the_changes_whoever_teaches_them(store: S
         _equal(found.sums[place].tobytes(), total.tobytes(), f"sums of {name}")
 
 
+async def _move(store: Store, first: int, size: int, into: int | None) -> None:
+    cursor: str | None = ""
+    while cursor is not None:
+        cursor = await store.move_sums(first, size, into, cursor)
+
+
+@_opened
+async def numbers_of_everybody_can_be_moved_and_dropped(store: Store) -> None:
+    names = [f"user:{n} \u65e5*?[a]" for n in range(1_200)]
+    sums = np.arange(1.0, 1 + len(names) * SHAPE.sums).reshape(len(names), SHAPE.sums)
+    await store.put_users(names, sums, np.ones(len(names), dtype=np.int64))
+    new = [new_impression("ada", labels=["a:=1"]), new_impression("eve", labels=["a:=1"])]
+    for shown in await store.impressions(await store.record(new, units=None)):
+        assert shown is not None, "an impression is there when it was recorded"
+        await store.learn([new_update(shown, increments=np.array([8.0, 0.5]))])
+    await _move(store, 0, 1, 2)
+    moved = sums.copy()
+    moved[:, 2] += moved[:, 0]
+    moved[:, 0] = 0
+    found = (await store.begin_round(names)).sums
+    _same(found, moved, "sums after the first number went to the third")
+    _same(await sums_of(store, "ada"), _padded([0, 0.5, 8]), "sums of who knew two numbers")
+    _same((await store.cohorts(["a:=1"])).sums[0], _padded([0, 1, 16]), "sums of a cohort")
+    await _move(store, 0, 1, 2)
+    _same((await store.begin_round(names)).sums, moved, "sums after the same once more")
+    await _move(store, 1, SHAPE.sums - 1, None)
+    _equal((await store.begin_round([*names, "ada"])).sums.any().item(), False, "sums left")
+    _same((await store.cohorts(["a:=1"])).sums, 0 * found[:1], "sums of a cohort dropped")
+    _equal((await store.begin_round(["ada"])).rounds.tolist()[0] > 1, True, "rounds stay")
+
+
+def _padded(sums: Sequence[float]) -> Floats:
+    found = np.zeros(SHAPE.sums)
+    found[: len(sums)] = sums
+    return found
+
+
+@_opened
+async def nothing_is_lost_that_is_learned_while_numbers_are_moved(store: Store) -> None:
+    store.log_changes(True)
+    users = [f"user {n}" for n in range(4)]
+    shown = [one for user in users for one in await hand_out(store, user, 12)]
+    (slate,) = await store.impressions(
+        await store.record([new_impression("user 0", round=13, labels=["a=1"])], units=None)
+    )
+    assert slate is not None, "an impression is there when it was recorded"
+    ones = np.ones(SHAPE.sums)
+    updates = [new_update(one, increments=ones) for one in (*shown, slate)]
+    half = len(updates) // 2
+    await store.learn(updates[:half])
+    await asyncio.gather(
+        *(store.learn([update]) for update in updates[half:]), _move(store, 0, 1, 1)
+    )
+    await _move(store, 0, 1, 1)
+    for user in users:
+        total = _padded([0, *ones[1:] * (12 + (user == "user 0"))])
+        total[1] *= 2
+        _same(await sums_of(store, user), total, f"sums of {user}")
+        told = np.zeros(SHAPE.sums)
+        for change in await all_changes(store):
+            if isinstance(change, Answered) and change.impression.user == user:
+                told = told + change.increments
+            if isinstance(change, Moved) and not change.cohort and change.name == user:
+                _equal((change.first, change.size, change.into), (0, 1, 1), "what was moved")
+                told[1], told[0] = told[1] + told[0], 0
+        _same(told, total, f"sums of {user} by the changes")
+    cohorts = [one for one in await all_changes(store) if isinstance(one, Moved) and one.cohort]
+    _equal({one.name for one in cohorts}, {"a=1"}, "cohorts whose numbers were moved")
+
+
 @_opened
 async def changes_stay_until_they_are_dropped(store: Store) -> None:
     store.log_changes(True)
@@ -999,6 +1070,8 @@ STORE_CHECKS: tuple[Check, ...] = (
     any_text_may_be_asked_for_as_an_impression,
     what_is_not_expired_stays,
     changes_are_kept_in_full_if_they_are_logged,
+    numbers_of_everybody_can_be_moved_and_dropped,
+    nothing_is_lost_that_is_learned_while_numbers_are_moved,
     changes_stay_until_they_are_dropped,
     changes_come_in_the_order_in_which_sums_grew,
     what_users_teach_is_added_to_their_cohorts,

@@ -26,6 +26,7 @@ from faircascade.service.lineup.policy_changes import (
     with_shadow,
     without,
 )
+from faircascade.service.maintenance import reclaim
 from faircascade.service.messages import (
     FeedbackRequest,
     ItemChange,
@@ -215,6 +216,9 @@ class History:
         await self.one.exposure.catch_up(self.one.store)
         await self.one.exposure.keep(self.one.store)
 
+    async def reclaim(self) -> None:
+        await reclaim(self.one)
+
     async def write(self) -> None:
         if self.writer is not None:
             await self.writer.step()
@@ -226,7 +230,8 @@ class History:
 
 
 _ACTIONS = {
-    "recommend": 0.3,
+    "recommend": 0.26,
+    "reclaim": 0.04,
     "answer": 0.22,
     "no_clicks": 0.03,
     "put_items": 0.05,

@@ -49,6 +49,14 @@ events = st.lists(
     st.one_of(
         st.builds(lambda slots, note: noted(listed(NOW, *slots), **note), slates, notes),
         st.builds(lambda slots, note: noted(answered(NOW, *slots), **note), slates, notes),
+        st.builds(
+            lambda slots, note, reward: noted(
+                answered(NOW, *slots), **note, answer={"reward": reward}
+            ),
+            slates,
+            notes,
+            st.floats(0, 4),
+        ),
     ),
     max_size=30,
 )
@@ -64,6 +72,8 @@ def slowly(all_of_them: Sequence[Event], key: str, arm: str) -> ArmCounts:
         if event.answered:
             found.answers[block] += 1
             found.clicks[block] += len(event.slots)
+            worth = event.note.get("answer", {}).get("reward", len(event.slots))
+            found.rewards[block] += round(worth * 1e6)
             continue
         users.add(note["user"])
         found.slates[block] += 1
@@ -76,7 +86,7 @@ def slowly(all_of_them: Sequence[Event], key: str, arm: str) -> ArmCounts:
 
 
 def same(found: ArmCounts, expected: ArmCounts) -> bool:
-    arrays = ("slates", "answers", "clicks", "appearances", "units")
+    arrays = ("slates", "answers", "clicks", "rewards", "appearances", "units")
     return (found.users, found.sampled) == (expected.users, expected.sampled) and all(
         (getattr(found, name) == getattr(expected, name)).all() for name in arrays
     )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from faircascade.service import administration, experiment_reports
+from faircascade.service.experiments import Monitor
 from faircascade.service.service import Service
 from tests.service.http.applications import Client
 
@@ -176,6 +177,29 @@ def test_an_experiment_that_there_is_not_is_not_found(
     answer = client.request(method, path, json=body)
     assert answer.status_code == 404
     assert answer.json()["detail"].startswith("path.name 'test' is not the name of an experiment")
+
+
+def test_what_an_experiment_says_is_worked_out_once_until_there_is_more(
+    fairer: Client, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = []
+    look = Monitor.look
+
+    def counted(self: Monitor, *given: Any, **named: Any) -> Any:
+        looks.append(1)
+        return look(self, *given, **named)
+
+    monkeypatch.setattr(Monitor, "look", counted)
+    begin(fairer)
+    visit(fairer, service, 20)
+    said = [fairer.get(PATH).json() for _ in range(5)]
+    assert said[1:] == said[:-1]
+    before = len(looks)
+    visit(fairer, service, 21)
+    assert fairer.get(PATH).json() != said[-1]
+    assert len(looks) == before + 1
+    fairer.put(f"{PATH}/shares", {"shares": {"fairer": 0.4}})
+    assert fairer.get(PATH).json()["shares"]["fairer"] == 0.4
 
 
 def test_looks_are_kept_with_the_time_and_end_with_a_verdict(

@@ -16,14 +16,15 @@ from faircascade.policies.base import PolicyState
 from faircascade.registry import names, register
 from faircascade.rerankers.ledger import Ledger
 from faircascade.service.administration import Administration
-from faircascade.service.experiment_reports import shadow_report
+from faircascade.service.experiment_reports import Reports
 from faircascade.service.lineup import DEFAULT
 from faircascade.service.lineup_keeper import LINEUP
 from faircascade.service.messages import FeedbackReceipt, Recommendation, Refused
 from faircascade.service.service import Service
+from faircascade.service.shadow_budget import SHARE, ShadowBudget
 from faircascade.service.stores.base import StoreDown
 from faircascade.types import Feedback, Floats, Ints, Pool, Rows, Slates, Users
-from tests.service.in_process import learn, recommend, serving
+from tests.service.in_process import Clock, learn, recommend, serving
 from tests.service.stores.memory_store import MemoryStore
 
 USERS = [f"user-{n}" for n in range(12)]
@@ -178,13 +179,39 @@ def test_a_shadow_changes_no_slate_and_counts_what_it_would_have_shown(tmp_path:
             await work(shadowed).shadow("other", 1.0)
             assert shown(await visits(shadowed, 4)) == shown(await visits(still, 4))
             await shadowed.exposure.catch_up(shadowed.store)
-            report = await shadow_report(shadowed, "other")
+            reports = Reports(shadowed)
+            report = await reports.shadow("other")
             assert report["slates"] == 4 * len(USERS)
             assert 0.1 < report["common"] < 0.45  # 3 of 12 items at random: a quarter
             await work(shadowed).shadow("other", 0.0)
             await visits(shadowed)
             await shadowed.exposure.catch_up(shadowed.store)
-            assert (await shadow_report(shadowed, "other"))["slates"] == 4 * len(USERS)
+            assert (await reports.shadow("other"))["slates"] == 4 * len(USERS)
+
+    run(story())
+
+
+def test_a_slow_shadow_ranks_for_some_slates_and_the_others_do_not_wait(tmp_path: Path) -> None:
+    async def story() -> None:
+        time = Clock(0.0)
+        async with serving(tmp_path) as service:
+            dropped = service.activity.dropped_shadows
+            service._ranking._shadows = ShadowBudget(dropped, elapsed=time)
+            await work(service).put_policy("other", "random", {})
+            await work(service).shadow("other", 1.0)
+            scored = service._ranking._score
+
+            async def slow(job: Any) -> Any:
+                time.now += 1.0 if job.policy.name == "random" else 0.01
+                return await scored(job)
+
+            service._ranking._score = slow
+            began = time.now
+            slates = len(await visits(service, 50, clicks=False))
+            await service.exposure.catch_up(service.store)
+            ranked = (await Reports(service).shadow("other"))["slates"]
+            assert ranked + service.activity.counts["shadows_dropped"] == slates
+            assert 0 < ranked <= 1 + SHARE * (time.now - began)
 
     run(story())
 
@@ -400,7 +427,6 @@ def test_of_two_first_starts_at_once_the_second_follows_the_first(tmp_path: Path
         async with serving(tmp_path, LinUCB(), store=store) as one:
             slow = Slow()
             late = Service(LinTS(), slow, dim=4)
-            late.lineup = type(late.lineup).of(LinTS(), size=15, seed=0, now=0.0)
             slow.first = False
             await late.change(lambda lineup: lineup, always=True)
             assert late.policy == LinUCB()

@@ -19,7 +19,9 @@ from faircascade.service.lineup import experiment_changes as experiments
 from faircascade.service.lineup import policy_changes as policies
 from faircascade.service.lineup.knowledge import MOST_SUMS
 from faircascade.service.lineup.models import size_of
+from faircascade.service.lineup.vacancies import REST
 from faircascade.service.messages import Refused
+from faircascade.service.stores.packing import moved
 
 BLANK = Catalogue.empty(2, 0).items
 POLICIES: list[Policy] = [
@@ -36,9 +38,9 @@ NAMES = [DEFAULT, "fairer", "bolder"]
 KNOWLEDGE = st.sampled_from([None, "shared", "branched", "new"])
 
 
-def put(lineup: Lineup, name: str, policy: Policy, **options) -> Lineup:
+def put(lineup: Lineup, name: str, policy: Policy, now: float = 1.0, **options) -> Lineup:
     return policies.with_policy(
-        lineup, name, policy, size=size_of(policy, BLANK), now=1.0, **options
+        lineup, name, policy, size=size_of(policy, BLANK), now=now, **options
     )
 
 
@@ -60,7 +62,8 @@ class LineupMachine(RuleBasedStateMachine):
     @initialize(policy=st.sampled_from(POLICIES))
     def start(self, policy: Policy) -> None:
         self.lineup = first_lineup(policy)
-        self.sums = np.zeros((1, 0))
+        self.now = 1.0
+        self.sums = np.zeros((2, 0))
         self.cells: dict[str, Cell] = {}
         self.seen: dict[str, Policy] = {}
         self.feedback = count(1)
@@ -84,7 +87,7 @@ class LineupMachine(RuleBasedStateMachine):
     def put(self, name: str, policy: Policy, knowledge) -> None:
         known = self.learner(self.lineup, name)
         try:
-            after = put(self.lineup, name, policy, knowledge=knowledge)
+            after = put(self.lineup, name, policy, knowledge=knowledge, now=self.now)
         except Refused:
             if knowledge is None:
                 raise
@@ -106,7 +109,7 @@ class LineupMachine(RuleBasedStateMachine):
         named = self.lineup.by_name.get(name)
         if named is not None:
             version = named.versions[place % len(named.versions)]
-            self.take(policies.with_chosen(self.lineup, name, version.id, 1.0))
+            self.take(policies.with_chosen(self.lineup, name, version.id, self.now))
             assert self.lineup.named(name).current.id == version.id
 
     @rule(name=st.sampled_from(NAMES), other=st.sampled_from(NAMES))
@@ -115,13 +118,25 @@ class LineupMachine(RuleBasedStateMachine):
         known = self.lineup.by_name
         if name in known and other in known:
             version = known[other].current
-            self.take(policies.with_chosen(self.lineup, name, version.id, 1.0))
+            self.take(policies.with_chosen(self.lineup, name, version.id, self.now))
             assert self.lineup.named(name).current.id == version.id
 
     @precondition(lambda self: len(self.lineup.policies) > 1)
     @rule()
     def remove(self) -> None:
-        self.take(policies.without(self.lineup, self.lineup.policies[-1].name, 1.0))
+        self.take(policies.without(self.lineup, self.lineup.policies[-1].name, self.now))
+
+    @rule(seconds=st.sampled_from([1.0, REST, 10 * REST]), users=st.sampled_from([[0], [0, 1]]))
+    def move(self, seconds: float, users: list[int]) -> None:
+        """Time passes, and numbers of one user are moved, or those of both."""
+        self.now += seconds
+        for move in self.lineup.vacant.due(self.now)[:1]:
+            for user in users:
+                row = moved(self.sums[user], move.first, move.size, move.into)
+                if row is not None:
+                    self.sums[user] = row
+            if len(users) == len(self.sums):
+                self.take(self.lineup.moved(move, self.now))
 
     @rule()
     def learn(self) -> None:
@@ -152,9 +167,14 @@ class LineupMachine(RuleBasedStateMachine):
         assert Lineup.from_json(json.loads(json.dumps(self.lineup.to_json()))) == self.lineup
 
     @invariant()
-    def models_do_not_overlap(self) -> None:
-        ends = [0, *(model.end for model in self.lineup.models)]
-        assert [model.first for model in self.lineup.models] == ends[:-1]
+    def numbers_are_of_one_model_or_of_none(self) -> None:
+        vacant, models = self.lineup.vacant, self.lineup.models
+        bases = {model.first for model in models}
+        dropped = [move for move in vacant.moves if move.first not in bases]
+        spans = sorted((one.first, one.end) for one in (*models, *dropped, *vacant.free))
+        assert [first for first, _ in spans] == [0, *(end for _, end in spans)][:-1]
+        for span in vacant.free:
+            assert not self.sums[:, span.first : span.end].any()
 
 
 LineupMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
@@ -281,6 +301,28 @@ def test_going_back_never_fails_for_want_of_sums() -> None:
         lineup = policies.with_chosen(lineup, DEFAULT, version.id, 2.0)
     assert refused
     assert lineup.width <= MOST_SUMS
+
+
+@pytest.mark.parametrize("knowledge", ["new", "branched"])
+def test_a_year_of_policies_that_come_and_go_takes_no_more_numbers_than_a_week(knowledge) -> None:
+    lineup, now, widths = first_lineup(EALinUCB()), 0.0, []
+
+    def settled(lineup: Lineup, now: float) -> Lineup:
+        for later in (2 * REST, 4 * REST, 6 * REST):  # a fold may follow another
+            for move in lineup.vacant.due(now + later):
+                lineup = lineup.moved(move, now + later)
+        return lineup
+
+    for day in range(365):
+        trial, default = EALinUCB(gamma=0.1 + day / 1000), EALinUCB(alpha=0.2 + (day % 7) / 10)
+        now = 86_400.0 * day
+        lineup = settled(put(lineup, "trial", trial, now=now, knowledge=knowledge), now)
+        lineup = settled(put(lineup, DEFAULT, default, now=now + 10_000), now + 10_000)
+        lineup = settled(policies.without(lineup, "trial", now + 20_000), now + 20_000)
+        widths.append(lineup.width)
+        assert len(lineup.models) < 10
+        assert len(json.dumps(lineup.to_json())) < 100_000
+    assert max(widths) == max(widths[:7])
 
 
 def test_a_policy_given_at_every_start_does_not_undo_a_change() -> None:

@@ -30,10 +30,11 @@ from faircascade.service.stores.changes import (
     Erased,
     Expired,
     Imported,
+    Moved,
     Shown,
     read_change,
 )
-from faircascade.service.stores.packing import fitting, widened
+from faircascade.service.stores.packing import fitting, moved, widened
 from faircascade.service.stores.registry import register_store
 from faircascade.types import Floats, Ints
 
@@ -85,6 +86,14 @@ class MemoryStore(Store):
         assert self._shape is not None
         self._kept = self._kept.widened(sums)
         self._shape = self._shape.widened(sums)
+
+    async def move_sums(self, first: int, size: int, into: int | None, after: str) -> str | None:
+        for some, cohort in ((self._users, False), (self._cohorts, True)):
+            for name, one in some.items():
+                if (sums := moved(one.sums, first, size, into)) is not None:
+                    one.sums = sums
+                    self._log(Moved(name=name, cohort=cohort, first=first, size=size, into=into))
+        return None
 
     async def close(self) -> None: ...
 

@@ -13,6 +13,7 @@ import pytest
 
 from faircascade.service import experiment_reports
 from faircascade.service.administration import Administration
+from faircascade.service.experiment_reports import Reports
 from faircascade.service.lineup import DEFAULT
 from faircascade.service.maintenance import follow_policies
 from faircascade.service.service import Service
@@ -129,7 +130,7 @@ def test_services_agree_on_where_sequences_begin_and_a_restart_begins_none_anew(
             for service in (here, there):
                 await service.exposure.catch_up(service.store)
             await asyncio.gather(*map(experiment_reports.look, (here, there)))
-            reports = [await experiment_reports.report(one, "test") for one in (here, there)]
+            reports = [await Reports(one).experiment("test") for one in (here, there)]
             assert reports[0] == reports[1]
             origins = await kept_origins(here)
             assert {name.partition("/")[0] for name in origins} == {"arm", "difference"}
@@ -138,7 +139,7 @@ def test_services_agree_on_where_sequences_begin_and_a_restart_begins_none_anew(
             await again.exposure.catch_up(again.store)
             await experiment_reports.look(again)
             assert await kept_origins(again) == origins
-            report = await experiment_reports.report(again, "test")
+            report = await Reports(again).experiment("test")
             assert sum(arm["slates"] for arm in report["arms"].values()) == 240
 
     asyncio.run(story())

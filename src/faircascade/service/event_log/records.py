@@ -17,6 +17,7 @@ from faircascade.service.stores.changes import (
     Erased,
     Expired,
     Imported,
+    Moved,
     Shown,
 )
 from faircascade.service.stores.contents import StoredCohort, StoredUser
@@ -103,6 +104,12 @@ class Records:
     def _(self, change: Imported) -> None:
         user = pack_text(change.user)
         self._add("imported", user=user, round=change.rounds, numbers=floats(change.sums))
+
+    @change.register
+    def _(self, change: Moved) -> None:
+        column = "name" if change.cohort else "user"
+        places = {"first": change.first, "size": change.size, "into": change.into}
+        self._add("moved", **{column: pack_text(change.name)}, value=json.dumps(places))
 
     # what is read as it is
 

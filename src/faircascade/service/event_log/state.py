@@ -17,7 +17,7 @@ from faircascade.service.exposure.encoding import from_bytes
 from faircascade.service.stores.base import COUNTED, LABELS, Event, Impression, StoredItem
 from faircascade.service.stores.contents import ItemVersion, StoredCohort, StoredUser
 from faircascade.service.stores.item_columns import ItemColumns
-from faircascade.service.stores.packing import read_floats, read_note, read_text, widened
+from faircascade.service.stores.packing import moved, read_floats, read_note, read_text, widened
 from faircascade.types import Floats
 
 Record = Mapping[str, Any]
@@ -179,6 +179,22 @@ class StoreState:
         self.sums = max(self.sums, len(sums))
         self.taught[read_text(record["name"])] = record["round"], sums
 
+    def moved(self, record: Record) -> None:
+        """Numbers of a user or of a cohort were added to others, or dropped."""
+        places = json.loads(record["value"])
+        if (name := record.get("user")) is not None:
+            user = self.known[read_text(name)]
+            user.sums = self._moved(user.sums, **places)
+        else:
+            cohort = read_text(record["name"])
+            slates, sums = self.taught[cohort]
+            self.taught[cohort] = slates, self._moved(sums, **places)
+
+    def _moved(self, sums: Floats, **places: Any) -> Floats:
+        found = moved(sums, **places)
+        self.sums = max(self.sums, 0 if found is None else len(found))
+        return sums if found is None else found
+
     # the rest
 
     def item(self, record: Record) -> None:
@@ -255,6 +271,7 @@ _APPLY: Mapping[str, Callable[[StoreState, Record], None]] = {
     "imported": StoreState.imported,
     "user": StoreState.imported,
     "cohort": StoreState.cohort,
+    "moved": StoreState.moved,
     "item": StoreState.item,
     "meta": StoreState.small_value,
     "counts": StoreState.counts,

@@ -11,6 +11,9 @@ from faircascade.service.experiments.hashing import bucket_of
 from faircascade.service.experiments.sequential import BLOCKS
 from faircascade.types import Floats, Ints
 
+REWARD_UNIT = 1e-6
+"""Rewards are counted in whole multiples of it, so that they add up in any order."""
+
 
 def block_of(user: str, salt: str) -> int:
     """Return the block of a user, which is independent of the arm.
@@ -35,6 +38,8 @@ class ArmCounts:
     """Slates with feedback, (B,)."""
     clicks: Ints
     """Clicks, (B,)."""
+    rewards: Ints
+    """What the answers are worth, in units of `REWARD_UNIT`, (B,): at most 1 a position."""
     appearances: Ints
     """How often items were shown, (B, m)."""
     units: Ints
@@ -43,10 +48,16 @@ class ArmCounts:
     @classmethod
     def empty(cls, items: int, blocks: int = BLOCKS) -> ArmCounts:
         """Return the counts of an arm that nobody has seen, over a catalogue of `items`."""
-        sums = (np.zeros(blocks, dtype=np.int64) for _ in range(3))
-        slates, answers, clicks = sums
+        slates, answers, clicks, rewards = np.zeros((4, blocks), dtype=np.int64)
         shown, units = (np.zeros((blocks, items), dtype=np.int64) for _ in range(2))
-        return cls(slates=slates, answers=answers, clicks=clicks, appearances=shown, units=units)
+        return cls(
+            slates=slates,
+            answers=answers,
+            clicks=clicks,
+            rewards=rewards,
+            appearances=shown,
+            units=units,
+        )
 
     def add_slates(self, blocks: Ints, items: Ints) -> None:
         """Count slates of item rows (n, K), -1 for none, shown to users of blocks (n,)."""
@@ -57,10 +68,18 @@ class ArmCounts:
         np.add.at(self.appearances, cells, 1)
         np.add.at(self.units, cells, worth)
 
-    def add_answers(self, blocks: Ints, clicks: Ints) -> None:
-        """Count answers with so many clicks, (n,), of users of blocks (n,)."""
+    def add_answers(self, blocks: Ints, clicks: Ints, rewards: Floats | None = None) -> None:
+        """Count answers with so many clicks, (n,), of users of blocks (n,). They are worth as much,
+        unless told otherwise."""
         np.add.at(self.answers, blocks, 1)
         np.add.at(self.clicks, blocks, clicks)
+        worth = np.asarray(clicks if rewards is None else rewards)
+        np.add.at(self.rewards, blocks, np.rint(worth / REWARD_UNIT).astype(np.int64))
+
+    @property
+    def worth(self) -> Floats:
+        """Reward of answers, (B,)."""
+        return np.asarray(self.rewards * REWARD_UNIT, dtype=np.float64)
 
     @property
     def weighed(self) -> Floats:

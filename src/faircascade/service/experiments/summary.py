@@ -17,10 +17,13 @@ from faircascade.service.experiments.verdict import Wording, verdict
 VERSION = 1
 MEASURES: Mapping[str, Wording] = {
     "clicks_per_slate": Wording(more="more clicks", less="fewer clicks"),
+    "reward_per_slate": Wording(more="more reward", less="less reward"),
     "equality_b": Wording(more="shares exposure more equally", less="shares it less equally"),
     "equality_p": Wording(more="shares exposure more equally", less="shares it less equally"),
 }
 """What arms are compared by."""
+PER_SLATE = ("clicks_per_slate", "reward_per_slate")
+"""Means over slates; a slate has from 0 to 1 of either at each position."""
 LARGEST = {"equality_b": 1.0, "equality_p": 1.0}
 """What a measure can be at most, if there is a bound."""
 
@@ -194,6 +197,7 @@ class Monitor:
 def _estimates(counts: ArmCounts) -> dict[str, Estimate]:
     return {
         "clicks_per_slate": Estimate.ratio(counts.clicks, counts.slates),
+        "reward_per_slate": Estimate.ratio(counts.worth, counts.slates),
         "equality_b": equality(counts.appearances),
         "equality_p": equality(counts.weighed),
     }
@@ -204,7 +208,7 @@ def _differences(
 ) -> dict[str, Estimate]:
     return {
         measure: ours[measure].minus(theirs[measure])
-        if measure == "clicks_per_slate"
+        if measure in PER_SLATE
         else equality_difference(ours[measure], theirs[measure])
         for measure in MEASURES
     }

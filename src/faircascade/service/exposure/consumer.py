@@ -95,6 +95,11 @@ class ExposureTracker:
             return True
 
     @property
+    def cursor(self) -> str:
+        """Up to which event of the store everything is counted."""
+        return self._cursor
+
+    @property
     def behind(self) -> float:
         """Seconds since everything that had happened was counted; infinite before the start."""
         return max(0.0, self._clock() - self._read)

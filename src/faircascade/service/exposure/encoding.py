@@ -87,7 +87,8 @@ def _pack_tallies(tallies: Tallies) -> dict[str, NDArray[Any]]:
     for key, arms in tallies.arms.items():
         for arm, tally in arms.items():
             name = f"arm/{len(listed)}"
-            listed.append([key, arm, tally.users.halvings, tally.common, tally.items])
+            rewards = sorted(tally.rewards.items())
+            listed.append([key, arm, tally.users.halvings, tally.common, tally.items, rewards])
             blocks = sorted(tally.blocks)
             steps = [Step.pack(tally.blocks[block], UNSETTLED) for block in blocks]
             arrays |= _pack(name, blocks, steps)
@@ -98,10 +99,11 @@ def _pack_tallies(tallies: Tallies) -> dict[str, NDArray[Any]]:
 def _tallies(arrays: Mapping[str, NDArray[Any]]) -> Tallies:
     tallies = Tallies()
     listed = json.loads(str(arrays["arms"])) if "arms" in arrays else []
-    for place, (key, arm, halvings, common, items) in enumerate(listed):
+    for place, (key, arm, halvings, common, items, rewards) in enumerate(listed):
         hashes = set(arrays[f"arm/{place}/users"].tolist())
         users = UserSample(hashes=hashes, halvings=halvings)
         tally = ArmTally(users=users, common=common, items=items)
+        tally.rewards.update({int(block): int(units) for block, units in rewards})
         for block, step in _unpack(f"arm/{place}", arrays):
             step.add_to(tally.blocks[block])
         tallies.arms.setdefault(key, {})[arm] = tally

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from faircascade.service.experiments.counts import ArmCounts
+from faircascade.service.experiments.counts import REWARD_UNIT, ArmCounts
 from faircascade.service.experiments.sequential import BLOCKS
 from faircascade.service.exposure.counts import Counts, EventBatch
-from faircascade.service.stores.base import Event, Slots
+from faircascade.service.stores.base import ANSWER, Event, Slots
 
 MOST_ITEMS = 10_000
 """Catalogues up to which it is measured how equally arms share exposure."""
@@ -61,6 +61,8 @@ class ArmTally:
 
     blocks: dict[int, Counts] = field(default_factory=lambda: defaultdict(Counts))
     users: UserSample = field(default_factory=UserSample)
+    rewards: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    """Reward of answers by block, in units of `REWARD_UNIT`."""
     common: int = 0
     """Items that slates of the shadow have in common with those that were shown."""
     items: int = 0
@@ -72,6 +74,7 @@ class ArmTally:
         return ArmTally(
             blocks=defaultdict(Counts, blocks),
             users=self.users.copy(),
+            rewards=defaultdict(int, self.rewards),
             common=self.common,
             items=self.items,
         )
@@ -85,8 +88,15 @@ class ArmTally:
             found.slates[block] = counts.slates
             found.answers[block] = counts.answers
             found.clicks[block] = counts.clicks
+            found.rewards[block] = self.rewards.get(block, 0)
             found.appearances[block], found.units[block], _ = counts.of(there)
         return replace(found, users=self.users.count, sampled=self.users.sampled(halvings))
+
+
+def _reward(event: Event) -> int:
+    """Return the reward of an answer in units; one for a click, unless rewards are graded."""
+    reward: float = event.note.get(ANSWER, {}).get("reward", len(event.slots))
+    return round(reward / REWARD_UNIT)
 
 
 Arms = dict[str, ArmTally]
@@ -113,7 +123,9 @@ class Tallies:
             if not event.answered:
                 self._count_shadows(event, groups)
         for (key, arm, block), some in groups.items():
-            self._arm(key, arm).blocks[block].add(EventBatch.of(some, now).of_slots(MOST_SLOTS))
+            tally = self._arm(key, arm)
+            tally.blocks[block].add(EventBatch.of(some, now).of_slots(MOST_SLOTS))
+            tally.rewards[block] += sum(_reward(event) for event in some if event.answered)
 
     def _count_shadows(self, event: Event, groups: dict[tuple[str, str, int], list[Event]]) -> None:
         for key, shadow in event.note.get("shadows", {}).items():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import FastAPI
 
 from faircascade.service.audit_log import AuditLog
+from faircascade.service.experiment_reports import Reports
 from faircascade.service.http.access import Access
 from faircascade.service.http.admission import Admission
 from faircascade.service.http.audit import Auditor
@@ -28,7 +29,7 @@ from faircascade.service.http.routes import ROUTERS
 from faircascade.service.http.shared_rate_limits import SharedRateLimits
 from faircascade.service.keys import Keys
 from faircascade.service.limits import Limits
-from faircascade.service.maintenance import follow_policies, maintain
+from faircascade.service.maintenance import follow_policies, maintain, reclaim_numbers
 from faircascade.service.service import Service
 from faircascade.service.worker import Worker
 from faircascade.version import __version__
@@ -71,12 +72,16 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        lifespan=lambda _: _running(service, [maintain, follow_policies, *beside], audit_log),
+        lifespan=lambda _: _running(
+            service, [maintain, follow_policies, reclaim_numbers, *beside], audit_log
+        ),
         exception_handlers=HANDLERS,  # type: ignore[arg-type]
     )
     settings, metrics, limits = service.settings, Metrics(service, worker), Limits.of(service)
     admission = Admission()
     rates = None if worker is None else SharedRateLimits(Path(worker.folder, "rate-limits"))
+    if worker is not None:
+        service.log_status.share(Path(worker.folder))
     app.state.dependencies = Dependencies(
         service=service,
         metrics=metrics,
@@ -84,6 +89,7 @@ def create_app(
         store_probe=StoreProbe(service.store),
         connections=ConnectionPool(settings),
         admission=admission,
+        reports=Reports(service),
         worker=worker,
     )
     for router in ROUTERS:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
+from faircascade.service.experiment_reports import Reports
 from faircascade.service.http.admission import Admission
 from faircascade.service.http.connection_pool import ConnectionPool
 from faircascade.service.http.metrics import Metrics
@@ -26,6 +27,7 @@ class Dependencies:
     store_probe: StoreProbe
     connections: ConnectionPool
     admission: Admission
+    reports: Reports
     worker: Worker | None = None
     page: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while a page of the catalogue is written, which takes milliseconds: others come in

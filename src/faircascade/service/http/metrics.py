@@ -88,6 +88,11 @@ class Metrics:
                 "Slates that were learned as not clicked, as no feedback came in time.",
                 registry=registry,
             ),
+            "shadows_dropped": Counter(
+                "faircascade_shadow_slates_dropped",
+                "Slates for which a policy in the shadow did not rank, as shadows took too long.",
+                registry=registry,
+            ),
             "labels_ignored": Counter(
                 "faircascade_labels_ignored",
                 "Labels of users that were ignored, as there are too many.",

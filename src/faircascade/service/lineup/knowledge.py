@@ -6,7 +6,7 @@ policies that would go on teaching it get a branch of their own, in which nothin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from faircascade.policies import Policy
@@ -15,6 +15,9 @@ from faircascade.service.lineup.policies import Knowledge, NamedPolicy, PolicyVe
 from faircascade.service.messages import Reason, Refused
 
 Models = tuple[Model, ...]
+
+Place = Callable[[Models, int], int]
+"""Says where a model of a size may begin, next to others."""
 
 MOST_SUMS = 20_000
 """Numbers of a user that all models together may have."""
@@ -47,17 +50,17 @@ def with_model(
     size: int,
     known: int | None,
     knowledge: Knowledge,
+    place: Place,
 ) -> tuple[Models, int]:
     """Return the models with the one of a new version, and which that is."""
     if known is not None and knowledge == "shared":
         return models, known
-    width = models[-1].end if models else 0
     base: tuple[int, ...] = ()
     if known is not None and knowledge == "branched":
         base = models[known].branch_base
-    new = Model(first=width, size=size, base=base)
-    room = _still_to_branch((*models, new), policies)
-    if width + size + room > max(MOST_SUMS, size):
+    new = Model(first=place(models, size), size=size, base=base)
+    taken = sum(model.size for model in models) + _still_to_branch((*models, new), policies)
+    if max(taken + size, new.end) > max(MOST_SUMS, size):
         what = f"would make more than {MOST_SUMS:,} sums of each user"
         raise Refused(Reason.CONFLICT, "policy", what)
     return (*models, new), len(models)
@@ -71,7 +74,7 @@ def _still_to_branch(models: Models, policies: Iterable[NamedPolicy]) -> int:
 
 
 def branched_off(
-    models: Models, policies: Sequence[NamedPolicy]
+    models: Models, policies: Sequence[NamedPolicy], place: Place
 ) -> tuple[Models, tuple[NamedPolicy, ...]]:
     """Return models and policies so that no model with branches is taught.
 
@@ -84,7 +87,8 @@ def branched_off(
             continue
         old = models[taught]
         places[taught] = len(models)
-        models = (*models, replace(old, first=models[-1].end, base=old.branch_base))
+        first = place(models, old.size)
+        models = (*models, replace(old, first=first, base=old.branch_base))
     if not places:
         return models, tuple(policies)
     return models, tuple(named.with_models(places) for named in policies)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 from faircascade.policies import Policy
@@ -12,13 +12,14 @@ from faircascade.service.lineup.experiment import Experiment
 from faircascade.service.lineup.knowledge import branched_off
 from faircascade.service.lineup.models import Model, plain_spec, read_policy, version_of
 from faircascade.service.lineup.policies import NamedPolicy, PolicyVersion
+from faircascade.service.lineup.vacancies import NOTHING, Move, Vacancies, tidied
 from faircascade.service.messages import Reason, Refused
 
 DEFAULT = "default"
 """Name of the policy that is served to everybody who is in no experiment."""
 CHANGES = 100
 """Changes that are remembered."""
-VERSION = 2
+VERSION = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +60,8 @@ class Lineup:
     """Versions that are gone; there may be feedback on their slates."""
     stopped: Policy | None = None
     """The kill switch: the policy that everybody is served, whatever else is said here."""
+    vacant: Vacancies = NOTHING
+    """Numbers of users that no model needs any more."""
     changes: tuple[Change, ...] = ()
     """Newest last."""
 
@@ -82,7 +85,7 @@ class Lineup:
     @property
     def width(self) -> int:
         """How many numbers of a user are needed."""
-        return max((model.end for model in self.models), default=0)
+        return self.vacant.end(self.models)
 
     @cached_property
     def by_name(self) -> Mapping[str, NamedPolicy]:
@@ -173,6 +176,7 @@ class Lineup:
             "given": self.given,
             "retired": [version.to_json() for version in self.retired],
             "stopped": None if self.stopped is None else plain_spec(self.stopped),
+            "vacant": self.vacant.to_json(),
             "changes": [[change.time, change.text] for change in self.changes],
         }
 
@@ -193,6 +197,7 @@ class Lineup:
             given=data["given"],
             retired=tuple(PolicyVersion.from_json(one, missing) for one in data["retired"]),
             stopped=None if stopped is None else read_policy(stopped),
+            vacant=Vacancies.from_json(data["vacant"]),
             changes=tuple(Change(time=time, text=text) for time, text in data["changes"]),
         )
 
@@ -204,11 +209,43 @@ class Lineup:
         """
         changes = (*self.changes, Change(time=now, text=text))[-CHANGES:]
         found = replace(self, number=self.number + 1, changes=changes, **fields)
-        models, policies = branched_off(found.models, found.policies)
+        place = partial(found.vacant.place, now=now)
+        models, policies = branched_off(found.models, found.policies, place)
+        found = replace(found, models=models, policies=policies).tidied(now)
         experiment = found.experiment
         if experiment is not None and found._arms(experiment) != self._arms(experiment):
             experiment = experiment.begun_anew(found.number, now)
-        return replace(found, models=models, policies=policies, experiment=experiment)
+        return replace(found, experiment=experiment)
+
+    def moved(self, move: Move, now: float) -> Self:
+        """Return it when the store has moved numbers: others may have their place."""
+        if move not in self.vacant.moves:
+            return self
+        models = tuple(
+            replace(model, base=tuple(first for first in model.base if first != move.first))
+            for model in self.models
+            if model.first != move.first
+        )
+        places = {model.first: n for n, model in enumerate(models)}
+        numbers = {n: places[m.first] for n, m in enumerate(self.models) if m.first in places}
+        found = self._with_models(models, numbers)
+        vacant = self.vacant.freed(move, now)
+        return replace(found, number=self.number + 1, vacant=vacant).tidied(now)
+
+    def tidied(self, now: float) -> Self:
+        """Return it without models that nobody needs."""
+        models, numbers, vacant = tidied(self.models, self.policies, self.vacant, now)
+        return replace(self._with_models(models, numbers), vacant=vacant)
+
+    def _with_models(self, models: tuple[Model, ...], numbers: Mapping[int, int]) -> Self:
+        """Return it with some of its models, by their new numbers. Nobody goes back to versions
+        that are gone: they may have lost theirs."""
+        retired = tuple(
+            replace(one, model=None if one.model is None else numbers.get(one.model))
+            for one in self.retired
+        )
+        policies = tuple(named.with_models(numbers) for named in self.policies)
+        return replace(self, models=models, policies=policies, retired=retired)
 
     def _arms(self, experiment: Experiment) -> list[str]:
         """Return the versions that an experiment compares."""

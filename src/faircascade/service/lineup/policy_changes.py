@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 
 from faircascade.policies import Policy
 from faircascade.service.ids import NAME, NAME_RULE
@@ -76,7 +77,8 @@ def with_policy(
         alone = _alone(lineup, name)
         learner = _comparable_learner(lineup, model_of, size)
         begins = chosen_knowledge(knowledge, learner, policy, alone=alone)
-        models, model = with_model(models, lineup.policies, size, model_of.taught, begins)
+        place = partial(lineup.vacant.place, now=now)
+        models, model = with_model(models, lineup.policies, size, model_of.taught, begins, place)
     copy = _copy_of(lineup, policy, model)
     version = PolicyVersion(policy=policy, model=model, since=now, knowledge=begins, copy=copy)
     new = NamedPolicy(name=name, versions=(version,), chosen=0)

@@ -333,6 +333,15 @@ class Store(ABC):
         """Use so many numbers of each user from now on, no fewer than before; new ones are 0."""
 
     @abstractmethod
+    async def move_sums(self, first: int, size: int, into: int | None, after: str) -> str | None:
+        """Add `size` numbers of users and cohorts to those from `into` on, or drop them if that is
+        None; they are 0 then.
+
+        Some users at a time, each at once: those after a cursor, which is "" at first. Returns the
+        next cursor, None when all had their turn; those who came meanwhile may not have had it.
+        """
+
+    @abstractmethod
     async def close(self) -> None:
         """Finish pending work and close."""
 
@@ -491,9 +500,10 @@ class Store(ABC):
     async def changes(self, after: str, limit: int) -> list[tuple[str, Change]]:
         """Return the changes after a cursor, oldest first, each with its own cursor.
 
-        Slates, answers, erasures, and imports of users that were not known: each once, in the order
-        in which they came to one user, kept by the transaction that did it. Impressions that
-        `expire` drops unanswered are there, too. The cursor before the first change is "".
+        Slates, answers, erasures, imports of users that were not known, and numbers that were
+        moved: each once, in the order in which they came to one user, kept by the transaction that
+        did it. Impressions that `expire` drops unanswered are there, too. The cursor before the
+        first change is "".
         """
 
     @abstractmethod

@@ -31,6 +31,7 @@ from faircascade.types import Floats, Ints
 
 _LENGTH = struct.Struct("<I")
 _ANSWER = struct.Struct("<dIII")  # time, bytes of the note, bytes of refunds, increments
+_MOVE = struct.Struct("<?qqq")  # whether of a cohort, first, size, into
 _ROUNDS = struct.Struct("<q")
 
 
@@ -215,6 +216,31 @@ class Imported(Change):
         user, at = _name(body)
         (rounds,) = _ROUNDS.unpack_from(body, at)
         return cls(user=user, rounds=rounds, sums=read_floats(body[at + _ROUNDS.size :]))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Moved(Change):
+    """Numbers of a user, or of a cohort, were added to others of the same, or dropped."""
+
+    code = 6
+
+    name: str
+    cohort: bool
+    first: int
+    size: int
+    into: int | None
+
+    def _body(self, dim: int) -> bytes:
+        into = -1 if self.into is None else self.into
+        return pack_part(self.name) + _MOVE.pack(self.cohort, self.first, self.size, into)
+
+    @classmethod
+    def _read(cls, body: bytes, dim: int) -> Self:
+        name, at = _name(body)
+        cohort, first, size, into = _MOVE.unpack_from(body, at)
+        return cls(
+            name=name, cohort=cohort, first=first, size=size, into=None if into < 0 else into
+        )
 
 
 def _name(body: bytes) -> tuple[str, int]:

@@ -52,6 +52,20 @@ def widened(sums: Floats, size: int) -> Floats:
     return sums[:size] if missing <= 0 else np.concatenate([sums, np.zeros(missing)])
 
 
+def moved(sums: Floats, first: int, size: int, into: int | None) -> Floats | None:
+    """Return sums with `size` of them added to those from `into` on, or dropped, and 0 instead;
+    nothing if they are 0 already."""
+    taken = sums[first : first + size]
+    if not taken.any():
+        return None
+    found = sums.copy() if into is None else widened(sums, max(len(sums), into + size)).copy()
+    if into is not None:
+        own = found[into : into + size]
+        own[:] = widened(taken, size) + own
+    found[first : first + size] = 0.0
+    return found
+
+
 def fitting(increments: Floats, size: int) -> Floats:
     """Return increments if there are no more than `size` sums."""
     if increments.ndim != 1 or len(increments) > size:

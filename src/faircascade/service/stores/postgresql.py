@@ -40,10 +40,11 @@ from faircascade.service.stores.changes import (
     Erased,
     Expired,
     Imported,
+    Moved,
     Shown,
     read_change,
 )
-from faircascade.service.stores.packing import pack_floats, pack_text
+from faircascade.service.stores.packing import moved, pack_floats, pack_text, read_text
 from faircascade.service.stores.postgresql_catalogue import change_items, read_items, take_out
 from faircascade.service.stores.postgresql_connection import (
     Connection,
@@ -56,6 +57,7 @@ from faircascade.service.stores.postgresql_contents import PostgreSQLContents
 from faircascade.service.stores.postgresql_rows import (
     EXPIRED,
     IMPRESSION,
+    SUMS,
     USER,
     at_once,
     chunks,
@@ -142,6 +144,39 @@ class PostgreSQLStore(Store):
         await self._guarded("SELECT 1 WHERE {guard}")
         await self._db.transaction(lambda db: schema_of.widen(db, self._id, sums))
         self._shape = replace(self._shape, sums=sums)
+
+    async def move_sums(self, first: int, size: int, into: int | None, after: str) -> str | None:
+        table, _, last = (after or "users:").partition(":")
+        count = at_once(8 * self._shape.sums)
+
+        async def job(db: Connection) -> list[Any]:
+            await db.execute(
+                f"SELECT {function('guard')}($1), {function('announce_events')}()", self._id
+            )
+            rows = await db.fetch(SUMS.format(table=table), bytes.fromhex(last), first, count)
+            pairs = []
+            for name, length, packed in rows:
+                sums = moved(read_sums(packed, length), first, size, into)
+                if sums is not None:
+                    pairs.append((name, sums.tolist()))
+            await db.executemany(f"UPDATE {table} SET sums = $2 WHERE name = $1", pairs)
+            changes = self._packed(
+                Moved(
+                    name=read_text(name),
+                    cohort=table == "cohorts",
+                    first=first,
+                    size=size,
+                    into=into,
+                )
+                for name, _ in pairs
+            )
+            await db.execute("INSERT INTO changes (body) SELECT unnest($1::bytea[])", changes)
+            return list(rows)
+
+        rows = await self._db.transaction(job)
+        if len(rows) == count:
+            return f"{table}:{rows[-1][0].hex()}"
+        return "cohorts:" if table == "users" else None
 
     async def close(self) -> None:
         await self._db.close()

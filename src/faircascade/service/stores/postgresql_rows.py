@@ -43,6 +43,12 @@ DELETE FROM impressions WHERE id = ANY (ARRAY(
 """
 """Drops some impressions and returns what `read_impression` takes."""
 
+SUMS = """
+SELECT name, cardinality(sums), array_send(sums) FROM {table}
+WHERE name > $1 AND cardinality(sums) > $2 ORDER BY name LIMIT $3 FOR UPDATE
+"""
+"""Some users or cohorts with more than so many sums, in the order in which others lock them."""
+
 _MANY = 500
 """Rows sent together at most."""
 _MUCH = 2**20

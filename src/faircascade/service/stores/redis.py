@@ -38,6 +38,7 @@ from faircascade.service.stores.changes import (
     Change,
     Erased,
     Imported,
+    Moved,
     Shown,
     read_change,
 )
@@ -48,7 +49,11 @@ from faircascade.service.stores.redis_connection import (
     Unanswered,
     chunks,
 )
-from faircascade.service.stores.redis_contents import RedisContents
+from faircascade.service.stores.redis_contents import (
+    LOOKED_AT,
+    RedisContents,
+    pattern_of,
+)
 from faircascade.service.stores.registry import register_store
 from faircascade.types import Floats, Ints
 
@@ -126,6 +131,46 @@ class RedisStore(Store):
     async def widen(self, sums: int) -> None:
         await self._call("widen", [([], [sums])])
         self._shape = replace(self._shape, sums=sums)
+
+    async def move_sums(self, first: int, size: int, into: int | None, after: str) -> str | None:
+        kind, _, cursor = (after or "user:0").partition(":")
+        ((cursor_now, keys),) = await self._send(
+            [("SCAN", cursor, "MATCH", pattern_of(self._key(kind, "")), "COUNT", LOOKED_AT)]
+        )
+        for some in chunks(keys, _at_once(8 * self._shape.sums)):
+            await self._move(kind, some, (first, size, into))
+        if int(cursor_now):
+            return f"{kind}:{int(cursor_now)}"
+        return "cohort:0" if kind == "user" else None
+
+    async def _move(
+        self, kind: str, keys: Sequence[bytes], what: tuple[int, int, int | None]
+    ) -> None:
+        """Move numbers of some users or cohorts, until nobody learned anything meanwhile."""
+        first, size, into = what
+        stem = self._key(kind, "")
+        while keys:
+            calls: list[tuple[Command, Command]] = []
+            keys_of: list[bytes] = []
+            asked: list[Command] = [("HGET", key, "sums") for key in keys]
+            for key, packed in zip(keys, await self._send(asked), strict=True):
+                sums = packing.moved(packing.read_floats(packed or b""), first, size, into)
+                if sums is None:
+                    continue
+                change = self._packed(
+                    Moved,
+                    name=packing.read_text(key.removeprefix(stem)),
+                    cohort=kind == "cohort",
+                    first=first,
+                    size=size,
+                    into=into,
+                )
+                given = [packed, packing.pack_floats(sums, len(sums)), change]
+                calls.append(([key, self._key("changes")], given))
+                keys_of.append(key)
+            done = await self._call("replace_sums", calls)
+            pairs = zip(keys_of, done, strict=True)
+            keys = [key for key, was in pairs if not was]
 
     async def close(self) -> None:
         await self._connection.close()

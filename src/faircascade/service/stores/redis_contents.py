@@ -20,10 +20,16 @@ from faircascade.service.stores.contents import (
 from faircascade.service.stores.redis_connection import Command, chunks
 
 _PIECE = 500
-_LOOKED_AT = 1_000
+LOOKED_AT = 1_000
 """Keys that Redis looks at in one step."""
 _SHORTEST = 3600_000
 """Milliseconds that a copied impression lives at least."""
+
+
+def pattern_of(stem: bytes) -> bytes:
+    """Return the pattern of all keys that begin like this."""
+    return re.sub(rb"([*?\[\]\\])", rb"\\\1", stem) + b"*"
+
 
 Key = Callable[..., bytes]
 Send = Callable[[Sequence[Command]], Any]
@@ -58,11 +64,11 @@ class RedisContents(StoreContents):
     async def _keys(self, kind: str) -> AsyncIterator[list[bytes]]:
         """Yield the keys of a kind; Redis may return one twice when it tidies its table."""
         stem = self._key(kind, "")
-        pattern = re.sub(rb"([*?\[\]\\])", rb"\\\1", stem) + b"*"
+        pattern = pattern_of(stem)
         cursor = b"0"
         while True:
             ((cursor, keys),) = await self._send(
-                [("SCAN", cursor, "MATCH", pattern, "COUNT", _LOOKED_AT)]
+                [("SCAN", cursor, "MATCH", pattern, "COUNT", LOOKED_AT)]
             )
             if keys:
                 yield keys

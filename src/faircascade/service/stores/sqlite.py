@@ -37,18 +37,20 @@ from faircascade.service.stores.changes import (
     Erased,
     Expired,
     Imported,
+    Moved,
     Shown,
     read_change,
 )
 from faircascade.service.stores.file_guard import IN_USE, lockable_file, mark, real_file
 from faircascade.service.stores.item_columns import PAGE, ItemColumns
-from faircascade.service.stores.packing import fitting, pack_note, read_note, widened
+from faircascade.service.stores.packing import fitting, moved, pack_note, read_note, widened
 from faircascade.service.stores.registry import register_store
 from faircascade.service.stores.round_numbers import OwnRounds, RoundNumbers
 from faircascade.service.stores.sqlite_contents import SQLiteContents
 from faircascade.service.stores.sqlite_file import SQLiteFile
 from faircascade.service.stores.sqlite_rows import (
     CATALOGUE_VERSION,
+    MOVED_AT_ONCE,
     SCHEMA,
     GrownSums,
     clicked_positions,
@@ -58,10 +60,12 @@ from faircascade.service.stores.sqlite_rows import (
     learn_one,
     make_id,
     make_tokens,
+    page_of_sums,
     parse_id,
     patch_item,
     read_cohort,
     read_item,
+    replace_sums,
     value,
 )
 from faircascade.types import Floats, Ints
@@ -201,6 +205,26 @@ class SQLiteStore(Store):
 
         await self._file.write(job)
         self._shape = replace(self._shape, sums=sums)
+
+    async def move_sums(self, first: int, size: int, into: int | None, after: str) -> str | None:
+        table, _, last = (after or "users:").partition(":")
+
+        def job(db: sqlite3.Connection) -> list[Any]:
+            rows = page_of_sums(db, table, last, first)
+            for key, name, packed in rows:
+                sums = moved(np.frombuffer(packed), first, size, into)
+                if sums is not None:
+                    replace_sums(db, table, key, sums)
+                    change = Moved(
+                        name=name, cohort=table == "cohorts", first=first, size=size, into=into
+                    )
+                    self._log(db, [change])
+            return rows
+
+        rows = await self._file.write(job)
+        if len(rows) == MOVED_AT_ONCE:
+            return f"{table}:{rows[-1][0]}"
+        return "cohorts:" if table == "users" else None
 
     async def close(self) -> None:
         await self._file.close()

@@ -66,6 +66,10 @@ CREATE TABLE counts (
 """
 _PLACE = "(number = ? AND token = ? OR number = ? AND token = ?)"
 """Where an impression is: by a number of its own, or by that of a copied id."""
+MOVED_AT_ONCE = 500
+"""Users whose sums change together."""
+_KEYS = {"users": "key", "cohorts": "name"}
+"""By which column rows with sums are ordered."""
 CATALOGUE_VERSION = "SELECT coalesce(max(version), 0) FROM items"
 
 
@@ -243,6 +247,23 @@ class GrownSums:
             "DO UPDATE SET slates = excluded.slates, sums = excluded.sums",
             [(name, slates, sums.tobytes()) for name, (slates, sums) in self._cohorts.items()],
         )
+
+
+def page_of_sums(db: sqlite3.Connection, table: str, after: str, least: int) -> list[Any]:
+    """Return some rows of users or cohorts with more than so many sums, in the order of their keys:
+    key, name, sums."""
+    key = _KEYS[table]
+    least_key: Any = {"users": int(after or -(2**63)), "cohorts": after}[table]
+    return db.execute(
+        f"SELECT {key}, name, sums FROM {table} WHERE {key} > ? AND length(sums) > ? "
+        f"ORDER BY {key} LIMIT ?",
+        [least_key, 8 * least, MOVED_AT_ONCE],
+    ).fetchall()
+
+
+def replace_sums(db: sqlite3.Connection, table: str, key: Any, sums: Floats) -> None:
+    """Put other sums in the place of those of a row."""
+    db.execute(f"UPDATE {table} SET sums = ? WHERE {_KEYS[table]} = ?", [sums.tobytes(), key])
 
 
 def read_cohort(db: sqlite3.Connection, name: str) -> tuple[int, Floats]:

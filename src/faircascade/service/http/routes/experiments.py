@@ -9,7 +9,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from faircascade.service.administration import Administration
-from faircascade.service.experiment_reports import report
 from faircascade.service.exposure.summary import iso
 from faircascade.service.http.dependencies import dependencies_of
 from faircascade.service.http.json_route import JSONRoute, json_response, no_content
@@ -150,7 +149,7 @@ def _entry(name: str, state: str, since: float, until: float | None) -> dict[str
 
 async def _answer(request: Request, name: str, status: int = 200) -> Response:
     """Return `Experiment` of the API."""
-    found = await report(dependencies_of(request).service, name)
+    found = await dependencies_of(request).reports.experiment(name)
     times = {
         field: None if found[field] is None else iso(found[field])
         for field in ("since", "until", "counted_since")

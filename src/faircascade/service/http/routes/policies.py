@@ -9,7 +9,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from faircascade.service.administration import Administration
-from faircascade.service.experiment_reports import shadow_report
 from faircascade.service.exposure.summary import iso
 from faircascade.service.http.callers import CALLER
 from faircascade.service.http.dependencies import dependencies_of
@@ -140,7 +139,7 @@ async def remove_policy(request: Request, name: PolicyPath) -> Response:
 )
 async def get_shadow(request: Request, name: PolicyPath) -> Response:
     """Return what the slates of a policy in the shadow have in common with those of users."""
-    return json_response(await shadow_report(dependencies_of(request).service, name))
+    return json_response(await dependencies_of(request).reports.shadow(name))
 
 
 @router.put(

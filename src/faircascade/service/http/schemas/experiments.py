@@ -10,7 +10,7 @@ from faircascade.service.http.schemas.policies import Change, Share, Time
 from faircascade.service.ids import Name
 from faircascade.service.messages import MOST, Model, example, whole
 
-Measure = Literal["clicks_per_slate", "equality_b", "equality_p"]
+Measure = Literal["clicks_per_slate", "reward_per_slate", "equality_b", "equality_p"]
 State = Literal["running", "stopped", "ended"]
 Shares = Annotated[
     dict[str, Share],
@@ -36,6 +36,7 @@ _ARM: dict[str, Any] = {
     "answered_share": 0.82,
     "clicks": 20_100,
     "clicks_per_slate": {"value": 0.4, "low": 0.38, "high": 0.42},
+    "reward_per_slate": {"value": 0.4, "low": 0.38, "high": 0.42},
     "equality_b": {"value": 0.31, "low": 0.29, "high": 0.33},
     "equality_p": {"value": 0.28, "low": 0.26, "high": 0.3},
 }
@@ -45,7 +46,7 @@ _COMPARISON = {
         "text": "no difference larger than 10% so far; keep running: about 90,000 more slates",
         "slates_left": 90_000,
     }
-    for measure in ("clicks_per_slate", "equality_b", "equality_p")
+    for measure in ("clicks_per_slate", "reward_per_slate", "equality_b", "equality_p")
 }
 _SHARES = {"default": 0.5, "fairer": 0.5}
 
@@ -98,6 +99,9 @@ class ExperimentArm(Model):
     answered_share: float | None = Field(description="Answers per slate.")
     clicks: int
     clicks_per_slate: Interval
+    reward_per_slate: Interval = Field(
+        description="What answers are worth; as many as clicks unless rewards are graded."
+    )
     equality_b: Interval = Field(
         description="1 - Gini of appearances; null in catalogues of more than 10,000 items."
     )

@@ -10,6 +10,7 @@ import { poll } from "./poll.js";
 const EVERY = 10_000; // milliseconds
 const MEASURES = {
   clicks_per_slate: "Clicks per slate",
+  reward_per_slate: "Reward per slate",
   equality_b: "Equality of appearances",
   equality_p: "Equality by position",
 };
@@ -130,7 +131,8 @@ const armRow = () => make("tr", {}, make("th", { scope: "row" }),
 
 function showComparisons(comparisons, relevant) {
   const rows = Object.entries(comparisons).flatMap(([arm, measures]) =>
-    Object.entries(MEASURES).map(([measure, title]) => ({ arm, title, ...measures[measure] })));
+    Object.entries(MEASURES).filter(([measure]) => tells(measures, measure))
+      .map(([measure, title]) => ({ arm, title, ...measures[measure] })));
   const ends = rows.flatMap((row) => [row.low_percent, row.high_percent]).filter((end) => end !== null);
   const reach = Math.min(100, Math.max(300 * relevant, ...ends.map(Math.abs)));
   const place = (value) => `${50 + (50 * Math.max(-reach, Math.min(reach, value))) / reach}%`;
@@ -156,6 +158,10 @@ function showComparisons(comparisons, relevant) {
     write(verdict.lastChild, short ? ` ${said.text}` : "");
   });
 }
+
+/** Rewards say nothing new where they are not graded. */
+const tells = (measures, measure) => measures[measure] !== undefined
+  && (measure !== "reward_per_slate" || measures[measure].value !== measures.clicks_per_slate.value);
 
 const verdictRow = () => make("tr", {},
   make("th", { scope: "row" }, make("bdi"), make("span", { class: "members" })),
