@@ -238,7 +238,7 @@ def kind_of(value: Value) -> str:
 def _by_kind(values: Sequence[Value | None]) -> Iterator[tuple[str, Sequence[Value | None]]]:
     """Yield each kind that there is with the values of that kind, None in place of others."""
     examples = {type(value): value for value in values if value is not None}  # few, of many values
-    kinds = {of: kind_of(value) for of, value in examples.items()}
+    kinds: dict[type, str] = {of: kind_of(value) for of, value in examples.items()}
     for kind in dict.fromkeys(kinds.values()):
         alone = len(set(kinds.values())) == 1
         yield kind, values if alone else [v if kinds.get(type(v)) == kind else None for v in values]

@@ -168,7 +168,8 @@ def item_columns(rows: Sequence[Any], dim: int) -> ItemColumns:
 def _attributes(texts: Sequence[str]) -> list[Attributes]:
     if set(texts) == {"{}"}:
         return [_NO_ATTRIBUTES] * len(texts)
-    joined, found = f"[{','.join(texts)}]", list[Attributes]()
+    joined = f"[{','.join(texts)}]"
+    found: list[Attributes]
     try:
         found = orjson.loads(joined)
     except ValueError:  # halves of surrogate pairs, which JSON may name
