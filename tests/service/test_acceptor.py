@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import math
 import socket
 from contextlib import suppress
 from typing import Any
@@ -98,6 +99,23 @@ def test_many_connections_are_accepted_without_a_pause(
         await stop(one, connections)
 
     asyncio.run(scenario())
+
+
+def test_connections_that_come_and_go_do_not_pile_up(
+    listener: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acceptor, "LATELY", math.inf)
+
+    async def scenario() -> None:
+        one, connections = acceptor_of(b"a", listener, shared=True)
+        one.start()
+        for _ in range(FEW):
+            await greeted(listener)
+        monkeypatch.setattr(acceptor, "TURN", 3600.0)
+        assert [await greeted(listener) for _ in range(5)] == [b"a"] * 5
+        await stop(one, connections)
+
+    asyncio.run(asyncio.wait_for(scenario(), 20.0))
 
 
 def test_who_waits_when_a_server_stops_is_still_served(listener: socket.socket) -> None:

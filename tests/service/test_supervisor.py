@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import socket
 import sys
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -213,3 +215,16 @@ def test_who_reads_of_the_workers_never_sees_half_of_it(tmp_path: Path) -> None:
     assert Workforce.read(str(tmp_path)) == workforce
     assert [path.name for path in tmp_path.iterdir()] == ["workers.json"]
     assert json.loads((tmp_path / "workers.json").read_text())["count"] == 2
+
+
+def test_a_worker_ends_with_a_supervisor_that_was_killed_before_it_read_all(
+    plan: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes: list[int] = []
+    monkeypatch.setattr(os, "_exit", codes.append)
+    ours, theirs = socket.socketpair()
+    with theirs:
+        theirs.send(b".")
+        ours.close()
+        replace(plan, link=theirs.fileno())._watch()
+    assert codes == [1]

@@ -15,7 +15,10 @@ PAUSE = 1.0
 TURN = 0.001
 """Seconds in which another worker has its turn to accept one."""
 FEW = 64
-"""Connections up to which workers take turns; of many, each gets about as many by itself."""
+"""Connections up to which workers take turns, open at a time or new lately; of many, each gets
+about as many by itself, and a turn for each would let them pile up."""
+LATELY = 1.0
+"""Seconds."""
 
 
 class Acceptor:
@@ -42,6 +45,8 @@ class Acceptor:
         self._loop = asyncio.get_running_loop()
         self._beginning: set[asyncio.Task[object]] = set()
         self._paused: asyncio.TimerHandle | None = None
+        self._turns = 0  # that were left to others, until then
+        self._until = 0.0
         listener.setblocking(False)
 
     def start(self) -> None:
@@ -71,8 +76,16 @@ class Acceptor:
             self._wait(PAUSE)
             return
         self._begin(connection)
-        if self._shared and len(self._open) < FEW:
+        if self._shared and len(self._open) < FEW and self._has_turns():
             self._wait(TURN)
+
+    def _has_turns(self) -> bool:
+        """Tell whether few connections came lately."""
+        now = self._loop.time()
+        if now >= self._until:
+            self._turns, self._until = 0, now + LATELY
+        self._turns += 1
+        return self._turns <= FEW
 
     def _wait(self, seconds: float) -> None:
         self._loop.remove_reader(self._listener)

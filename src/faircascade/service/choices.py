@@ -16,7 +16,8 @@ from faircascade.service.settings import ServiceSettings
 MOST_FILTERS = 100
 """Different filters that are applied together: each costs as much as several slates."""
 AT_ONCE = 50_000
-"""Items up to which a filter is applied at once; a larger catalogue is filtered in a thread."""
+"""Items up to which one filter is applied at once; a larger catalogue is filtered in a thread, and
+so are the further filters of a batch."""
 
 _Selected = Mapping[str, Selection | Refused]
 """What filters let through, or why they are refused."""
@@ -72,7 +73,7 @@ class Choices:
             try:
                 for where in filters[len(self._house) :]:
                     check_where(catalogue, where)
-                if selection is None and len(catalogue) > AT_ONCE:
+                if selection is None and (len(catalogue) > AT_ONCE or count > 1):
                     select = self._known.select
                     selection = await asyncio.to_thread(select, catalogue, filters)
                 found[key] = selection or self._known.select(catalogue, filters)

@@ -1,8 +1,9 @@
-"""Rules for ids, labels and features."""
+"""Rules for ids, labels, numbers and features."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+from typing import Annotated, Any
 
 from pydantic import StringConstraints
 
@@ -34,3 +35,18 @@ UserLabel = Annotated[
 
 AttributeName = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME)]
 """Any text."""
+
+
+def finite(given: Any) -> float | None:
+    """Return a number as a float; None if it is none, or too large to be one.
+
+    >>> finite(7), finite(10**400), finite("7")
+    (7.0, None, None)
+    """
+    if not isinstance(given, int | float):
+        return None
+    try:
+        number = float(given)
+    except OverflowError:  # JSON has whole numbers of any size
+        return None
+    return number if math.isfinite(number) else None

@@ -75,6 +75,7 @@ class Worker:
 
     def _watch(self) -> None:
         """End with the supervisor: nobody else would stop this process."""
-        while os.read(self.link, 1):
-            pass
+        with suppress(OSError):  # it was killed before it read all signs of life
+            while os.read(self.link, 1):
+                pass
         os._exit(1)

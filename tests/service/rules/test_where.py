@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from pydantic import ValidationError
 
 from faircascade.service.catalogue import segment
 from faircascade.service.catalogue.catalogue import Catalogue
+from faircascade.service.catalogue.labels import Labels
 from faircascade.service.choices import MOST_FILTERS
 from faircascade.service.messages import ItemChange, RecommendationRequest, Refused
 from faircascade.service.rules.rules import Rules
@@ -87,6 +89,7 @@ async def test_what_cannot_be_compared_is_refused_with_what_exists(
         ({"price": {"atmost": 3}}, "Extra inputs"),
         ({"price": [3]}, "must be text of at most 256 characters, a number, true or false"),
         ({"price": {"at_most": float("nan")}}, "finite"),
+        ({"price": 10**400}, "must be text of at most 256 characters, a number, true or false"),
         ({"price": {"any": []}}, "at least 1"),
         ({"": 3}, "at least 1 character"),
         ({f"p{n}": 3 for n in range(21)}, "at most 20"),
@@ -139,6 +142,48 @@ async def test_what_leaves_no_item_is_named_and_nothing_else(
         with pytest.raises(Refused) as refused:
             await recommend(service, **given)
         assert f"{refused.value.field} {refused.value.message}".endswith(message)
+
+
+@asynchronous
+async def test_all_of_many_are_found_in_one_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes = []
+    lookup = Labels.lookup
+    monkeypatch.setattr(Labels, "lookup", lambda *given: (passes.append(given), lookup(*given))[1])
+    async with serving(tmp_path) as service:
+        await with_attributes(service)
+        assert (await recommend(service, where={"tags": {"all": ["new", "sale"]}})).items == ["a"]
+        for name in ("tags", "supplier"):
+            for many in (["new"], []):
+                passes.clear()
+                wanted = [*many, *(f"t{n}" for n in range(1_000 - len(many)))]
+                with pytest.raises(Refused, match="where leaves no item"):
+                    await recommend(service, where={name: {"all": wanted}})
+                assert len(passes) == 1
+
+
+@asynchronous
+async def test_many_filters_do_not_hold_up_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, threads = threading.get_ident(), []
+    select = Selections.select
+
+    def noted(*given: Any) -> Any:
+        threads.append(threading.get_ident())
+        return select(*given)
+
+    monkeypatch.setattr(Selections, "select", noted)
+    async with serving(tmp_path) as service:
+        await with_attributes(service)
+        requests = [
+            RecommendationRequest(user="ann", where=where_of({"price": {"at_most": 9 + n}}))
+            for n in range(3)
+        ]
+        found = await service.recommend(requests)
+        assert [sorted(one.items) for one in found] == [["a", "b"]] * 3
+    assert [thread == here for thread in threads] == [True, False, False]
 
 
 @asynchronous

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from faircascade.service.ids import LONGEST_ID, AttributeName
+from faircascade.service.ids import LONGEST_ID, AttributeName, finite
 from faircascade.service.stores.attributes import Value
 
 MOST_OF_AN_ITEM = 100
@@ -36,8 +35,8 @@ def attribute_value(given: Any) -> Value | None:
     """
     if given is None or isinstance(given, bool):
         return given
-    if isinstance(given, int | float) and math.isfinite(given):
-        return float(given)
+    if (number := finite(given)) is not None:
+        return number
     if _is_text(given):
         return str(given) or None
     if isinstance(given, list) and len(given) <= MOST_TAGS and all(map(_is_text, given)):

@@ -55,7 +55,7 @@ class Comparison(ABC):
 
     def all(self, wanted: Sequence[Any]) -> Bools:
         """Return which items have all of these values, (n,)."""
-        return np.asarray(np.logical_and.reduce([self.any([one]) for one in wanted]))
+        raise TypeError("all")
 
     def bound(self, operator: str, limit: float) -> Bools:
         """Return which items keep within a limit, (n,)."""
@@ -150,6 +150,11 @@ class Tags(Comparison):
         codes = [code for text in wanted if (code := self.labels.code(text)) >= 0]
         return np.asarray(self.column.count(self.labels.lookup(codes)) > 0)
 
+    def all(self, wanted: Sequence[Any]) -> Bools:
+        codes = {self.labels.code(text) for text in wanted}
+        found = self.column.count(self.labels.lookup([code for code in codes if code >= 0]))
+        return np.asarray(found == len(codes))  # a list has each text once
+
 
 @dataclass(frozen=True, eq=False)
 class Groups(Comparison):
@@ -168,6 +173,10 @@ class Groups(Comparison):
     def any(self, wanted: Sequence[Any]) -> Bools:
         codes = [code for group in wanted for code in self.labels.having(group)]
         return self.labels.lookup(codes)[self.codes]
+
+    def all(self, wanted: Sequence[Any]) -> Bools:
+        codes = set.intersection(*(set(self.labels.having(group)) for group in wanted))
+        return self.labels.lookup(list(codes))[self.codes]
 
 
 def comparison_of(column: Column, labels: Labels) -> Comparison:

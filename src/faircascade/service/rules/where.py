@@ -7,7 +7,6 @@ in it is evaluated but comparisons with what items have.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
@@ -23,7 +22,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from faircascade.service.ids import LONGEST_ID, AttributeName
+from faircascade.service.ids import LONGEST_ID, AttributeName, finite
 
 T = TypeVar("T")
 
@@ -35,8 +34,8 @@ def _operand(given: Any) -> str | float | bool:
     """Return text, a number, or true or false; refuse anything else."""
     if isinstance(given, bool):
         return given
-    if isinstance(given, int | float) and math.isfinite(given):
-        return float(given)
+    if (number := finite(given)) is not None:
+        return number
     if isinstance(given, str) and len(given) <= LONGEST_ID:
         return given
     rule = f"must be text of at most {LONGEST_ID} characters, a number, true or false"
