@@ -367,7 +367,7 @@ def test_a_store_without_topics_opens_and_says_that_it_has_none() -> None:
             assert (service.dim, service.topics) == (2, 0)
         with pytest.raises(ValueError, match=r"these have none; .* --topics, and another --store"):
             await start_service("sqlite:store.db", policy=CascadeLSB())
-        told = "has 2 features and 2 topics per item, the store has 2 features; use another"
+        told = "has 2 features and 2 topics per item, the store has 2 features; nothing was learned"
         with pytest.raises(ValueError, match=told):
             await start_service("sqlite:store.db", source=with_topics())
 
