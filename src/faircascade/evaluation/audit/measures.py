@@ -43,7 +43,7 @@ Chance in the clicks pulls them to what random ranks would give. A correction wa
 from some blocks and exposure from the others, over the reliability of both. Its intervals covered
 in 40% to 99% of the logs of seven simulations.
 """
-UNEVEN = (*GROUPED, "top_items")
+UNEVEN = (*GROUPED, "top_items", "worst_tenth")
 """Metrics in which chance looks like unequal exposure."""
 
 
