@@ -52,7 +52,7 @@ class Made(_Process):
         self.ready = self._serves
         return self.ready
 
-    async def end(self) -> int:
+    async def end(self, left: Callable[[], None]) -> int:
         return await self._ended
 
     def send(self, number: int) -> None:
@@ -179,8 +179,26 @@ async def test_a_worker_that_falls_silent_is_killed(
     monkeypatch.setattr(supervisor, "SILENT_SECONDS", 0.05)
     process, link = await sleeping(plan)
     with link:
-        assert await process.end() == -signal.SIGKILL
+        assert await process.end(lambda: None) == -signal.SIGKILL
     assert "a worker does not answer any more, and is killed" in caplog.text
+
+
+@in_a_loop
+async def test_a_worker_that_leaves_is_known_to_before_it_ends(plan: Worker) -> None:
+    process, link = await sleeping(plan)
+    with link, socket.socket() as listener:
+        supervising = _Supervisor(plan, listener, {0: process})
+        supervising._tell()
+        assert Workforce.read(plan.folder).serving == {0: process.process.pid}
+        ending = asyncio.create_task(process.end(supervising._tell))
+        link.send(b".")
+        replace(plan, link=link.fileno()).leave()
+        while Workforce.read(plan.folder).serving:
+            await asyncio.sleep(0)
+        assert Workforce.read(plan.folder).leaving == {0: process.process.pid}
+        assert not ending.done()
+        process.send(signal.SIGKILL)
+        await ending
 
 
 @in_a_loop
@@ -210,7 +228,7 @@ def test_a_worker_finds_its_modules_where_the_supervisor_did(
 
 
 def test_who_reads_of_the_workers_never_sees_half_of_it(tmp_path: Path) -> None:
-    workforce = Workforce(1, 2, {0: 5}, 3)
+    workforce = Workforce(1, 2, {0: 5}, {1: 6}, 3)
     workforce.write(str(tmp_path))
     assert Workforce.read(str(tmp_path)) == workforce
     assert [path.name for path in tmp_path.iterdir()] == ["workers.json"]

@@ -185,7 +185,8 @@ async def _serve(plan: ServerConfig, listener: socket.socket, announce: Announce
         if plan.worker is not None:
             plan.worker.ready()
 
-    server = _Server(config, service, listening, shared=worker is not None)
+    leaving = None if worker is None else worker.leave
+    server = _Server(config, service, listening, leaving, shared=worker is not None)
     for number in _SIGNALS:
         # Uvicorn has handlers of its own while it runs, and afterwards raises what it got again.
         signal.signal(number, lambda *_: server.stop())
@@ -232,6 +233,7 @@ class _Server(uvicorn.Server):
         config: uvicorn.Config,
         service: Service,
         listening: Callable[[], None],
+        leaving: Callable[[], None] | None = None,
         *,
         shared: bool,
     ) -> None:
@@ -239,6 +241,7 @@ class _Server(uvicorn.Server):
         self._shared = shared
         self._service = service
         self._listening = listening
+        self._leaving = leaving
         self._leave_at = inf
         self._acceptors: list[Acceptor] = []
 
@@ -246,6 +249,8 @@ class _Server(uvicorn.Server):
         if sig == signal.SIGTERM and not self._service.stopping:
             self._service.stopping = True
             self._leave_at = monotonic() + DRAIN_SECONDS
+            if self._leaving is not None:
+                self._leaving()
             closing = (b"connection", b"close")
             self.config.encoded_headers.append(closing)
             self.server_state.default_headers = [*self.server_state.default_headers, closing]

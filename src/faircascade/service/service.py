@@ -15,7 +15,7 @@ from faircascade.service.batching import Batcher
 from faircascade.service.catalogue.catalogue import Catalogue, Choice
 from faircascade.service.catalogue.free_memory import FreeMemory, without_collector
 from faircascade.service.catalogue.item_patches import item_patches
-from faircascade.service.choices import Choices
+from faircascade.service.choices import Asked, Choices
 from faircascade.service.cold_start import ColdStart
 from faircascade.service.event_log.status import LogStatus
 from faircascade.service.expiry import STATE as EXPIRY
@@ -261,25 +261,24 @@ class Service:
         Just before slates are made, `check` may raise if nobody waits for them any more: they would
         count as shown.
         """
+        call = self._choices.call()
         if len(requests) <= SMALL:
             with self.precedence.small():
-                return await self._recommending(requests, check=check)
+                return await self._recommending(call.ask(requests), check=check)
         answers: list[Recommendation | Refused] = []
         for piece in self.precedence.pieces(requests):
             async with self.precedence.turn():
                 try:
-                    answers += await self._recommending(piece, check=check)
+                    answers += await self._recommending(call.ask(piece), check=check)
                 except StoreDown as error:
                     if answers:  # those were counted as shown
                         raise StoreUnsure(str(error)) from error
                     raise
         return answers
 
-    async def _recommend(
-        self, requests: Sequence[RecommendationRequest]
-    ) -> list[Recommendation | Refused]:
+    async def _recommend(self, asked: Sequence[Asked]) -> list[Recommendation | Refused]:
         catalogue = self.catalogue
-        choices = await self._choices.of(requests, catalogue)
+        choices = await self._choices.of(asked, catalogue)
         results: dict[int, Recommendation | Refused] = {}
         valid: dict[int, Choice] = {}
         for place, choice in enumerate(choices):
@@ -288,10 +287,10 @@ class Service:
             else:
                 valid[place] = choice
         if valid:
-            asked = [requests[place] for place in valid]
-            served = await self._ranking.serve(asked, list(valid.values()), catalogue)
+            requests = [asked[place].request for place in valid]
+            served = await self._ranking.serve(requests, list(valid.values()), catalogue)
             results.update(zip(valid, served, strict=True))
-        answers = [results[place] for place in range(len(requests))]
+        answers = [results[place] for place in range(len(asked))]
         self.activity.recommended(answers)
         return answers
 

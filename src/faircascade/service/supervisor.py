@@ -13,13 +13,13 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from faircascade.service.worker import VARIABLE, Worker
+from faircascade.service.worker import LEAVING, VARIABLE, Worker
 from faircascade.service.workforce import Workforce
 
 log = logging.getLogger(__name__)
@@ -65,6 +65,9 @@ class _Process:
     process: asyncio.subprocess.Process
     link: socket.socket
     ready: bool = False
+    """Whether it took requests."""
+    leaving: bool = False
+    """Whether it takes no more."""
 
     @classmethod
     async def start(cls, worker: Worker) -> _Process:
@@ -90,18 +93,21 @@ class _Process:
 
     async def is_ready(self) -> bool:
         """Wait until it takes requests; False if it ended instead."""
-        self.ready = await self._signs()
+        self.ready = bool(await self._signs())
         return self.ready
 
-    async def _signs(self) -> bool:
-        """Wait for a sign of life; False if there will be none."""
+    async def _signs(self) -> bytes:
+        """Wait for signs of life; return none if there will be none."""
         with suppress(ConnectionError):
-            return bool(await asyncio.get_running_loop().sock_recv(self.link, 64))
-        return False
+            return await asyncio.get_running_loop().sock_recv(self.link, 64)
+        return b""
 
-    async def end(self) -> int:
-        """Return its exit code when it has ended; kill it if it is ready and falls silent."""
-        watch = asyncio.create_task(self._watch()) if self.ready else None
+    async def end(self, left: Callable[[], None]) -> int:
+        """Return its exit code when it has ended; kill it if it is ready and falls silent.
+
+        `left` is called when it takes no more requests, before it ends.
+        """
+        watch = asyncio.create_task(self._watch(left)) if self.ready else None
         try:
             return await self.process.wait()
         finally:
@@ -110,13 +116,17 @@ class _Process:
                 await asyncio.wait([watch])
             self.link.close()
 
-    async def _watch(self) -> None:
+    async def _watch(self, left: Callable[[], None]) -> None:
         """Kill it when nothing was heard of it for long: it takes connections and never answers."""
         while True:
             try:
                 async with asyncio.timeout(SILENT_SECONDS):
-                    if not await self._signs():
-                        return
+                    signs = await self._signs()
+                if not signs:
+                    return
+                if LEAVING in signs:
+                    self.leaving = True
+                    left()
             except TimeoutError:
                 if self._has_signs():  # this process was stopped for a while itself
                     continue
@@ -189,8 +199,11 @@ class _Supervisor:
 
     def _tell(self) -> None:
         """Let workers know of each other."""
-        serving = {n: one.process.pid for n, one in self.living.items() if one.ready}
-        Workforce(os.getpid(), self.plan.count, serving, self.restarts).write(self.plan.folder)
+        ready = {n: one for n, one in self.living.items() if one.ready}
+        serving = {n: one.process.pid for n, one in ready.items() if not one.leaving}
+        leaving = {n: one.process.pid for n, one in ready.items() if one.leaving}
+        told = Workforce(os.getpid(), self.plan.count, serving, leaving, self.restarts)
+        told.write(self.plan.folder)
 
     async def _keep(self, number: int) -> None:
         """Have a worker of this number, until all are to stop."""
@@ -225,7 +238,7 @@ class _Supervisor:
         if await process.is_ready():
             self._tell()
             self.serving.set()
-        code = await process.end()
+        code = await process.end(self._tell)
         del self.living[number]
         self._tell()
         if leading and not process.ready and code < 0 and not self.stopping.is_set():

@@ -14,6 +14,7 @@ from typing import Any, Self
 VARIABLE = "FAIRCASCADE_WORKER"
 """Names the socket on which a worker learns what it is."""
 READY = b"ready"
+LEAVING = b"!"
 _ALIVE = b"."
 _BEAT_SECONDS = 1.0
 _LONGEST = 65_536
@@ -64,6 +65,11 @@ class Worker:
     def ready(self) -> None:
         """Tell the supervisor that it takes requests."""
         os.write(self.link, READY)
+
+    def leave(self) -> None:
+        """Tell the supervisor that it takes no more requests, and will end soon."""
+        with socket.socket(fileno=os.dup(self.link)) as wire, suppress(OSError):
+            wire.send(LEAVING, socket.MSG_DONTWAIT)
 
     async def beat(self) -> None:
         """Show the supervisor again and again that the event loop runs."""

@@ -21,6 +21,8 @@ class Workforce:
     """Workers that there should be."""
     serving: Mapping[int, int]
     """Process ids of those that take requests, by number."""
+    leaving: Mapping[int, int]
+    """Those that take no more, and have not ended yet."""
     restarts: int
     """How often a worker was started again."""
 
@@ -28,8 +30,11 @@ class Workforce:
     def read(cls, folder: str) -> Self:
         """Return what was written last."""
         told = json.loads(Path(folder, _FILE).read_text())
-        serving = {int(number): pid for number, pid in told["serving"].items()}
-        return cls(told["supervisor"], told["count"], serving, told["restarts"])
+        serving, leaving = (
+            {int(number): pid for number, pid in told[which].items()}
+            for which in ("serving", "leaving")
+        )
+        return cls(told["supervisor"], told["count"], serving, leaving, told["restarts"])
 
     def write(self, folder: str) -> None:
         """Write it at once, so that nobody reads half of it."""
@@ -37,6 +42,7 @@ class Workforce:
             "supervisor": self.supervisor,
             "count": self.count,
             "serving": self.serving,
+            "leaving": self.leaving,
             "restarts": self.restarts,
         }
         new = Path(folder, f"{_FILE}.new")

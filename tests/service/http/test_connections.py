@@ -309,6 +309,7 @@ def asks(line: Line) -> bool:
 def test_the_connection_that_rests_for_the_longest_makes_room(tmp_path: Path) -> None:
     with full(tmp_path, max_connections=3) as (url, _), ExitStack() as stack:
         first, second, third = (stack.enter_context(Line(url)) for _ in range(3))
+        assert asks(second)
         assert asks(third)
         assert asks(first)
         fourth = stack.enter_context(Line(url))
@@ -340,6 +341,7 @@ def test_a_connection_that_is_one_too_many_is_told_so_and_the_others_go_on(tmp_p
 def test_one_address_leaves_room_for_others(tmp_path: Path) -> None:
     with full(tmp_path, max_connections_per_peer=2) as (url, pool), ExitStack() as stack:
         mine = [stack.enter_context(Line(url)) for _ in range(2)]
+        assert all(asks(line) for line in mine)
         other = stack.enter_context(Line(url, source="127.0.0.2"))
         third = stack.enter_context(Line(url))
         assert mine[0].ended()
@@ -353,6 +355,39 @@ def test_one_address_leaves_room_for_others(tmp_path: Path) -> None:
             "close some, or start the service with --proxy ADDRESS if it is a proxy"
         )
         assert asks(other)
+
+
+@pytest.mark.parametrize("limit", ["max_connections", "max_connections_per_peer"])
+def test_of_a_burst_each_is_answered_and_none_makes_room_for_the_next(
+    limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_pool, "NEW", 3600.0)
+    with full(tmp_path, **{limit: 2}) as (url, _), ExitStack() as stack:
+        burst = [stack.enter_context(Line(url)) for _ in range(4)]
+        for line in burst:
+            line.send(get("/healthz"))
+        assert [line.answer()[0] for line in burst] == [200, 200, 503, 503]
+
+
+@pytest.mark.parametrize("limit", ["max_connections", "max_connections_per_peer"])
+def test_a_connection_that_has_not_asked_for_a_while_makes_room(
+    limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_pool, "NEW", 0.0)
+    with full(tmp_path, **{limit: 1}) as (url, _), Line(url) as first, Line(url) as second:
+        assert first.ended()
+        assert asks(second)
+
+
+def test_a_burst_of_one_address_leaves_room_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_pool, "NEW", 3600.0)
+    with full(tmp_path, max_connections=2) as (url, _), ExitStack() as stack:
+        mine = [stack.enter_context(Line(url)) for _ in range(2)]
+        other = stack.enter_context(Line(url, source="127.0.0.2"))
+        assert mine[0].ended()
+        assert all(asks(line) for line in (mine[1], other))
 
 
 @pytest.mark.parametrize("proxy", ["127.0.0.1", "127.0.0.0/24"])

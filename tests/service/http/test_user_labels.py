@@ -17,7 +17,7 @@ def test_labels_are_ignored_unless_the_service_begins_with_what_they_taught(clie
 @pytest.mark.parametrize(
     ("labels", "detail"),
     [
-        ({"a b": "x"}, "body.user_labels.a b.[key] must be 1 to 64 letters, digits"),
+        ({"a b": "x"}, "body.user_labels.a b must be 1 to 64 letters, digits"),
         ({"a": ""}, "body.user_labels.a must not be empty"),
         ({"a": "x" * 65}, "body.user_labels.a must have at most 64 characters, got 65"),
         ({"a": "x\ny"}, "body.user_labels.a must be text without control characters"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,14 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from faircascade.service import precedence
 from faircascade.service.catalogue import segment
 from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.catalogue.labels import Labels
 from faircascade.service.choices import MOST_FILTERS
 from faircascade.service.messages import ItemChange, RecommendationRequest, Refused
 from faircascade.service.rules.rules import Rules
-from faircascade.service.rules.selections import Selections
+from faircascade.service.rules.selections import Filters, Selections, check_where
 from faircascade.service.rules.where import key_of
 from faircascade.service.service import Service
 from faircascade.service.settings import ServiceSettings
@@ -105,9 +107,12 @@ def test_filters_that_say_the_same_are_one() -> None:
         {"price": {"at_most": 3}, "tags": {"any": ["a", "b"]}},
         {"tags": {"any": ["b", "a", "a"]}, "price": {"at_most": 3.0}},
     ]
-    assert len({key_of(where_of(one)) for one in said}) == 1
-    assert key_of(where_of({"x": True})) != key_of(where_of({"x": 1}))
-    assert key_of(where_of({"x": "1"})) != key_of(where_of({"x": 1}))
+    assert len({Filters.of(where_of(one)).key for one in said}) == 1
+    values = [True, 1, "1", "True", ["1", 1.0], [True, "1"], ["1, 1.0"]]
+    several = [{"any": value} if isinstance(value, list) else value for value in values]
+    keys = {Filters.of(where_of({"x": value})).key for value in several}
+    assert len(keys) == len(values)
+    assert len(Filters.of(where_of({"x": {"any": ["x" * 256] * 1_000}})).key) == 32
 
 
 @asynchronous
@@ -221,7 +226,7 @@ def test_of_a_changed_catalogue_only_changed_segments_are_filtered_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(segment, "SIZE", 8)
-    before, filters = catalogue_of(32), [where_of({"price": {"below": 3}})]
+    before, filters = catalogue_of(32), Filters.of(where_of({"price": {"below": 3}}))
     selections = Selections()
     first = selections.select(before, filters)
     changed = [stored(30, attributes={"price": 0.0})]
@@ -238,11 +243,11 @@ def test_filters_used_last_are_remembered_while_there_is_room(
 ) -> None:
     monkeypatch.setattr(segment, "SIZE", 64)
     catalogue = catalogue_of(512)
-    filters = [[where_of({"price": {"at_least": n, "below": n + 30}})] for n in range(20)]
+    filters = [Filters.of(where_of({"price": {"at_least": n, "below": n + 30}})) for n in range(20)]
     selections = Selections(memory=700)
     for one in filters:
         selections.select(catalogue, one).make()
-    known = [selections.remembers(catalogue, one) for one in filters]
+    known = [selections.known(catalogue, one) is not None for one in filters]
     assert known[-1]
     assert 0 < sum(known) < 20
     assert known == sorted(known)
@@ -253,11 +258,11 @@ def test_a_filter_takes_a_bit_for_each_item_and_copies_go_first(
 ) -> None:
     monkeypatch.setattr(segment, "SIZE", 64)
     catalogue = catalogue_of(512)
-    filters = [[where_of({"price": {"at_least": n, "below": n + 5}})] for n in range(20)]
+    filters = [Filters.of(where_of({"price": {"at_least": n, "below": n + 5}})) for n in range(20)]
     selections = Selections(memory=20 * 512 // 8 + 2_000)
     for one in filters:
         selections.select(catalogue, one).make()
-    assert all(selections.remembers(catalogue, one) for one in filters)
+    assert all(selections.known(catalogue, one) is not None for one in filters)
     kept = list(selections._filters.values())
     copied = [one.copied > 0 for one in kept]
     assert 0 < sum(copied) < 20
@@ -268,7 +273,10 @@ def test_a_filter_takes_a_bit_for_each_item_and_copies_go_first(
 @pytest.mark.parametrize("size", [1, 7, 8, 13, 64])
 def test_bits_say_which_rows_are_meant(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment, "SIZE", size)
-    catalogue, filters = catalogue_of(60), [where_of({"price": {"at_least": 3, "below": 29}})]
+    catalogue, filters = (
+        catalogue_of(60),
+        Filters.of(where_of({"price": {"at_least": 3, "below": 29}})),
+    )
     selection = Selections().select(catalogue, filters)
     rows = np.array([59, 0, 3, 28, 29, 2, 28])
     assert selection.rows.tolist() == list(range(3, 29))
@@ -279,7 +287,7 @@ def test_bits_say_which_rows_are_meant(size: int, monkeypatch: pytest.MonkeyPatc
 
 def test_filters_do_not_keep_old_catalogues(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment, "SIZE", 8)
-    catalogue, filters = catalogue_of(32), [where_of({"price": {"below": 30}})]
+    catalogue, filters = catalogue_of(32), Filters.of(where_of({"price": {"below": 30}}))
     selections = Selections()
     selections.select(catalogue, filters).make()
     for n in range(5):
@@ -294,20 +302,46 @@ def test_filters_do_not_keep_old_catalogues(monkeypatch: pytest.MonkeyPatch) -> 
     }
 
 
+@pytest.mark.parametrize("piece", [32, 200])
 @asynchronous
-async def test_a_batch_may_have_so_many_different_filters(tmp_path: Path) -> None:
+async def test_a_batch_may_have_so_many_different_filters(
+    piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with serving(tmp_path) as service:
         await with_attributes(service)
         requests = [
             RecommendationRequest(user="ann", k=1, where={"price": {"at_most": 9 + n}})
             for n in range(MOST_FILTERS + 2)
         ]
+        monkeypatch.setattr(precedence, "LARGE_PIECE", piece)
         answers = await service.recommend(requests)
         refused = [one for one in answers if isinstance(one, Refused)]
         assert len(refused) == 2
         assert refused[0].message == "is one too many: a batch may have 100 different filters"
         again = await service.recommend(requests[:1] * 200)
         assert not any(isinstance(one, Refused) for one in again)
+
+
+@asynchronous
+async def test_a_filter_is_read_once_a_request_and_checked_while_it_is_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+
+    def count(place: str, function: Callable[..., Any]) -> None:
+        def counted(*given: Any) -> Any:
+            calls.append(function.__name__)
+            return function(*given)
+
+        monkeypatch.setattr(f"faircascade.service.{place}.{function.__name__}", counted)
+
+    count("rules.selections", key_of)
+    count("choices", check_where)
+    async with serving(tmp_path) as service:
+        await with_attributes(service)
+        for _ in range(3):
+            await recommend(service, where={"price": {"at_most": 9}})
+    assert calls == ["key_of", "check_where", "key_of", "key_of"]
 
 
 @asynchronous

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -177,10 +178,12 @@ def replace_index(path: Path) -> None:
         (replace_file, "its file was replaced or removed"),
         (Path.unlink, "its file was replaced or removed"),
         (lambda path: path.rename(path.with_name("elsewhere.db")), "its file was replaced"),
+        (lambda path: os.truncate(path, 0), "its file became smaller"),
+        (lambda path: os.truncate(path, path.stat().st_size // 2), "its file became smaller"),
         (remove_log, "its write-ahead log .* was removed"),
         (replace_index, "its write-ahead log .* was removed"),
     ],
-    ids=["replaced", "removed", "moved", "without log", "index replaced"],
+    ids=["replaced", "removed", "moved", "emptied", "cut", "without log", "index replaced"],
 )
 def test_a_file_that_is_not_at_its_path_any_more_is_refused_for_good(
     location: SQLiteLocation,

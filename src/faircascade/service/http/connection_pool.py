@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from time import monotonic
 
 from faircascade.service.settings import ServiceSettings
 
@@ -14,6 +15,10 @@ ROOM = 100
 """Further connections that are told to come back later, and may take a moment to read it."""
 UNTAKEN = 128 * 2**20
 """Bytes of answers that may wait for their clients to take them, on all connections together."""
+NEW = 1.0
+"""Seconds in which a connection has time to ask for something, before it makes room for others of
+its own address: of many that come at a moment, each would otherwise close the one before it, whose
+request is on its way."""
 _SAME_SITE = 64
 """Bits of an address of IPv6 that say whose it is; anybody has all the rest."""
 
@@ -21,7 +26,8 @@ _SAME_SITE = 64
 class ConnectionPool:
     """The connections of a service, bounded in number, in all and for each peer.
 
-    Where one more would be too many, the one that has been at rest for the longest makes room.
+    Where one more would be too many, the one that has been at rest for the longest makes room, but
+    for those of the same peer that are new and still have to ask.
     """
 
     def __init__(self, settings: ServiceSettings) -> None:
@@ -32,6 +38,7 @@ class ConnectionPool:
         self._counts: Counter[str] = Counter()
         self.resting: dict[asyncio.Transport, None] = {}
         """Those without a request, for the longest first."""
+        self._unasked: dict[asyncio.Transport, float] = {}  # since when
         self._stalled: dict[asyncio.Transport, None] = {}  # for the longest first
         self._leaving: set[asyncio.Transport] = set()
 
@@ -42,22 +49,24 @@ class ConnectionPool:
         """Take a connection in, at rest; return why not, if there is no room."""
         peer = peer_of(address)
         if self._counts[peer] >= self._per_peer and not within(address, self._proxies):
-            if not self._make_room(peer):
+            if not self._make_room(peer, of_its_own=True):
                 return (
                     f"{peer} has {self._per_peer:,} connections, the most from one address; "
                     "close some, or start the service with --proxy ADDRESS if it is a proxy"
                 )
-        elif len(self._peers) >= self._most and not self._make_room():
+        elif len(self._peers) >= self._most and not self._make_room(peer):
             return f"there are {self._most:,} connections, the most there may be; try again soon"
         self._peers[transport] = peer
         self._counts[peer] += 1
         self.resting[transport] = None
+        self._unasked[transport] = monotonic()
         return None
 
     def leave(self, transport: asyncio.Transport) -> None:
         """Let a connection go, whether it was taken in or turned away."""
         self._leaving.discard(transport)
         self.resting.pop(transport, None)
+        self._unasked.pop(transport, None)
         self._stalled.pop(transport, None)
         peer = self._peers.pop(transport, None)
         if peer is not None:
@@ -75,6 +84,7 @@ class ConnectionPool:
     def wake(self, transport: asyncio.Transport) -> None:
         """Note that there is a request."""
         self.resting.pop(transport, None)
+        self._unasked.pop(transport, None)
 
     def rest(self, transport: asyncio.Transport) -> None:
         """Note that all requests are answered."""
@@ -95,15 +105,18 @@ class ConnectionPool:
         """Note that answers are taken again."""
         self._stalled.pop(transport, None)
 
-    def _make_room(self, peer: str | None = None) -> bool:
-        """Close the connection that has been at rest for the longest, be it one of a peer's."""
-        among = (t for t in self.resting if peer is None or self._peers[t] == peer)
-        longest = next(among, None)
-        if longest is None:
-            return False
-        self.leave(longest)
-        longest.abort()
-        return True
+    def _make_room(self, peer: str, *, of_its_own: bool = False) -> bool:
+        """Close the connection that has been at rest for the longest, be it one of a peer's own."""
+        new = monotonic() - NEW
+        for longest in self.resting:
+            own = self._peers[longest] == peer
+            is_new = own and self._unasked.get(longest, new) > new
+            if is_new or (of_its_own and not own):
+                continue
+            self.leave(longest)
+            longest.abort()
+            return True
+        return False
 
 
 @lru_cache(maxsize=4096)

@@ -49,7 +49,8 @@ class ProcessesCollector(Collector):
         """Return the numbers as they are now; nothing where there is no /proc."""
         workforce = Workforce.read(self._worker.folder)
         cpu, memory, virtual, files = 0.0, 0, 0, [0]
-        for pid in (workforce.supervisor, *workforce.serving.values()):
+        workers = (*workforce.serving.values(), *workforce.leaving.values())
+        for pid in (workforce.supervisor, *workers):
             with suppress(OSError, IndexError):  # it has just ended
                 stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
                 cpu += sum(map(int, stat[11:15])) / _TICKS  # its own, and that of ended children

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from threading import Lock
+from typing import Self
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
@@ -40,10 +41,21 @@ scoring the copy costs less, and it is small. Of other segments the rest is pass
 _NAMED = 20
 """Attributes that a message names at most."""
 
-Filters = Sequence[Mapping[str, Condition]]
-"""Of which all must be satisfied."""
 FIELDS = ("group", "supplier", "merit", "popularity")
 """What every item may have, beside attributes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Filters of which all must be satisfied."""
+
+    wheres: tuple[Mapping[str, Condition], ...]
+    key: str
+    """The same for filters that say the same."""
+
+    @classmethod
+    def of(cls, *wheres: Mapping[str, Condition]) -> Self:
+        return cls(wheres, key_of(wheres))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,21 +104,17 @@ class Selections:
         self._sizes: dict[str, int] = {}
         self._lock = Lock()
 
-    def known(self, catalogue: Catalogue, key: str) -> Selection | None:
+    def known(self, catalogue: Catalogue, filters: Filters) -> Selection | None:
         """Return the items of a catalogue that satisfy filters, if they are remembered."""
-        kept = self._filters.get(key)
+        kept = self._filters.get(filters.key)
         last = None if kept is None else kept.last
         return last[1] if last is not None and last[0]() is catalogue else None
 
-    def remembers(self, catalogue: Catalogue, filters: Filters) -> bool:
-        """Return whether a filter need not be applied anew."""
-        return self.known(catalogue, filters_key(filters)) is not None
-
     def select(self, catalogue: Catalogue, filters: Filters) -> Selection:
         """Return the items of a catalogue that satisfy filters."""
-        key, segments = filters_key(filters), catalogue.segments
+        key, segments = filters.key, catalogue.segments
         kept = self._filter(key)
-        if (known := self.known(catalogue, key)) is not None:
+        if (known := self.known(catalogue, filters)) is not None:
             return known
         parts = []
         for segment in segments:
@@ -226,15 +234,10 @@ def _wrong(kinds: list[type[Comparison]], operator: str, operand: object) -> str
     return f"is {kind.kind}: {operator!r} must be {what}, got {wrong!r}"
 
 
-def filters_key(filters: Filters) -> str:
-    """Return a text that is the same for filters that say the same."""
-    return " and ".join(map(key_of, filters))
-
-
 def _allowed(catalogue: Catalogue, segment: Segment, filters: Filters) -> Bools:
     """Return which items of a segment satisfy filters."""
     allowed = np.ones(len(segment), dtype=bool)
-    for name, condition in chain.from_iterable(where.items() for where in filters):
+    for name, condition in chain.from_iterable(where.items() for where in filters.wheres):
         values = _values(catalogue, segment, name)
         for operator, operand in condition.given.items():
             allowed &= _holds(values, operator, operand, len(segment))

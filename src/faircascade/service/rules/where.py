@@ -7,7 +7,8 @@ in it is evaluated but comparisons with what items have.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
 from typing import Annotated, Any, TypeVar
 
 from pydantic import (
@@ -107,15 +108,19 @@ Where = Annotated[
 """A filter: conditions by the name of what they are about."""
 
 
-def key_of(where: Mapping[str, Condition]) -> str:
-    """Return a text that is the same for filters that say the same."""
-    plain = {
-        name: {
-            operator: sorted(set(map(json.dumps, operand)))
-            if isinstance(operand, list)
-            else operand
-            for operator, operand in condition.given.items()
+def key_of(wheres: Iterable[Mapping[str, Condition]]) -> str:
+    """Return a short text that is the same for filters that say the same, all of which must hold.
+
+    A filter can be megabytes long, so the text is a digest of it.
+    """
+    plain = [
+        {
+            name: {
+                operator: sorted(set(map(repr, operand))) if isinstance(operand, list) else operand
+                for operator, operand in condition.given.items()
+            }
+            for name, condition in where.items()
         }
-        for name, condition in where.items()
-    }
-    return json.dumps(plain, sort_keys=True)
+        for where in wheres
+    ]
+    return blake2b(json.dumps(plain, sort_keys=True).encode(), digest_size=16).hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -93,6 +94,7 @@ class FileGuard:
         """What happened to the file and what to do; empty as long as it is there."""
         self._path = path
         self._known: dict[Path, Identity] = {}
+        self._size = 0  # that the file has had; a database that is served never shrinks
         self._lock = FileLock(f"{self.file}.lock", thread_local=False)
         try:
             if not shared:
@@ -107,12 +109,12 @@ class FileGuard:
     def remember_file(self) -> None:
         """Remember which file is at the path."""
         # The path as it was given: a symbolic link may lead elsewhere later.
-        self._known[self._path] = _identity(self._path)
+        self._known[self._path] = _identity(_found(self._path))
 
     def remember_log(self) -> None:
         """Remember which write-ahead log and index are beside it."""
         for path in (Path(f"{self.file}-wal"), Path(f"{self.file}-shm")):
-            self._known[path] = _identity(path)
+            self._known[path] = _identity(_found(path))
 
     def give_up(self) -> None:
         """Refuse everything from now on: the disk may have lost what was written."""
@@ -120,29 +122,48 @@ class FileGuard:
         log.error("the store is lost", extra={"file": str(self._path), "reason": self.lost})
 
     def check(self) -> None:
-        """Raise `StoreLost` if one of these files is not there, now or ever before."""
+        """Raise `StoreLost` if one of these files is not there, or was cut, now or ever before."""
         if not self.lost:
-            changed = [path for path, known in self._known.items() if _identity(path) != known]
-            if not changed:
+            self.lost = self._loss()
+            if not self.lost:
                 return
-            self.lost = _FILE_LOST if self._path in changed else _LOG_LOST
             log.error("the store is lost", extra={"file": str(self._path), "reason": self.lost})
         raise StoreLost(f"{self._path}: {self.lost}", advice=self.lost)
 
+    def _loss(self) -> str:
+        """Return what happened to the files, nothing if they are there."""
+        size = self._size  # asked first: another thread may see it grow in between
+        found = {path: _found(path) for path in self._known}
+        changed = [path for path, known in self._known.items() if _identity(found[path]) != known]
+        if changed:
+            return _FILE_LOST if self._path in changed else _LOG_LOST
+        if (file := found.get(self._path)) is None:
+            return ""
+        self._size = max(size, file.st_size)
+        return _FILE_CUT if file.st_size < size else ""
 
-def _identity(path: Path) -> Identity:
+
+def _found(path: Path) -> os.stat_result | None:
     try:
-        found = path.stat()
+        return path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise StoreDown(f"{path}: {error}") from error
-    return found.st_dev, found.st_ino
+
+
+def _identity(found: os.stat_result | None) -> Identity:
+    return None if found is None else (found.st_dev, found.st_ino)
 
 
 _FILE_LOST = (
     "its file was replaced or removed while the service ran; stop the service, put the old file "
     "back or remove the files -wal and -shm beside the new one, then start"
+)
+_FILE_CUT = (
+    "its file became smaller while the service ran; stop the service; if it was cut off, or "
+    "another one was copied over it, put a backup in its place and remove the files -wal and -shm "
+    "beside it (after VACUUM nothing is wrong); then start"
 )
 _LOG_LOST = (
     "its write-ahead log (-wal, -shm) was removed while the service ran; stop the service with "

@@ -149,6 +149,10 @@ class SQLiteFile:
         return await done
 
     def _down(self, error: sqlite3.Error) -> StoreDown:
+        try:
+            self._guard.check()
+        except StoreDown as lost:  # why SQLite cannot read it
+            return lost
         reason = str(error)
         if _is_locked(error):
             reason = f"another program locks it for over {PATIENCE:g} s; end its transaction"
