@@ -15,9 +15,11 @@ import argparse
 import asyncio
 import gc
 import json
+import re
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -138,7 +140,10 @@ async def take(times: int, work: Callable[[int], Awaitable[Any]]) -> dict[str, f
         name: round(float(np.quantile(seen, q)), 1)
         for name, q in {"best": 0.0, "p50": 0.5, "p99": 0.99}.items()
     }
-    return wall | {"cpu_p50": round(float(np.median(used)), 1)}
+    cpu = {
+        f"cpu_{name}": float(np.quantile(used, q)) for name, q in {"p50": 0.5, "p99": 0.99}.items()
+    }
+    return wall | {name: round(value, 1) for name, value in cpu.items()}
 
 
 async def ask(service: Service, *requests: RecommendationRequest) -> list[Any]:
@@ -353,7 +358,52 @@ async def slates_of(service: Service, items: int, *, few: bool = False) -> dict[
     return out
 
 
-PARTS = {"start": start, "changes": changes, "slates": slates, "filtered": filtered}
+async def workers(folder: Path, items: int) -> dict[str, Any]:
+    """A server of two workers: seconds from the command until one and both answer, and memory."""
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from benchmarks.workers import memory_of  # not in the processes that are measured
+
+    store = f"sqlite:{folder.resolve()}/faircascade.db"
+    arguments = ["--port", "0", "--store", store, "--policy", POLICY.name, "--workers", "2"]
+    command = [sys.executable, "-m", "faircascade", "serve", *arguments]
+    out: dict[str, Any] = {}
+    begin = time.perf_counter()
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        url = next(
+            m.group() for line in process.stderr if (m := re.search(r"http://\S+?:\d+", line))
+        )
+        read(f"{url}/readyz")
+        out["seconds_to_first"] = round(time.perf_counter() - begin, 2)
+        while "faircascade_workers 2.0" not in read(f"{url}/metrics"):
+            time.sleep(0.02)
+        out["seconds_to_both"] = round(time.perf_counter() - begin, 2)
+        for number in range(100):
+            read(f"{url}/v1/recommendations", json.dumps({"user": f"new-{number}", "k": K}))
+        out["memory_mb"] = memory_of(process.pid)  # the supervisor comes first
+    finally:
+        process.terminate()
+        process.wait(60)
+    return out
+
+
+def read(url: str, body: str | None = None) -> str:
+    """Return what a server answers."""
+    headers = {"Content-Type": "application/json"}
+    asked = urllib.request.Request(url, None if body is None else body.encode(), headers)
+    with urllib.request.urlopen(asked, timeout=30) as answer:
+        return str(answer.read().decode())
+
+
+PARTS = {
+    "start": start,
+    "changes": changes,
+    "slates": slates,
+    "filtered": filtered,
+    "workers": workers,
+}
+BY_DEFAULT = ("start", "changes", "slates")
 
 
 def main() -> None:
@@ -385,7 +435,7 @@ def main() -> None:
             if options.exposed:
                 asyncio.run(expose(folder / "faircascade.db", options.items, options.exposed))
         print(json.dumps({"items": options.items, "machine": describe_machine()}), flush=True)
-        for part in options.part or [part for part in PARTS if part != "filtered"]:
+        for part in options.part or BY_DEFAULT:
             inside = ["--inside", "--folder", str(folder), "--items", str(options.items)]
             subprocess.run([sys.executable, __file__, "--part", part, *inside], check=True)
 

@@ -32,7 +32,7 @@ POLICIES: dict[str, Policy] = {
     "on topics": CascadeLSB(),
     "on both": CascadeHybrid(observation="last-click"),
 }
-REFUSALS = ("is not known", "answered differently before", "leave no item to recommend")
+REFUSALS = ("is not known", "answered differently before", "no item to recommend")
 """Words by which both refuse what is no mistake in the call itself."""
 
 Step = tuple[str, dict[str, Any]]

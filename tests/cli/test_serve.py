@@ -20,6 +20,7 @@ from faircascade.ranker import Ranker
 from faircascade.service import logs, server
 from faircascade.service.catalogue.sources import ItemsFile, RankerFile
 from faircascade.service.demo import Demo
+from faircascade.service.house import described
 from faircascade.service.keys import new_key
 from faircascade.service.rules.rules import Rules
 from faircascade.service.server import ServerConfig, ServerInfo
@@ -52,6 +53,7 @@ class Served:
                 items=1234,
                 store=plan.store,
                 keys="on",
+                house=described(plan.settings),
             )
         )
 
@@ -291,3 +293,13 @@ def test_a_missing_library_is_told_with_how_to_get_it(run, monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     message = f"serving needs uvicorn: {install_command('serve')}"
     expect_one_line(run("serve", "--port", "0"), message)
+
+
+def test_the_announcement_names_the_rules_of_the_house(run, served: Served, tmp_path: Path) -> None:
+    (tmp_path / "rules.toml").write_text("at_most = {group = 1}")
+    (tmp_path / "rewards.toml").write_text("click = 0.3\n[values]\npurchase = 1")
+    files = (f"--rules={tmp_path}/rules.toml", f"--rewards={tmp_path}/rewards.toml")
+    on = (*files, "--cold-start=20", "--no-click-after=30", "--log-format=text")
+    _, _, err = run("serve", "--port", "0", *on)
+    words = "rules (at_most), rewards (click, purchase), cold start (20 slates), no click after 30"
+    assert f"House rules:   {words} minutes" in err

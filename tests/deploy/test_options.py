@@ -55,6 +55,12 @@ def _of_the_chart() -> tuple[list[str], str]:
     return container["args"], documents["Secret", "shop-store"]["stringData"]["store"]
 
 
+def test_the_image_is_not_called_unhealthy_while_a_large_catalogue_loads() -> None:
+    text = (DEPLOY / "Containerfile").read_text()
+    (minutes,) = re.findall(r"^HEALTHCHECK .*--start-period=(\d+)m ", text, re.MULTILINE)
+    assert int(minutes) >= 5
+
+
 @pytest.mark.parametrize("source", [_of_the_image, _of_compose, _of_the_chart])
 def test_the_service_starts_and_answers_probes(source, tmp_path: Path) -> None:
     arguments, address = source()

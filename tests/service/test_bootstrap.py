@@ -38,13 +38,16 @@ from faircascade.service.bootstrap import start_service, why_not_served
 from faircascade.service.catalogue import importer
 from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.catalogue.sources import ItemsFile, RankerFile
+from faircascade.service.graded_rewards import GradedRewards
 from faircascade.service.messages import (
     FeedbackRequest,
     ItemChange,
     Recommendation,
     RecommendationRequest,
 )
+from faircascade.service.rules.rules import Rules
 from faircascade.service.service import Service
+from faircascade.service.settings import ServiceSettings
 from faircascade.service.stores.base import ItemPatch, StoreDown
 from faircascade.service.stores.registry import public_address, store_at
 from faircascade.service.stores.sqlite import SQLiteStore
@@ -364,7 +367,7 @@ def test_a_store_without_topics_opens_and_says_that_it_has_none() -> None:
             assert (service.dim, service.topics) == (2, 0)
         with pytest.raises(ValueError, match=r"these have none; .* --topics, and another --store"):
             await start_service("sqlite:store.db", policy=CascadeLSB())
-        told = "has 2 features and 2 topics per item, the store has 2 features; use another"
+        told = "has 2 features and 2 topics per item, the store has 2 features; nothing was learned"
         with pytest.raises(ValueError, match=told):
             await start_service("sqlite:store.db", source=with_topics())
 
@@ -546,5 +549,55 @@ def test_a_file_that_is_not_a_store_is_refused() -> None:
     async def work() -> None:
         with pytest.raises(ValueError, match=r"store\.db: cannot be opened as a store"):
             await start_service("sqlite:store.db", source=items())
+
+    run(work())
+
+
+def test_a_start_with_other_house_files_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    rules = Rules.model_validate({"at_most": {"group": 1}})
+    rewards = GradedRewards.model_validate({"values": {"purchase": 1}})
+    full = ServiceSettings(rules=rules, rewards=rewards, cold_start=20)
+
+    async def start(settings: ServiceSettings) -> list[str]:
+        caplog.clear()
+        service = await start_service("sqlite:a.db", source=items(), settings=settings)
+        await service.stop()
+        told = [vars(record) for record in caplog.records if hasattr(record, "difference")]
+        return [f"{fields['option']}: {fields['difference']}" for fields in told]
+
+    async def all_starts() -> None:
+        assert await start(full) == []
+        assert await start(full) == []
+        dropped = await start(ServiceSettings(rewards=rewards, cold_start=20))
+        assert dropped == ["--rules: the last one had it, and this one has not"]
+        assert await start(ServiceSettings(rewards=rewards, cold_start=20)) == []
+        other = GradedRewards.model_validate({"values": {"purchase": 0.5}})
+        both = await start(ServiceSettings(rules=rules, rewards=other, cold_start=20))
+        assert both == [
+            "--rules: the last one did not have it, and this one has",
+            "--rewards: the last one had another",
+        ]
+
+    run(all_starts())
+
+
+def test_a_store_of_wrong_features_that_learned_nothing_says_how_it_is_made_anew() -> None:
+    async def work() -> None:
+        first = ItemsFile(items().path, "x,y,merit")
+        async with started(source=first):
+            pass
+        corrected = ItemsFile(first.path, "x,y")
+        with pytest.raises(ValueError, match="nothing was learned in it yet") as refused:
+            await start_service("sqlite:store.db", source=corrected)
+        command = str(refused.value).split("'")[1]
+        assert command == "rm -f store.db store.db-wal store.db-shm"
+        for name in command.split()[2:]:
+            Path(name).unlink(missing_ok=True)
+        async with started(source=corrected) as service:
+            assert service.dim == 2
+            await service.recommend([RecommendationRequest(user="ann", k=1)])
+        wrong_again = ItemsFile(first.path, "x,y,merit")
+        with pytest.raises(ValueError, match="has 2 features; use another --store"):
+            await start_service("sqlite:store.db", source=wrong_again)
 
     run(work())

@@ -495,6 +495,8 @@ def test_changes_of_policies_are_marked_on_all_time_lines(open_page: Open) -> No
     assert (
         "default is <b>new</b>" in page.locator("#clicks-chart .policy-change title").text_content()
     )
+    words = page.locator("#clicks-words").inner_text()
+    assert words.endswith("Dashed: the policies were changed.")
     slider = page.locator(SLIDER)
     slider.focus()
     page.keyboard.press("End")

@@ -453,6 +453,7 @@ def _print(facts: ServerInfo) -> None:
         f"Policy:        {facts.policy}\n"
         f"Items:         {facts.items:,}\n"
         f"Store:         {facts.store}\n"
+        f"House rules:   {facts.house}\n"
         f"Keys:          {facts.keys}\n"
         "Press Ctrl-C to stop."
     )

@@ -11,6 +11,7 @@ from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.catalogue.importer import import_items
 from faircascade.service.catalogue.sources import RankerFile, Source
 from faircascade.service.history import History, learn_history, refuse_half_learned
+from faircascade.service.house import compare_house
 from faircascade.service.lineup import Lineup
 from faircascade.service.lineup.models import size_of
 from faircascade.service.lineup_keeper import LINEUP
@@ -83,6 +84,7 @@ async def start_service(
         if len(service.catalogue) == 0:
             raise ValueError(_no_items(address))
         service.check_rules()
+        await compare_house(store, settings)
         if history is not None:
             log.info(await learn_history(service, history))
     except BaseException:

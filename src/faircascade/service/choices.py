@@ -143,8 +143,21 @@ class Choices:
             quotas=Quotas.of(most_of_both(rules.at_most, request.at_most)),
         )
         if choice.left == 0 and not choice.pins:
-            if selection is not None:
-                rule = "leaves no item to recommend, with candidates and exclude"
-                raise conflict("where", rule)
-            raise conflict("candidates", "and exclude leave no item to recommend")
+            raise self._nothing_left(request)
         return choice
+
+    def _nothing_left(self, request: RecommendationRequest) -> Refused:
+        """Return a refusal that names what took part, and nothing else."""
+        parts = {
+            "where": ("leaves", bool(request.where)),
+            "candidates": ("leave", request.candidates is not None),
+            "exclude": ("leaves", bool(request.exclude)),
+            "rules": ("of this service leave", bool(self._house)),
+        }
+        part = [name for name, (_, took_part) in parts.items() if took_part]
+        if not part:
+            return conflict("catalogue", "has no item to recommend")
+        others = [f"{name} of this service" if name == "rules" else name for name in part[1:]]
+        rest = " and ".join(filter(None, [", ".join(others[:-1]), *others[-1:]]))
+        verb, _ = parts[part[0]]
+        return conflict(part[0], f"{verb} no item to recommend" + (rest and f", with {rest}"))

@@ -93,7 +93,7 @@ async def learn_history(service: Service, history: History) -> str:
                 f"with --learn {kept['from']}, the same policy and the same items, or use "
                 "another --store"
             )
-    elif not history.new_users and (why := await _why_in_use(store, kept)):
+    elif not history.new_users and (why := await why_in_use(store, kept)):
         raise ValueError(
             f"{label}: a log needs a store without users, as it may hold what they taught, and "
             f"this one {why}; use another --store, leave --learn out, or learn of users that it "
@@ -122,7 +122,7 @@ async def refuse_half_learned(store: Store) -> None:
         )
 
 
-async def _why_in_use(store: Store, kept: Any) -> str:
+async def why_in_use(store: Store, kept: Any) -> str:
     """Return what says that a store has users, or nothing."""
     if kept is not None:
         return f"learned {kept['from']}"

@@ -28,6 +28,7 @@ from faircascade.service.catalogue.free_memory import keep_little
 from faircascade.service.catalogue.sources import Source
 from faircascade.service.demo import Demo, SimulatedUsers
 from faircascade.service.history import History
+from faircascade.service.house import described
 from faircascade.service.http import create_app
 from faircascade.service.http.app import Beside
 from faircascade.service.http.connections import KEEP_ALIVE, GuardedProtocol
@@ -92,6 +93,8 @@ class ServerInfo:
     items: int
     store: str
     keys: str
+    house: str = "none"
+    """Rules, rewards, cold start and default outcome, those that are on."""
 
 
 Announce = Callable[[ServerInfo], None]
@@ -310,5 +313,6 @@ def _facts(plan: ServerConfig, service: Service, listener: socket.socket) -> Ser
         policy=service.policy.label,
         items=len(service.catalogue),
         store=public_address(plan.store),
+        house=described(plan.settings),
         keys="off: anybody who can reach it may use it" if plan.keys is None else "on",
     )

@@ -13,7 +13,7 @@ from faircascade.policies import Policy
 from faircascade.service.activity import Activity
 from faircascade.service.batching import Batcher
 from faircascade.service.catalogue.catalogue import Catalogue, Choice
-from faircascade.service.catalogue.free_memory import FreeMemory
+from faircascade.service.catalogue.free_memory import FreeMemory, without_collector
 from faircascade.service.catalogue.item_patches import item_patches
 from faircascade.service.choices import Asked, Choices
 from faircascade.service.cold_start import ColdStart
@@ -389,8 +389,9 @@ class Service:
             after = self._catalogue_version
             if version < after:  # an older backup was put in its place
                 after, catalogue = 0, Catalogue.empty(self.dim, self.topics)
-            async for items in self.store.item_columns(after, self.dim + self.topics):
-                catalogue = await asyncio.to_thread(catalogue.changed, items)
+            with without_collector():
+                async for items in self.store.item_columns(after, self.dim + self.topics):
+                    catalogue = await asyncio.to_thread(catalogue.changed, items)
             await asyncio.to_thread(self._ranking.prepare, catalogue)
             self.catalogue, self._catalogue_version = catalogue, version
             self._choices.follow(catalogue)

@@ -176,6 +176,36 @@ def test_slates_at_random_are_not_called_uneven() -> None:
     assert found.high > 0.97
 
 
+@pytest.mark.parametrize("users", [8, 60, 400])
+def test_no_value_is_outside_its_interval(users: int) -> None:
+    found = World(8, 120, 0.3).audit(users, "worth")
+    assert found.blocks >= 8
+    for name, each in numbers(found).items():
+        assert math.isnan(each.low) or each.low <= each.value <= each.high, name
+
+
+def test_what_few_impressions_cannot_tell_has_no_interval_and_a_note() -> None:
+    """With about one appearance of an item, 3 of 4 intervals of merit_js would be wrong."""
+    log = World(8, 1200, 0.3)
+    found = log.audit(60, "worth")
+    assert found.log.impressions * 5 < 3 * 1200
+    for name in ("equality_p", "entropy", "merit_js", "top_items"):
+        assert math.isnan(found.metrics[name].low)
+    assert "interval" not in found.headline.partition(".")[0]
+    (note,) = [note for note in found.notes if "by chance" in note]
+    assert "equality_p" in note
+    assert "more impressions, of more users" in note
+    assert not math.isnan(found.metrics["clicks"].low)
+
+
+def test_a_number_that_chance_moves_far_has_a_note() -> None:
+    some = World(8, 120, 0.3).audit(60, "worth")
+    (note,) = [note for note in some.notes if "by chance" in note]
+    assert "one side of the value" in note
+    many = World(8, 20, 1.0).audit(400, "worth")
+    assert not [note for note in many.notes if "by chance" in note]
+
+
 @pytest.mark.slow
 def test_intervals_cover_with_merit_from_many_clicks() -> None:
     runs = 100

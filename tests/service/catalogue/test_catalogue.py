@@ -116,6 +116,14 @@ def test_segments_that_a_change_does_not_touch_are_not_copied() -> None:
 
 
 @pytest.mark.usefixtures("small_segments")
+def test_full_segments_are_not_copied_when_items_come_after_them() -> None:
+    before = built(*map(item, range(10)))
+    after = before.changed(columns(*map(item, range(10, 23))))
+    assert [len(part) for part in after.segments] == [5, 5, 5, 5, 3]
+    assert after.segments[:2] == before.segments
+
+
+@pytest.mark.usefixtures("small_segments")
 def test_small_neighbours_are_joined() -> None:
     catalogue = built(*map(item, range(40)))
     catalogue = catalogue.changed(

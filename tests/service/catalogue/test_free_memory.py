@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -39,3 +41,22 @@ def test_a_copy_in_pages_of_its_own_is_the_same(shape: tuple[int, ...], kind: ty
 def test_settings_of_another_c_library_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(free_memory.ctypes, "CDLL", lambda _: object())
     free_memory.keep_little()
+
+
+def test_rows_are_taken_into_pages_of_their_own() -> None:
+    array = np.random.default_rng(0).normal(size=(3, 20_000))
+    rows = np.random.default_rng(1).integers(0, 20_000, size=9_000)
+    taken = free_memory.taken(array, rows)
+    assert np.array_equal(taken, array[:, rows])
+    assert taken.flags.writeable
+    assert free_memory.taken(array, rows[:0]).shape == (3, 0)
+
+
+def test_the_collector_goes_on_as_before() -> None:
+    before = gc.isenabled()
+    with free_memory.without_collector():
+        assert not gc.isenabled()
+        with free_memory.without_collector():
+            pass
+        assert not gc.isenabled()
+    assert gc.isenabled() == before

@@ -191,7 +191,8 @@ def test_numbers_of_any_size_add_up_and_can_be_taken_away(batches, away) -> None
         for batch in some:
             slots = np.array([slot for slot, _ in batch], dtype=np.int64)
             entries = sign * np.array([e for _, e in batch], dtype=np.int64).reshape(-1, 5).T
-            counts.add_entries(slots, entries)
+            distinct = len(np.unique(slots)) == len(slots)
+            counts.add_entries(slots, entries, distinct=distinct)
             np.add.at(plain.T, slots, entries.T)
     assert counts.columns(np.arange(41)).tolist() == plain.tolist()
     assert counts.shown.tolist() == np.flatnonzero(plain.any(axis=0)).tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,20 @@ def test_entries_without_an_event_are_told(server: RedisServer, stream: redis.Re
         return [record.fault for record in await source.read(9) or ()]
 
     assert with_source(server, faults)[3] == "it must have the field 'event', got 'clicked', 'user'"
+
+
+def test_the_refusal_of_an_entry_without_an_event_keeps_its_fields(
+    server: RedisServer, stream: redis.Redis
+) -> None:
+    stream.xadd("clicks", {"clicked": "2", "user": b"ad\xff"})
+
+    async def refuse(source: RedisSource) -> None:
+        record = (await source.read(9) or ())[3]
+        await source.commit([record], [Refusal(record, record.fault)])
+
+    with_source(server, refuse)
+    ((_, fields),) = stream.xrange("clicks.refused")
+    assert json.loads(fields[b"event"]) == {"clicked": "2", "user": "ad\ufffd"}
     stream.delete("clicks")
     stream.xadd("clicks", {"json": "7"})
     assert with_source(server, everything, "field=json") == [b"7"]

@@ -18,9 +18,11 @@ from faircascade.service.catalogue.catalogue import Catalogue
 from faircascade.service.catalogue.labels import Labels
 from faircascade.service.choices import MOST_FILTERS
 from faircascade.service.messages import ItemChange, RecommendationRequest, Refused
+from faircascade.service.rules.rules import Rules
 from faircascade.service.rules.selections import Filters, Selections, check_where
 from faircascade.service.rules.where import key_of
 from faircascade.service.service import Service
+from faircascade.service.settings import ServiceSettings
 from faircascade.service.stores.base import StoredItem
 from faircascade.service.stores.item_columns import ItemColumns
 from tests.service.in_process import DIM, features_of, recommend, serving
@@ -119,6 +121,32 @@ async def test_nothing_that_satisfies_a_filter_is_a_conflict(tmp_path: Path) -> 
         await with_attributes(service)
         with pytest.raises(Refused, match="where leaves no item to recommend"):
             await recommend(service, where={"price": {"above": 9}})
+
+
+@pytest.mark.parametrize(
+    ("house", "given", "message"),
+    [
+        (None, {"where": {"price": {"above": 9}}}, "where leaves no item to recommend"),
+        (None, {"exclude": list("abcdefghijkl")}, "exclude leaves no item to recommend"),
+        (None, {"candidates": ["z"]}, "candidates leave no item to recommend"),
+        ({"price": {"above": 9}}, {}, "rules of this service leave no item to recommend"),
+        (
+            {"price": {"below": 9}},
+            {"where": {"price": 9}, "candidates": ["b"], "exclude": ["c"]},
+            "where leaves no item to recommend, with candidates, exclude and rules of this service",
+        ),
+    ],
+)
+@asynchronous
+async def test_what_leaves_no_item_is_named_and_nothing_else(
+    house: Any, given: Any, message: str, tmp_path: Path
+) -> None:
+    rules = Rules.model_validate({"where": house})
+    async with serving(tmp_path, settings=ServiceSettings(rules=rules)) as service:
+        await with_attributes(service)
+        with pytest.raises(Refused) as refused:
+            await recommend(service, **given)
+        assert f"{refused.value.field} {refused.value.message}".endswith(message)
 
 
 @asynchronous

@@ -37,6 +37,13 @@ from faircascade.metrics.memberships import Memberships
 from faircascade.metrics.top_items import TopItems
 from faircascade.types import Bools, Floats, Ints
 
+FEW_APPEARANCES = 3
+"""Appearances per item below which no interval is given where chance is most of a number.
+
+In simulations of 150 users with 3 of them, intervals had the value of very many users in at least
+95% of the logs; with 1.1, those of entropy in 10%, of merit_js in none.
+"""
+
 _BOUNDS: Mapping[str, Bounds] = {
     **BOUNDS,
     **dict.fromkeys(("share", "merit_share"), (0.0, 1.0)),
@@ -54,9 +61,18 @@ def estimate_all(
     )
     order = [f"metric/{name}" for name in log_metrics()]
     found = smoothly | extremes
-    for name in samples.without_interval:
+    withheld = samples.without_interval
+    if samples.appearances_per_item < FEW_APPEARANCES:
+        withheld = (*withheld, *at_an_end(found))
+    for name in withheld:
         found[f"metric/{name}"] = no_interval(found[f"metric/{name}"].value)
     return {name: found[name] for name in dict.fromkeys((*order, *found))}
+
+
+def at_an_end(found: Mapping[str, Estimates]) -> list[str]:
+    """Return the metrics of items whose value is an end of its interval: chance is most of them."""
+    names = [name for name in found if name.startswith("metric/") and found[name].at_an_end[0]]
+    return [name.removeprefix("metric/") for name in names]
 
 
 def _measured(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -15,6 +15,8 @@ from faircascade.data.log.log import LogSummary
 from faircascade.data.log.log_columns import LogColumns
 from faircascade.errors import ParameterError
 from faircascade.evaluation.audit.assembly import (
+    FEW_APPEARANCES,
+    at_an_end,
     estimate_all,
     group_table,
     item_table,
@@ -30,8 +32,14 @@ from faircascade.evaluation.audit.catalogue import (
 )
 from faircascade.evaluation.audit.counts import LogCounts, count
 from faircascade.evaluation.audit.headline import headline
-from faircascade.evaluation.audit.intervals import BLOCKS, FEWEST, Estimate, balanced_halves
-from faircascade.evaluation.audit.measures import Samples
+from faircascade.evaluation.audit.intervals import (
+    BLOCKS,
+    FEWEST,
+    Estimate,
+    Estimates,
+    balanced_halves,
+)
+from faircascade.evaluation.audit.measures import EXTREMES, Samples
 from faircascade.evaluation.audit.tables import (
     GroupTable,
     ItemTable,
@@ -175,7 +183,10 @@ def audit(
         },
         positions=position_table(samples.whole, found),
         periods=period_table(counts, found),
-        notes=tuple(_notes(source, counts, catalogue, samples, merit)),
+        notes=(
+            *_notes(source, counts, catalogue, samples, merit),
+            *_chance(samples, found, enough=len(counts.blocks) >= FEWEST),
+        ),
     )
 
 
@@ -230,4 +241,25 @@ def _notes(
         yield (
             f"there are no intervals: the users fall into {len(counts.blocks)} of "
             f"{len(counts.served)} blocks, and {FEWEST} are needed"
+        )
+
+
+def _chance(samples: Samples, found: Mapping[str, Estimates], *, enough: bool) -> Iterator[str]:
+    """Say which numbers are mostly chance, if there are `enough` blocks of users to tell."""
+    times = samples.appearances_per_item
+    about = f"an item appears {times:.1f} times on average, so that exposure looks uneven by chance"
+    advice = "more impressions, of more users, help"
+    if stretched := at_an_end(found):
+        names = ", ".join(stretched)
+        yield f"{about}: the interval of {names} lies on one side of the value; {advice}"
+    missing = [
+        name
+        for name, metric in named(found, "metric/").items()
+        if np.isnan(metric.low) and name not in (*samples.without_interval, *EXTREMES)
+    ]
+    if enough and missing and times < FEW_APPEARANCES:
+        names = ", ".join(missing)
+        yield (
+            f"{about} by more than intervals can tell: {names} have none below "
+            f"{FEW_APPEARANCES} times; {advice}"
         )

@@ -5,7 +5,8 @@ impressions a user has. T is a number of the whole log.
 
 - Smooth numbers: the jackknife. T_j is without block j and T. their mean. The error is
   sqrt((b − 1)/b Σ (T_j − T.)²), and b T − (b − 1) T. is T without the part of its bias that
-  falls as 1/n. The interval lies around that.
+  falls as 1/n. The interval lies around that. If T itself is outside, because few impressions are
+  far from what many would show, the interval goes on until T.
 - Evenness (1 − Gini, shares of the most shown): chance makes exposure look less even than it is.
   Where items differ by more than chance, that bias falls as 1/n and the jackknife removes it. Where
   they do not, it falls as 1/√n, and the jackknife removes half. The interval covers both: it is
@@ -73,6 +74,13 @@ class Estimates:
 
     def __len__(self) -> int:
         return len(self.value)
+
+    @property
+    def at_an_end(self) -> Bools:
+        """Whether an interval had to be made longer to reach the value, (n,)."""
+        above, below = self.corrected > self.value, self.corrected < self.value
+        found: Bools = (above & (self.low == self.value)) | (below & (self.high == self.value))
+        return found
 
     def __getitem__(self, row: int) -> Estimate:
         return Estimate(
@@ -154,8 +162,11 @@ def _jackknife(whole: Floats, without: Floats) -> tuple[Floats, Floats]:
     return b * whole - (b - 1) * mean, quantile(b - 1) * error
 
 
-def _within(bounds: Bounds, whole: Floats, *others: Floats) -> Estimates:
-    return Estimates(whole, *(np.clip(each, *bounds) for each in others))
+def _within(
+    bounds: Bounds, whole: Floats, corrected: Floats, low: Floats, high: Floats
+) -> Estimates:
+    low, high = np.minimum(low, whole), np.maximum(high, whole)
+    return Estimates(whole, *(np.clip(each, *bounds) for each in (corrected, low, high)))
 
 
 def no_interval(whole: Floats) -> Estimates:

@@ -43,7 +43,7 @@ Chance in the clicks pulls them to what random ranks would give. A correction wa
 from some blocks and exposure from the others, over the reliability of both. Its intervals covered
 in 40% to 99% of the logs of seven simulations.
 """
-UNEVEN = (*GROUPED, "top_items")
+UNEVEN = (*GROUPED, "top_items", "worst_tenth")
 """Metrics in which chance looks like unequal exposure."""
 
 
@@ -90,6 +90,12 @@ class Samples:
         self._start: Floats | None = None
         self.whole = self.of(np.ones(len(counts.served), dtype=bool))
         self._start = self.whole.examination
+
+    @property
+    def appearances_per_item(self) -> float:
+        """How often an item of the catalogue was shown, on average."""
+        appearances = self.whole.record.appearances  # sparse where slates are long
+        return float(appearances.sum() / appearances.shape[0])
 
     def of(self, blocks: Bools) -> Sample:
         """Return what some blocks of users have, (b,)."""

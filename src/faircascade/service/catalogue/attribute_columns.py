@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -234,6 +235,15 @@ def kind_of(value: Value) -> str:
     return next(column.kind for column in KINDS if column.fits(value))
 
 
+def _by_kind(values: Sequence[Value | None]) -> Iterator[tuple[str, Sequence[Value | None]]]:
+    """Yield each kind that there is with the values of that kind, None in place of others."""
+    examples = {type(value): value for value in values if value is not None}  # few, of many values
+    kinds: dict[type, str] = {of: kind_of(value) for of, value in examples.items()}
+    for kind in dict.fromkeys(kinds.values()):
+        alone = len(set(kinds.values())) == 1
+        yield kind, values if alone else [v if kinds.get(type(v)) == kind else None for v in values]
+
+
 class Vocabulary:
     """The texts that attributes have, each with a number that stays: those of one name together."""
 
@@ -269,19 +279,12 @@ class AttributeColumns:
     @classmethod
     def of(cls, items: Sequence[Attributes], vocabulary: Vocabulary) -> AttributeColumns:
         """Lay out the attributes of items."""
-        if not any(items):
-            return cls.none(len(items))
-        values: dict[Key, list[Value | None]] = {}
-        for row, attributes in enumerate(items):
-            for name, value in attributes.items():
-                key = name, kind_of(value)
-                if key not in values:
-                    values[key] = [None] * len(items)
-                values[key][row] = value
-        return cls(
-            len(items),
-            {key: BY_KIND[key[1]].of(v, vocabulary.made_for(key[0])) for key, v in values.items()},
-        )
+        columns: dict[Key, Column] = {}
+        for name in dict.fromkeys(chain.from_iterable(items)):
+            labels = vocabulary.made_for(name)
+            for kind, values in _by_kind([attributes.get(name) for attributes in items]):
+                columns[name, kind] = BY_KIND[kind].of(values, labels)
+        return cls(len(items), columns)
 
     def take(self, rows: Ints | Bools | slice) -> AttributeColumns:
         """Return the attributes of some rows."""

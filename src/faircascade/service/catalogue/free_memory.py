@@ -6,13 +6,19 @@ So what stays for long has pages of its own, and the rest is given back now and 
 from __future__ import annotations
 
 import ctypes
+import gc
+import math
 import mmap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from time import monotonic
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from faircascade.types import Ints
 
 Array = TypeVar("Array", bound=NDArray[Any])
 
@@ -32,12 +38,25 @@ EVERY = 10.0
 
 def in_own_pages(array: Array) -> Array:
     """Return a copy of an array whose memory goes back to the system as soon as it is let go."""
-    if array.nbytes < _PAGES:
-        return array.copy()
-    pages = mmap.mmap(-1, array.nbytes, **_MAPPING)
-    copy: Array = np.frombuffer(pages, dtype=array.dtype).reshape(array.shape)  # type: ignore[assignment]
+    copy = _empty(array, array.shape)
     copy[...] = array
     return copy
+
+
+def taken(array: Array, rows: Ints) -> Array:
+    """Return what the last axis of an array has in some rows, in pages of its own."""
+    copy = _empty(array, (*array.shape[:-1], len(rows)))
+    np.take(array, rows, axis=-1, out=copy, mode="clip")  # without a copy in between
+    return copy
+
+
+def _empty(array: Array, shape: tuple[int, ...]) -> Array:
+    """Return an array of a shape and the type of another, in pages of its own if it is large."""
+    size = math.prod(shape) * array.itemsize
+    if size < _PAGES:
+        return np.empty(shape, dtype=array.dtype)  # type: ignore[return-value]
+    pages = mmap.mmap(-1, size, **_MAPPING)
+    return np.frombuffer(pages, dtype=array.dtype).reshape(shape)  # type: ignore[return-value]
 
 
 def keep_little() -> None:
@@ -48,6 +67,18 @@ def keep_little() -> None:
         return
     for number, value in _SETTINGS.items():
         setting(number, value)
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Make many objects that go by themselves, without looking for cycles among them each time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 @lru_cache(maxsize=1)

@@ -9,9 +9,10 @@ import numpy as np
 
 from faircascade.service.catalogue.item_patches import item_patches
 from faircascade.service.catalogue.sources import RankerFile, Source, SourceContents
+from faircascade.service.history import LEARNED, why_in_use
 from faircascade.service.messages import ItemChange
 from faircascade.service.service import Service
-from faircascade.service.stores.base import StoredItem
+from faircascade.service.stores.base import Store, StoredItem
 
 CHUNK = 2_000
 """Items that are written at once; a store answers nobody else meanwhile."""
@@ -39,7 +40,7 @@ async def import_items(
     if given != kept_here:
         raise ValueError(
             f"{source.label}: has {_described(*given)} per item, the store has "
-            f"{_described(*kept_here)}; use another --store"
+            f"{_described(*kept_here)}; {await _way_out(store)}"
         )
     await store.set_meta(source.kind, {**ours, "complete": False})
     if contents.users:
@@ -49,6 +50,14 @@ async def import_items(
     await store.set_meta(source.kind, {**ours, "complete": True})
     users = f"{len(contents.users):,} users" if contents.users else ""
     return f"{source.label}: {', '.join(filter(None, [said, users, *contents.notes]))}"
+
+
+async def _way_out(store: Store) -> str:
+    """Return what to do about a store that was made for other items."""
+    used = await why_in_use(store, await store.get_meta(LEARNED))
+    if used or not store.removal:
+        return "use another --store"
+    return f"nothing was learned in it yet, so make it anew with '{store.removal}'"
 
 
 def _described(features: int, topics: int) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from faircascade.random import Words
 from faircascade.service.catalogue.attribute_columns import AttributeColumns
-from faircascade.service.catalogue.free_memory import in_own_pages
+from faircascade.service.catalogue.free_memory import in_own_pages, taken
 from faircascade.service.catalogue.labels import Codes
 from faircascade.service.stores.base import Slots
 from faircascade.types import Bools, Floats, Ints, Items, Pool
@@ -74,15 +74,13 @@ class Segment:
         return {name: getattr(self, name) for name in _COLUMNS}
 
     def take(self, rows: Ints | Bools | slice) -> Segment:
-        """Return a copy of some of the items: a view would keep the others as well."""
-        columns = {n: c[..., rows].copy() for n, c in self.columns.items()}
-        return Segment(**columns, attributes=self.attributes.take(rows))
+        """Return a copy of some of the items: a view would keep the others as well.
 
-    @property
-    def settled(self) -> Segment:
-        """The same items in pages of their own, for as long as nothing changes them."""
-        columns: dict[str, Any] = {n: in_own_pages(c) for n, c in self.columns.items()}
-        return replace(self, **columns)
+        It has pages of its own, for as long as nothing changes it.
+        """
+        rows = np.arange(len(self))[rows]
+        columns: dict[str, Any] = {n: taken(c, rows) for n, c in self.columns.items()}
+        return Segment(**columns, attributes=self.attributes.take(rows))
 
     @property
     def nbytes(self) -> int:
@@ -102,17 +100,19 @@ class Segment:
 
     def changed(self, gone: Slots, new: Segment) -> list[Segment]:
         """Return the segments that come in its place without some slots, but with others."""
-        stay = ~np.isin(self.slots, gone)
-        parts = [self if stay.all() else self.take(stay), new]
-        both = Segment.join([part for part in parts if len(part)] or parts[:1])
-        m = len(both)
-        if (np.diff(both.slots) < 0).any():
-            both = both.take(np.argsort(both.slots))
-        if m <= SIZE:
-            return [both.settled] if m else []
-        appended = len(self) == 0 or int(new.slots[0]) > int(self.slots[-1])
-        size = SIZE if appended else -(-m // (-(-m // SIZE)))  # halves have room for more
-        return [both.take(slice(first, first + size)).settled for first in range(0, m, size)]
+        stay = np.flatnonzero(~np.isin(self.slots, gone))
+        appended = not len(self) or not len(new) or int(new.slots[0]) > int(self.slots[-1])
+        if appended and len(stay) == SIZE:
+            return [self, *new._cut(np.arange(len(new)), SIZE)]
+        both = Segment.join([self, new])
+        rows = np.concatenate([stay, np.arange(len(self), len(both))])
+        rows, m = rows[np.argsort(both.slots[rows])], len(rows)
+        # halves have room for more
+        return both._cut(rows, SIZE if appended or m <= SIZE else -(-m // (-(-m // SIZE))))
+
+    def _cut(self, rows: Ints, size: int) -> list[Segment]:
+        """Return copies of some of the items, so many in each segment."""
+        return [self.take(rows[first : first + size]) for first in range(0, len(rows), size)]
 
     @cached_property
     def items(self) -> Items:
@@ -137,7 +137,8 @@ class Segment:
     def rough_pool(self) -> Pool:
         """The same, for first scores in single precision."""
         pool = self._pool(single=True)
-        vars(pool).update(single_by_feature=in_own_pages(self.by_feature.astype(np.float32)))
+        single = in_own_pages(self.by_feature.astype(np.float32))
+        vars(pool).update(single_by_feature=single, radius=self.pool.radius)
         return pool
 
     def _pool(self, *, single: bool) -> Pool:

@@ -193,31 +193,40 @@ class Counts:
         self.add_entries(batch.slots, batch.entries)
         self.totals += batch.totals.sum(axis=0)
 
-    def add_entries(self, slots: Slots | Ints, entries: Ints) -> None:
-        """Add to the columns (5, n) of slots, which may be there several times."""
+    def add_entries(self, slots: Slots | Ints, entries: Ints, *, distinct: bool = False) -> None:
+        """Add to the columns (5, n) of slots, which may be there several times unless they are
+        said to be distinct."""
         page, place = np.divmod(np.asarray(slots, dtype=np.int64), PAGE)
         self._make_room(page)
         rows = self._page_of[page].astype(np.int64) * PAGE + place
-        for number, gain in enumerate(np.abs(entries).sum(axis=1).tolist()):
+        for number, values in enumerate(entries):
+            gain = _largest(values) if distinct else int(np.abs(values).sum())
             if gain:
-                self._add(number, rows, entries[number], gain)
+                self._widen(number, rows, values, gain, distinct=distinct)
+                column = self._columns[number]
+                values = values.astype(column.dtype)  # what wraps around comes back
+                if distinct:
+                    column[rows] += values
+                else:
+                    np.add.at(column, rows, values)
 
-    def _add(self, number: int, rows: Ints, values: Ints, gain: int) -> None:
-        """Add to a column, whose numbers may grow by as much as `gain`."""
+    def _widen(self, number: int, rows: Ints, values: Ints, gain: int, *, distinct: bool) -> None:
+        """Let a column hold what is added to it: its numbers may grow by as much as `gain`."""
         column = self._columns[number]
         if not len(column):
             column = np.zeros(self._room, dtype=np.int8)
-        if self._most[number] + gain > np.iinfo(column.dtype).max:  # looks closer, and widens it
-            different, of = np.unique(rows, return_inverse=True)
-            gains = np.zeros(len(different), dtype=np.int64)
-            np.add.at(gains, of, values)
-            most = max(_largest(column[: PAGE * self._used]), _largest(column[different] + gains))
+        if self._most[number] + gain > np.iinfo(column.dtype).max:  # looks closer
+            gains = values
+            if not distinct:
+                rows, of = np.unique(rows, return_inverse=True)
+                gains = np.zeros(len(rows), dtype=np.int64)
+                np.add.at(gains, of, values)
+            most = max(_largest(column[: PAGE * self._used]), _largest(column[rows] + gains))
             kind = np.promote_types(column.dtype, np.min_scalar_type(~most))
             if kind != column.dtype:
                 column, narrow = np.zeros(self._room, dtype=kind), column
                 column[: PAGE * self._used] = narrow[: PAGE * self._used]
             self._most[number], gain = most, 0
-        np.add.at(column, rows, values.astype(column.dtype))  # what wraps around comes back
         self._most[number] += gain
         self._columns[number] = column
 

@@ -46,9 +46,8 @@ def to_bytes(account: Counters) -> bytes:
 def from_bytes(data: bytes) -> Counters:
     """Return the account that `to_bytes` gave; what it did not give is refused."""
     try:
-        with np.load(BytesIO(data), allow_pickle=False) as archive:
-            version = int(archive["version"])
-            arrays = {name: archive[name] for name in archive.files} if version == VERSION else {}
+        archive = np.load(BytesIO(data), allow_pickle=False)
+        version = int(archive["version"])
     except Exception as error:  # there are as many as ways to damage an archive
         raise ValueError(
             "exposure counts cannot be read: not an archive of this program"
@@ -58,8 +57,9 @@ def from_bytes(data: bytes) -> Counters:
             f"exposure counts are of version {version}; this release reads version {VERSION}"
         )
     try:
-        return _account(arrays)
-    except (KeyError, IndexError, TypeError, ValueError) as error:
+        with archive:
+            return _account(archive)  # which reads one array after the other: they are large
+    except Exception as error:
         raise ValueError(f"exposure counts are damaged: {error}") from error
 
 

@@ -19,6 +19,8 @@ Packed = NDArray[np.unsignedinteger[Any]]
 
 _LEVEL = 1
 """Of deflating: a third to a half of what numbers take, in 60 ms for a million items."""
+_AT_ONCE = 16_384
+"""Items that are added at a time."""
 UNSETTLED = np.full(len(MEASURES), np.nan)
 """Fairness of a step that is measured when it is asked for."""
 LATE_AT_ONCE = 2
@@ -79,8 +81,14 @@ class Step:
     @property
     def entries(self) -> tuple[Ints, Ints]:
         """The slots that were touched, ascending, (t,), and what is counted of each, (5, t)."""
+        slots, columns = self._unpacked
+        return slots, np.stack([column.astype(np.int64) for column in columns])
+
+    @property
+    def _unpacked(self) -> tuple[Ints, list[Packed]]:
+        """The same, with each column in its own type."""
         try:
-            unpacked = zlib.decompress(self.packed)
+            unpacked = memoryview(zlib.decompress(self.packed))
         except zlib.error as error:
             raise ValueError(f"a step cannot be unpacked ({error})") from error
         sizes, body = unpacked[: COLUMNS + 1], unpacked[COLUMNS + 1 :]
@@ -88,10 +96,10 @@ class Step:
             raise ValueError(f"a step of {self.size} items has {len(body)} bytes")
         ends = np.cumsum([0, *sizes]) * self.size
         gaps, *columns = (
-            np.frombuffer(body[first:last], dtype=f"u{size}").astype(np.int64)
+            np.frombuffer(body[first:last], dtype=f"u{size}")
             for size, first, last in zip(sizes, ends, ends[1:], strict=False)
         )
-        return np.cumsum(gaps), np.stack(columns)
+        return np.cumsum(gaps, dtype=np.int64), columns
 
     @property
     def measured(self) -> Floats | Counts:
@@ -104,8 +112,11 @@ class Step:
 
     def add_to(self, counts: Counts, sign: int = 1) -> None:
         """Add what was counted here to other counts; -1 takes it away again."""
-        slots, columns = self.entries
-        counts.add_entries(slots, sign * columns)
+        slots, columns = self._unpacked
+        for first in range(0, self.size, _AT_ONCE):  # little memory besides, and in the cache
+            part = slice(first, first + _AT_ONCE)
+            entries = np.stack([column[part].astype(np.int64) for column in columns])
+            counts.add_entries(slots[part], sign * entries, distinct=True)
         counts.totals += sign * self.totals
 
 

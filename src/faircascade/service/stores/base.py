@@ -297,6 +297,11 @@ class Store(ABC):
     durability: str | None = None
     """Once open: a warning if acknowledged feedback could be lost with the store's settings."""
 
+    @property
+    def removal(self) -> str:
+        """The command that removes it and nothing else; empty if there is none."""
+        return ""
+
     @classmethod
     @abstractmethod
     def from_address(cls, address: str, *, ttl: float) -> Store:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+import shlex
 import sqlite3
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -147,6 +148,10 @@ class SQLiteStore(Store):
         if files:
             self._share = FileShare(files)
             self._rounds = self._share.rounds
+
+    @property
+    def removal(self) -> str:
+        return shlex.join(["rm", "-f", *(f"{self.path}{end}" for end in ("", "-wal", "-shm"))])
 
     async def stored_shape(self) -> StoreShape | None:
         return await asyncio.to_thread(self._stored_shape)

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import orjson
 
 from faircascade.service.stores.attributes import (
     Attributes,
@@ -167,7 +168,12 @@ def item_columns(rows: Sequence[Any], dim: int) -> ItemColumns:
 def _attributes(texts: Sequence[str]) -> list[Attributes]:
     if set(texts) == {"{}"}:
         return [_NO_ATTRIBUTES] * len(texts)
-    found: list[Attributes] = json.loads(f"[{','.join(texts)}]")
+    joined = f"[{','.join(texts)}]"
+    found: list[Attributes]
+    try:
+        found = orjson.loads(joined)
+    except ValueError:  # halves of surrogate pairs, which JSON may name
+        found = json.loads(joined)
     return found
 
 

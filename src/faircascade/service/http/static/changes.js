@@ -16,6 +16,11 @@ export function changeMarks(history, x, top, base) {
   });
 }
 
+/** Return what marks mean, if there are any. */
+export function marksInWords(history) {
+  return within(history).length ? " Dashed: the policies were changed." : "";
+}
+
 /** Return what was changed in a step, in words. */
 export function changeLines({ changes = [] }, { since, until }) {
   return changes.map(read)

@@ -1,6 +1,7 @@
 // The dashboard: asks every two seconds, and writes what came into the page that is there.
 
 import { NeedsKey, Trouble, forgetKey, get, hasKey, keepKey } from "./api.js";
+import { marksInWords } from "./changes.js";
 import { Chart } from "./chart.js";
 import { byId, command, write } from "./dom.js";
 import { clickRate, clockSeconds, clockTime, count, fullDate, lasting, percent, score, tileCount } from "./format.js";
@@ -173,7 +174,8 @@ function showHistory(history, window) {
   const step = lasting(history.step_seconds);
   const fair = comparable(history);
   write(byId("clicks-words"), waitingWords(history)
-    || `In ${past}. The ring is the running ${step.replace(/^\d.*/, "step")}, not over yet.`);
+    || `In ${past}. The ring is the running ${step.replace(/^\d.*/, "step")}, not over yet.`
+      + marksInWords(history));
   write(byId("fairness-words"), waitingWords(fair)
     || `Each ${step} by itself, so mostly lower than the totals above.`);
   if (history.moments.length === 0) return;

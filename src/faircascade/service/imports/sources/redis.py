@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import time
 from collections.abc import Iterator, Sequence
@@ -152,7 +153,7 @@ class RedisSource(EventSource):
         if text is None:
             names = ", ".join(repr(name.decode(errors="replace")) for name in fields)
             fault = f"it must have the field {self._field.decode()!r}, got {names}"
-            return Record(b"", at, id, fault)
+            return Record(_as_object(fields), at, id, fault)
         return Record(text, at, id)
 
     async def commit(self, records: Sequence[Record], refusals: Sequence[Refusal]) -> None:
@@ -169,6 +170,15 @@ class RedisSource(EventSource):
 
     async def close(self) -> None:
         await self._redis.aclose()
+
+
+def _as_object(fields: dict[bytes, bytes]) -> bytes:
+    """Return all that an entry has, for people: the refusal is what is left of it."""
+    text = {
+        name.decode(errors="replace"): value.decode(errors="replace")
+        for name, value in fields.items()
+    }
+    return json.dumps(text, ensure_ascii=False).encode()
 
 
 def _refused(refusal: Refusal) -> Iterator[bytes | str]:
