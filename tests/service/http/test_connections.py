@@ -357,6 +357,19 @@ def test_one_address_leaves_room_for_others(tmp_path: Path) -> None:
         assert asks(other)
 
 
+def test_there_are_no_more_connections_than_files_may_be_open(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    resource = pytest.importorskip("resource")
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (200, 4096))
+    most = connection_pool.most_connections(850)
+    assert 0 < most <= 200 - connection_pool.ROOM
+    assert "ulimit -n" in caplog.text
+    caplog.clear()
+    assert connection_pool.most_connections(most) == most
+    assert caplog.records == []
+
+
 @pytest.mark.parametrize("limit", ["max_connections", "max_connections_per_peer"])
 def test_of_a_burst_each_is_answered_and_none_makes_room_for_the_next(
     limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
@@ -11,8 +12,12 @@ from time import monotonic
 
 from faircascade.service.settings import ServiceSettings
 
+log = logging.getLogger(__name__)
+
 ROOM = 100
 """Further connections that are told to come back later, and may take a moment to read it."""
+SPARE_FILES = 74
+"""Open files that a process needs beside connections: its store, its log, what it sends."""
 UNTAKEN = 128 * 2**20
 """Bytes of answers that may wait for their clients to take them, on all connections together."""
 NEW = 1.0
@@ -31,7 +36,7 @@ class ConnectionPool:
     """
 
     def __init__(self, settings: ServiceSettings) -> None:
-        self._most = settings.max_connections
+        self._most = most_connections(settings.max_connections)
         self._per_peer = settings.max_connections_per_peer
         self._proxies = [ip_network(proxy, strict=False) for proxy in settings.proxies]
         self._peers: dict[asyncio.Transport, str] = {}
@@ -117,6 +122,26 @@ class ConnectionPool:
             longest.abort()
             return True
         return False
+
+
+def most_connections(wanted: int) -> int:
+    """Return how many connections there may be, if the process may open as many files.
+
+    Without a file for one more, it could not even be told that there are too many.
+    """
+    try:
+        import resource
+    except ModuleNotFoundError:  # there is none for Windows
+        return wanted
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files == resource.RLIM_INFINITY or wanted <= files - SPARE_FILES - ROOM:
+        return wanted
+    most = max(1, files - SPARE_FILES - ROOM)
+    told = {"wanted": wanted, "most": most, "open_files": files}
+    log.warning(
+        "fewer connections than wanted: raise the limit of open files (ulimit -n)", extra=told
+    )
+    return most
 
 
 @lru_cache(maxsize=4096)
