@@ -4,7 +4,7 @@ BIN := .venv/bin
 RUNTIME := .venv/.runtime
 DEV := .venv/.dev
 # worksteal: tests of a file mostly stay in one process, which shares their fixtures.
-PYTEST := $(BIN)/pytest -n 2 --dist worksteal
+PYTEST := $(BIN)/pytest -n 3 --dist worksteal
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install -c constraints.txt
 
 .PHONY: help setup demo test test-all coverage soak lint compiled docs-tables peers clean
