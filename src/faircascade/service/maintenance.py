@@ -10,7 +10,6 @@ from contextlib import suppress
 from functools import partial
 
 from faircascade.service import experiment_reports
-from faircascade.service.catalogue.free_memory import FreeMemory
 from faircascade.service.lineup import Lineup
 from faircascade.service.service import Service
 from faircascade.service.stores.base import StoreDown
@@ -45,7 +44,7 @@ async def maintain(service: Service) -> None:
     keep = expire = time.monotonic() + KEEP_EVERY
     look = time.monotonic() + LOOK_EVERY
     no_clicks = time.monotonic() + NO_CLICKS_FIRST
-    down, memory = "", FreeMemory()
+    down = ""
     while True:
         await asyncio.sleep(TICK)
         service.expiry()  # so that it notices when the clock is set
@@ -59,7 +58,7 @@ async def maintain(service: Service) -> None:
                 await service.exposure.keep(service.store)
                 took = time.monotonic() - now
                 keep = time.monotonic() + max(KEEP_EVERY, _SHARE * took)
-                await asyncio.to_thread(memory.give_back)
+                await asyncio.to_thread(service.free_memory.give_back)
             if (now := time.monotonic()) >= look:
                 await experiment_reports.look(service)
                 took = time.monotonic() - now

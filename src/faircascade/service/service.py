@@ -94,7 +94,7 @@ class Service:
         """True when new requests should go elsewhere."""
         self._catalogue_version = 0
         self._changing = asyncio.Lock()  # the catalogue
-        self._free_memory = FreeMemory()
+        self.free_memory = FreeMemory()
         self._choices = Choices(self.settings)
         self._wanted = policy, seed
         self._sums = 0
@@ -395,7 +395,7 @@ class Service:
             await asyncio.to_thread(self._ranking.prepare, catalogue)
             self.catalogue, self._catalogue_version = catalogue, version
             self._choices.follow(catalogue)
-            await asyncio.to_thread(self._free_memory.give_back)
+            await asyncio.to_thread(self.free_memory.give_back)
 
     async def put_items(self, changes: Sequence[ItemChange]) -> None:
         """Add items, or change features and labels of existing ones; all or none."""
